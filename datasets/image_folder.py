@@ -1,0 +1,46 @@
+"""A folder of pictures in the order of the native tools."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaltools.errors import DataError
+from evaltools.preprocess import IMAGE_EXTENSIONS
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """Pictures in bytewise order of their names, and the names of other files that were left out."""
+
+    folder: Path
+    paths: tuple[Path, ...]
+    skipped: tuple[str, ...]
+
+
+def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolder:
+    """List a folder, not its subfolders.
+
+    Hidden files and files without a picture's ending are left out, unless ``every_file`` (what the native tools do).
+    ``flag`` names the option in messages. Raises :class:`DataError` for a folder that is missing or has no picture.
+    """
+    try:
+        names = sorted((entry.name for entry in os.scandir(folder) if not entry.is_dir()), key=os.fsencode)
+    except FileNotFoundError:
+        raise DataError(f"{flag}={folder}: no such folder") from None
+    except OSError as error:
+        raise DataError(f"{flag}={folder} cannot be listed: {error.strerror}") from error
+    chosen = [name for name in names if every_file or _is_picture(name)]
+    if not chosen:
+        found = f"{len(names)} other files, such as {names[0]!r}" if names else "no files"
+        endings = " ".join(sorted(IMAGE_EXTENSIONS))
+        raise DataError(f"{flag}={folder} has no pictures ({found}); pictures end in {endings}")
+    kept = set(chosen)
+    return ImageFolder(
+        folder, tuple(folder / name for name in chosen), tuple(name for name in names if name not in kept)
+    )
+
+
+def _is_picture(name: str) -> bool:
+    return not name.startswith(".") and os.path.splitext(name)[1].lower() in IMAGE_EXTENSIONS

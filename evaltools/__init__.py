@@ -1,0 +1,1 @@
+"""Measures whether a TensorFlow Lite delegate does the same job as the CPU."""

@@ -1,0 +1,107 @@
+"""From flags to configurations: the command line's own, ``--config``, ``--configs`` and ``--reference``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.flags import GivenFlags
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
+from evaltools.delegates.parameter import Parameter
+from evaltools.errors import UsageError
+
+REFERENCE_NAME: Final = "reference"
+TEST_NAME: Final = "test"
+DEFAULT_REFERENCE: Final = "kernels=builtin num_interpreter_threads=1"
+
+PARAMETERS: Final = (
+    Parameter(
+        "config",
+        "string",
+        "",
+        'One more configuration, "NAME: flag=value flag=value". May be repeated.',
+        repeatable=True,
+    ),
+    Parameter("configs", "string", "", "YAML file that maps names to flags. May be repeated.", repeatable=True),
+    Parameter(
+        "reference",
+        "string",
+        DEFAULT_REFERENCE,
+        "Flags of the configuration that the others are held against; none: no reference.",
+    ),
+    Parameter(
+        "allow_fallback",
+        "bool",
+        False,
+        "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+    ),
+    Parameter(
+        "compat",
+        "string",
+        "",
+        "native: do what the native tool does also where that is a trap (docs/native-differences.md).",
+        choices=("", "native"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """The reference, if any, and the test configurations in the order given."""
+
+    reference: Configuration | None
+    tests: tuple[Configuration, ...]
+
+    @property
+    def all(self) -> tuple[Configuration, ...]:
+        """Reference first."""
+        return ((self.reference,) if self.reference else ()) + self.tests
+
+
+def read_configurations(flags: GivenFlags) -> Configurations:
+    """Collect all configurations; raises :class:`UsageError` for wrong flags or names used twice.
+
+    The configuration flags on the command line describe the configuration ``test``. It exists where there is such a
+    flag, or where no other configuration is given.
+    """
+    native = flags.value("compat") == "native"
+    others = [_from_config_text(text, native) for text in flags.texts("config")]
+    for file in flags.texts("configs"):
+        others.extend(_from_yaml_file(Path(file), native))
+    own_flags = flags.among(CONFIGURATION_PARAMETERS)
+    tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
+    tests.extend(others)
+    reference_text = str(flags.value("reference"))
+    reference = None
+    if reference_text.strip() != "none":
+        reference = Configuration.from_text(REFERENCE_NAME, reference_text, native)
+    found = Configurations(reference, tuple(tests))
+    _require_unique_names(found)
+    return found
+
+
+def _from_config_text(text: str, native: bool) -> Configuration:
+    name, colon, flags = text.partition(":")
+    if not colon or not name.strip() or "=" in name:
+        raise UsageError(f'--config={text!r}: expected "NAME: flag=value flag=value", as in "gpu: use_gpu=true"')
+    return Configuration.from_text(name.strip(), flags, native)
+
+
+def _from_yaml_file(path: Path, native: bool) -> list[Configuration]:
+    import yaml
+
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--configs={path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"--configs={path} is no valid YAML: {' '.join(str(error).split())}") from error
+    return configurations_from_yaml(document, str(path), native)
+
+
+def _require_unique_names(configurations: Configurations) -> None:
+    names = [configuration.name for configuration in configurations.all]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two configurations are named {name!r}; give each its own name")

@@ -1,0 +1,25 @@
+"""``evaltools delegates``: which delegates there are, and where each one runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli.exit_codes import OK
+from evaltools.cli.flags import parse_flags
+from evaltools.delegates import DELEGATES, Parameter
+
+DESCRIPTION: Final = "Delegates, their flags, and where each one runs."
+PARAMETERS: Final = (Parameter("flags", "bool", False, "List every flag with type, default and meaning."),)
+
+
+def run(arguments: list[str]) -> int:
+    """Print the list, or with ``--flags`` the whole reference."""
+    given = parse_flags("delegates", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    if given.value("flags"):
+        from evaltools.delegates.reference import reference_page
+
+        print(reference_page(), end="")
+        return OK
+    for delegate in DELEGATES:
+        print(f"{delegate.name:<16} --{delegate.enabled_by:<30} {delegate.works_in}")
+    return OK

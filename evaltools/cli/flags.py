@@ -1,0 +1,116 @@
+"""Command-line parsing from declared parameters, with argparse."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from evaltools.configuration import split_flag
+from evaltools.delegates.parameter import Parameter, Value, did_you_mean, format_value
+from evaltools.errors import UsageError
+
+
+@dataclass(frozen=True)
+class GivenFlags:
+    """Flags as typed, ``(name, text)`` from left to right, and the parameters that declare them."""
+
+    given: tuple[tuple[str, str], ...]
+    parameters: Mapping[str, Parameter]
+
+    def __contains__(self, name: str) -> bool:
+        return any(name == given for given, _ in self.given)
+
+    def texts(self, name: str) -> list[str]:
+        """Every value given for a repeatable flag, in order."""
+        return [text for given, text in self.given if given == name]
+
+    def value(self, name: str) -> Value:
+        """The parsed value of a flag, or its default."""
+        texts = self.texts(name)
+        if len(set(texts)) > 1:
+            stated = " and ".join(f"--{name}={text}" for text in texts)
+            raise UsageError(f"--{name} is given twice, as {stated}; the native tools take the first. Keep one")
+        parameter = self.parameters[name]
+        return parameter.parse(texts[0]) if texts else parameter.default
+
+    def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:
+        """The flags given whose names are in ``names``, in order."""
+        return [(name, text) for name, text in self.given if name in names]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+class _Collect(argparse.Action):
+    """Appends (name, text) to one list for all flags, which keeps their order."""
+
+    def __call__(self, _parser: Any, namespace: Any, values: Any, _option: str | None = None) -> None:
+        namespace.given = [*namespace.given, (self.dest, values)]
+
+
+def parse_flags(
+    command: str, description: str, epilog: str, groups: Mapping[str, Sequence[Parameter]], arguments: Sequence[str]
+) -> GivenFlags:
+    """Parse a command line; raises :class:`UsageError` for anything unknown. ``--help`` prints and exits.
+
+    ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu`` and dashes for underscores are accepted.
+    """
+    parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
+    parser = _Parser(
+        prog=f"evaltools {command}",
+        usage=f"evaltools {command} --flag=value ...",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(given=[])
+    for title, group in groups.items():
+        section = parser.add_argument_group(title)
+        for parameter in group:
+            _add(section, parameter)
+    known, unknown = parser.parse_known_args([_normalise(word, parameters) for word in arguments])
+    if unknown:
+        raise UsageError(_unknown_flag(unknown[0], parameters))
+    return GivenFlags(tuple(known.given), parameters)
+
+
+def _add(section: Any, parameter: Parameter) -> None:
+    default = format_value(parameter.default)
+    help_text = parameter.help.replace("%", "%%") + (f" Default: {default}." if default else "")
+    metavar = "|".join(format_value(choice) for choice in parameter.choices if choice != "") or parameter.type.upper()
+    optional = {"nargs": "?", "const": "true"} if parameter.type == "bool" else {}
+    section.add_argument(
+        f"--{parameter.name}", dest=parameter.name, action=_Collect, default=argparse.SUPPRESS,
+        metavar=metavar, help=help_text, **optional,
+    )  # fmt: skip
+
+
+def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:
+    """Bring a flag to the form ``--name=value``; leave anything else to argparse."""
+    if word in ("--help=true", "--help=1"):
+        return "--help"
+    if not word.startswith("--") or word in ("--help", "--"):
+        return word
+    head, equals, text = word.partition("=")
+    name = head.removeprefix("--").replace("-", "_")
+    if equals or name in parameters:
+        return f"--{name}{equals}{text}"
+    try:
+        return "--{}={}".format(*split_flag(word, parameters))
+    except UsageError:
+        return word
+
+
+def _unknown_flag(word: str, parameters: Mapping[str, Parameter]) -> str:
+    if not word.startswith("-"):
+        return f"{word!r} is no flag; everything is given as --name=value"
+    name = word.lstrip("-").partition("=")[0].replace("-", "_")
+    if word.startswith("--") is False and name in parameters:
+        return f"{word}: flags start with two dashes: -{word}"
+    nearest = did_you_mean(name, parameters).replace("mean ", "mean --")
+    return f"{word}: no such flag.{nearest}" + ("" if nearest else " See --help for the flags")

@@ -1,0 +1,76 @@
+"""``evaltools imagenet``: flags in, pictures through every configuration, figures out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from evaltools.cli import configurations
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.configuration import OWN_PARAMETERS
+from evaltools.delegates import COMMON, DELEGATES, Parameter
+from evaltools.errors import UsageError
+
+REQUIRED: Final = ("model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels")
+
+TASK_PARAMETERS: Final = (
+    Parameter("model_file", "string", "", "The .tflite model. Required."),
+    Parameter("model_output_labels", "string", "", "Label file: line i names output i of the model. Required."),
+    Parameter("ground_truth_images_path", "string", "", "Folder of pictures, taken in order of their names. Required."),
+    Parameter("ground_truth_labels", "string", "", "Label file: line i is the label of picture i. Required."),
+    Parameter("denylist_file_path", "string", "", "File of picture numbers (from 1) to leave out, one per line."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "Result file: *.json is ours, anything else the native tool's binary protobuf.",
+    ),
+    Parameter("num_images", "int32", 0, "Evaluate the first N pictures; 0: all."),
+    Parameter(
+        "normalization",
+        "string",
+        "auto",
+        "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
+        '"mean=M[,M,M];std=S[,S,S]".',
+    ),
+    Parameter("label_offset", "int32", 0, "Line i (from 0) of the labels belongs to output i + offset."),
+    Parameter(
+        "label_check",
+        "bool",
+        True,
+        "Try a few pictures first, and stop where another reading of the labels fits far better.",
+    ),
+    Parameter(
+        "max_failed_examples",
+        "int32",
+        -1,
+        "Stop once more than this many examples have failed; -1: no limit.",
+    ),
+    Parameter("record_examples", "bool", False, "Write the best classes of every picture to the JSON result."),
+)
+
+GROUPS: Final = {
+    "evaluation": TASK_PARAMETERS,
+    "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
+    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+    "delegates, common": COMMON,
+}
+DESCRIPTION: Final = """\
+Top-1..10 accuracy on labelled pictures, for a reference and any number of configurations in one pass.
+stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    flags = parse_flags("imagenet", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
+    _require(flags)
+    from evaltools.cli.imagenet_run import evaluate_imagenet
+
+    return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments], sys.stdout)
+
+
+def _require(flags: GivenFlags) -> None:
+    missing = [f"--{name}=..." for name in REQUIRED if not flags.value(name)]
+    if missing:
+        raise UsageError(f"missing: {' '.join(missing)}. See evaltools imagenet --help")

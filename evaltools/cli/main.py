@@ -1,0 +1,83 @@
+"""The command ``evaltools``.
+
+A command is one module here plus one line in ``COMMANDS``. Modules are imported when their command runs, so that
+``evaltools --help`` needs neither NumPy nor a runtime.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, OK, USAGE
+from evaltools.delegates.parameter import did_you_mean
+from evaltools.errors import EvaltoolsError
+
+
+class Command(NamedTuple):
+    """Where a command lives and what it is for."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Final = {
+    "imagenet": Command("evaltools.cli.imagenet", "Top-1..10 accuracy of a classifier on labelled pictures"),
+    "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except EvaltoolsError as error:
+        print(f"evaltools: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("evaltools: interrupted before anything was measured", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_help_text())
+        return OK if arguments else USAGE
+    if arguments[0] == "--version":
+        print(_version())
+        return OK
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        print(f"evaltools: {name!r} is no command.{did_you_mean(name, COMMANDS)}\n{_help_text()}", file=sys.stderr)
+        return USAGE
+    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
+    return run(rest)
+
+
+def _help_text() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items())
+    return (
+        "usage: evaltools COMMAND --flag=value ...\n\n"
+        "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"
+        f"commands:\n{commands}\n\n"
+        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n\n"
+        f"exit codes:\n{EXIT_CODE_HELP}"
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"evaltools {version('evaltools')}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""A configuration: a runtime, its kernels, its threads and its delegates."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings, Parameter, Value, did_you_mean, format_value
+from evaltools.errors import UsageError
+
+AUTO: Final = "auto"
+RUNTIME_NAMES: Final = ("tflite_runtime", "litert")
+KERNELS: Final = ("default", "builtin", "reference")
+_DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if delegate.key}
+
+OWN_PARAMETERS: Final = (
+    Parameter(
+        "runtime",
+        "string",
+        AUTO,
+        "Python runtime; auto takes ai-edge-litert where it is installed, else tflite-runtime.",
+        choices=(AUTO, *RUNTIME_NAMES),
+    ),
+    Parameter(
+        "kernels",
+        "string",
+        "default",
+        "CPU kernels: default (the runtime adds XNNPACK), builtin (no XNNPACK), reference (plain C++, slow).",
+        choices=KERNELS,
+    ),
+    Parameter("num_interpreter_threads", "int32", 1, "CPU threads of the interpreter; -1: the runtime decides."),
+    Parameter("num_threads", "int32", -1, "Another name for num_interpreter_threads, which the native tools ignore."),
+    Parameter(
+        "delegate",
+        "string",
+        "",
+        "Switch one delegate on, before those of --use_* flags.",
+        choices=("", *_DELEGATE_KEYS),
+    ),
+)
+CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OWN_PARAMETERS} | dict(PARAMETERS)
+"""Every flag that describes a configuration, by name."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a model runs with. ``num_threads`` -1 leaves the number to the runtime; 0 given means 1, as in native tools.
+
+    >>> configuration = Configuration.from_text("one", "runtime=litert use_xnnpack=false")
+    >>> configuration.runtime, configuration.num_threads, configuration.to_flags()
+    ('litert', 1, ['--runtime=litert', '--use_xnnpack=false'])
+    """
+
+    name: str
+    runtime: str = AUTO
+    kernels: str = "default"
+    num_threads: int = 1
+    delegates: DelegateSettings = field(default_factory=DelegateSettings)
+
+    @classmethod
+    def from_flags(cls, name: str, flags: Iterable[tuple[str, str]], native: bool = False) -> Configuration:
+        """Build from ``(flag name, text)`` pairs in the order given.
+
+        ``native`` restores what the native tools do with ``--num_threads`` (nothing) and ``--delegate=xnnpack`` (which
+        forces fp16 as well). Raises :class:`UsageError` for unknown flags, bad values and flags without effect.
+        """
+        own: dict[str, str] = {}
+        delegate_flags: list[tuple[str, str]] = []
+        for flag, text in flags:
+            if flag not in CONFIGURATION_PARAMETERS:
+                hint = did_you_mean(flag, CONFIGURATION_PARAMETERS)
+                raise UsageError(f"--{flag}: no such flag in a configuration.{hint}")
+            if flag in PARAMETERS:
+                delegate_flags.append((flag, text))
+            elif own.setdefault(flag, text) != text:
+                raise UsageError(f"--{flag} is given twice, as {own[flag]!r} and {text!r}; keep one")
+        values = {parameter.name: parameter.parse(own.get(parameter.name, format_value(parameter.default)))
+                  for parameter in OWN_PARAMETERS}  # fmt: skip
+        configuration = cls(
+            name=name,
+            runtime=str(values["runtime"]),
+            kernels=str(values["kernels"]),
+            num_threads=_threads(own, values, native) or 1,
+            delegates=DelegateSettings.from_flags(_named_delegate(str(values["delegate"]), native) + delegate_flags),
+        )
+        configuration._refuse_contradictions()
+        return configuration
+
+    @classmethod
+    def from_text(cls, name: str, text: str, native: bool = False) -> Configuration:
+        """Build from a text such as ``runtime=litert --use_xnnpack=true``; quotes work as in a shell."""
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"configuration {name!r}: {text!r} cannot be split into flags: {error}") from None
+        try:
+            return cls.from_flags(name, [split_flag(word, CONFIGURATION_PARAMETERS) for word in words], native)
+        except UsageError as error:
+            raise UsageError(f"configuration {name!r}: {error}") from None
+
+    @property
+    def xnnpack(self) -> bool | None:
+        """``use_xnnpack`` with its three meanings: must run, must not run, the runtime decides (None)."""
+        return bool(self.delegates.value("use_xnnpack")) if self.delegates.is_given("use_xnnpack") else None
+
+    def to_flags(self) -> list[str]:
+        """The flags that give this configuration, in native spelling; defaults are left out."""
+        own: dict[str, Value] = {
+            "runtime": self.runtime,
+            "kernels": self.kernels,
+            "num_interpreter_threads": self.num_threads,
+        }
+        stated = [CONFIGURATION_PARAMETERS[name].format(value) for name, value in own.items()
+                  if value != CONFIGURATION_PARAMETERS[name].default]  # fmt: skip
+        return stated + self.delegates.to_flags()
+
+    def renamed(self, name: str) -> Configuration:
+        """The same configuration under another name."""
+        return replace(self, name=name)
+
+    def _refuse_contradictions(self) -> None:
+        if self.num_threads < -1:
+            message = f"--num_interpreter_threads={self.num_threads}: use 1 or more, or -1: the runtime decides"
+            raise UsageError(message)
+        if self.xnnpack and self.kernels == "reference":
+            message = (
+                "--kernels=reference with --use_xnnpack=true contradict each other: the reference kernels "
+                "come without XNNPACK. Drop one of the two"
+            )
+            raise UsageError(message)
+
+
+def split_flag(word: str, known: Mapping[str, Parameter]) -> tuple[str, str]:
+    """``--use-gpu=true``, ``use_gpu=true``, ``--use_gpu`` and ``--nouse_gpu`` -> name and text.
+
+    >>> split_flag("--nouse_gpu", CONFIGURATION_PARAMETERS), split_flag("runtime=litert", CONFIGURATION_PARAMETERS)
+    (('use_gpu', 'false'), ('runtime', 'litert'))
+    """
+    name, equals, text = word.removeprefix("--").partition("=")
+    name = name.replace("-", "_")
+    if equals:
+        return name, text
+    if name in known and known[name].type == "bool":
+        return name, "true"
+    positive = name.removeprefix("no")
+    if name not in known and positive in known and known[positive].type == "bool":
+        return positive, "false"
+    if name in known:
+        raise UsageError(f"--{name} needs a value: --{name}=...")
+    raise UsageError(f"{word!r}: no such flag.{did_you_mean(name, known)}")
+
+
+def configurations_from_yaml(document: Any, source: str, native: bool = False) -> list[Configuration]:
+    """Read the content of a ``--configs`` file: a mapping of names to flags.
+
+    Flags are one text as in ``--config``, or a mapping of flag to value. Raises :class:`UsageError` naming the place.
+    """
+    if not isinstance(document, Mapping) or not document:
+        message = f'{source}: expected a mapping of names to flags, as in "gpu: use_gpu=true"; got {_kind(document)}'
+        raise UsageError(message)
+    return [_from_yaml_entry(name, flags, source, native) for name, flags in document.items()]
+
+
+def _from_yaml_entry(name: Any, flags: Any, source: str, native: bool) -> Configuration:
+    place = f"{source}: {name}"
+    if not isinstance(name, str):
+        raise UsageError(f"{place}: a configuration's name must be text, got {_kind(name)}; put it in quotes")
+    try:
+        if isinstance(flags, str) or flags is None:
+            return Configuration.from_text(name, flags or "", native)
+        if isinstance(flags, Mapping):
+            return Configuration.from_flags(name, [_yaml_flag(flag, value) for flag, value in flags.items()], native)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+    raise UsageError(f"{place}: expected flags as a text or a mapping, got {_kind(flags)}")
+
+
+def _yaml_flag(flag: Any, value: Any) -> tuple[str, str]:
+    if not isinstance(value, (bool, int, float, str)):
+        raise UsageError(f"{flag}: expected true, false, a number or a text, got {_kind(value)}")
+    return str(flag).removeprefix("--").replace("-", "_"), format_value(value)
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else f"{type(value).__name__} {value!r}"
+
+
+def _named_delegate(key: str, native: bool) -> list[tuple[str, str]]:
+    """The flags that ``--delegate=KEY`` stands for; they rank before every ``--use_*``."""
+    if not key:
+        return []
+    flags = [(_DELEGATE_KEYS[key].enabled_by, "true")]
+    if native and key == "xnnpack":
+        flags.append(("xnnpack_force_fp16", "true"))
+    return flags
+
+
+def _threads(own: Mapping[str, str], values: Mapping[str, object], native: bool) -> int:
+    threads = values["num_interpreter_threads"]
+    other = values["num_threads"]
+    assert isinstance(threads, int)
+    assert isinstance(other, int)
+    if native or "num_threads" not in own:
+        return threads
+    if "num_interpreter_threads" in own and other != threads:
+        message = (
+            f"--num_threads={other} and --num_interpreter_threads={threads} contradict each other; keep the second"
+        )
+        raise UsageError(message)
+    return other

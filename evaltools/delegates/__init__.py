@@ -1,0 +1,27 @@
+"""The shared delegate-parameter layer.
+
+Each delegate declares its flags once, in its own file. Command line, ``--config`` texts, YAML, the JSON record, the
+native command line and ``docs/delegate-flags.md`` are derived from that. A new delegate is one file here plus one line
+in ``registry.DELEGATES``.
+"""
+
+from evaltools.delegates.external import parse_external_options
+from evaltools.delegates.parameter import Parameter, Value, did_you_mean, format_value
+from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS
+from evaltools.delegates.settings import DelegateSettings
+
+__all__ = [
+    "COMMON",
+    "DELEGATES",
+    "LITERT",
+    "PARAMETERS",
+    "TFLITE_RUNTIME",
+    "Delegate",
+    "DelegateSettings",
+    "Parameter",
+    "Value",
+    "did_you_mean",
+    "format_value",
+    "parse_external_options",
+]

@@ -1,0 +1,55 @@
+"""Flags that several delegates read. They create no delegate themselves.
+
+``num_threads`` stands with the configuration (``evaltools.configuration``), ``help`` with the command line.
+"""
+
+from typing import Final
+
+from evaltools.delegates.parameter import Parameter
+
+_NODE_RANGE_PLATFORMS: Final = "native builds with TFLITE_DEBUG_DELEGATE"
+
+COMMON: Final = (
+    Parameter(
+        "max_delegated_partitions",
+        "int32",
+        0,
+        "Most partitions to delegate. 0 means 1 for GPU, 4 for Hexagon, no limit for NNAPI and Core ML.",
+    ),
+    Parameter("min_nodes_per_partition", "int32", 0, "Fewest nodes of a partition; 0 or less means 2."),
+    Parameter(
+        "first_delegate_node_index",
+        "int32",
+        0,
+        "Index of the first node that may be delegated.",
+        _NODE_RANGE_PLATFORMS,
+    ),
+    Parameter(
+        "last_delegate_node_index",
+        "int32",
+        2**31 - 1,
+        "Index of the last node that may be delegated.",
+        _NODE_RANGE_PLATFORMS,
+    ),
+    Parameter(
+        "gpu_invoke_loop_times",
+        "int32",
+        -1,
+        "Iterations of the GPU delegate's invoke loop.",
+        "native builds with TFLITE_GPU_ENABLE_INVOKE_LOOP",
+    ),
+    Parameter(
+        "delegate_serialize_dir",
+        "string",
+        "",
+        "Folder for what a delegate has compiled; needs delegate_serialize_token.",
+        "Android",
+    ),
+    Parameter(
+        "delegate_serialize_token",
+        "string",
+        "",
+        "Key of this model in delegate_serialize_dir.",
+        "Android",
+    ),
+)

@@ -1,0 +1,27 @@
+"""Hexagon: the DSP of Qualcomm chips."""
+
+from typing import Final
+
+from evaltools.delegates.parameter import Parameter
+from evaltools.delegates.provider import Delegate
+
+_PLATFORMS: Final = "ARM builds with TFLITE_ENABLE_HEXAGON"
+
+HEXAGON: Final = Delegate(
+    name="Hexagon",
+    key="hexagon",
+    enabled_by="use_hexagon",
+    parameters=(
+        Parameter("use_hexagon", "bool", False, "Apply the Hexagon delegate.", _PLATFORMS),
+        Parameter(
+            "hexagon_lib_path",
+            "string",
+            "/data/local/tmp",
+            "Folder of libhexagon_nn_skel*.so; libhexagon_interface.so must be on the loader's path.",
+            _PLATFORMS,
+        ),
+        Parameter("hexagon_profiling", "bool", False, "Profile in cycles; shown with operator profiling.", _PLATFORMS),
+    ),
+    works_in="the native tools on Android phones with a Qualcomm Hexagon DSP",
+    common=frozenset({"max_delegated_partitions", "min_nodes_per_partition"}),
+)

@@ -1,0 +1,59 @@
+"""NNAPI: Android's own interface to accelerators."""
+
+from typing import Final
+
+from evaltools.delegates.parameter import Parameter
+from evaltools.delegates.provider import Delegate
+
+_ALL_BUT_WINDOWS: Final = "all but Windows; does something on Android"
+
+NNAPI: Final = Delegate(
+    name="NNAPI",
+    key="nnapi",
+    enabled_by="use_nnapi",
+    parameters=(
+        Parameter("use_nnapi", "bool", False, "Apply the NNAPI delegate.", _ALL_BUT_WINDOWS),
+        Parameter(
+            "nnapi_execution_preference",
+            "string",
+            "",
+            "What to optimise for.",
+            _ALL_BUT_WINDOWS,
+            ("", "low_power", "fast_single_answer", "sustained_speed", "undefined"),
+        ),
+        Parameter(
+            "nnapi_execution_priority",
+            "string",
+            "",
+            "Priority among the device's jobs (Android 11 and later).",
+            _ALL_BUT_WINDOWS,
+            ("", "default", "low", "medium", "high"),
+        ),
+        Parameter(
+            "nnapi_accelerator_name",
+            "string",
+            "",
+            "Accelerator to use (Android 10 and later); disable_nnapi_cpu is then not forwarded.",
+            _ALL_BUT_WINDOWS,
+        ),
+        Parameter("disable_nnapi_cpu", "bool", True, "Keep NNAPI from using its own CPU kernels.", _ALL_BUT_WINDOWS),
+        Parameter("nnapi_allow_fp16", "bool", False, "Allow fp16 instead of fp32.", _ALL_BUT_WINDOWS),
+        Parameter(
+            "nnapi_allow_dynamic_dimensions",
+            "bool",
+            False,
+            "Allow dynamic dimensions (Android 9 and later).",
+            _ALL_BUT_WINDOWS,
+        ),
+        Parameter("nnapi_use_burst_mode", "bool", False, "Use burst mode.", _ALL_BUT_WINDOWS),
+        Parameter(
+            "nnapi_support_library_path",
+            "string",
+            "",
+            "NNAPI support library; nnapi_accelerator_name must then name one of its devices.",
+            _ALL_BUT_WINDOWS,
+        ),
+    ),
+    works_in="the native tools on Android",
+    common=frozenset({"max_delegated_partitions", "delegate_serialize_dir", "delegate_serialize_token"}),
+)

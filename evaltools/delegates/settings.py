@@ -1,0 +1,114 @@
+"""The delegate flags of one configuration: what was given, in order, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from evaltools.delegates.parameter import Parameter, Value, did_you_mean
+from evaltools.delegates.provider import Delegate
+from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS, owner_of
+from evaltools.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DelegateSettings:
+    """Delegate flags as given, from left to right.
+
+    Build it with :meth:`from_flags`, which refuses what the native tools would silently ignore.
+
+    >>> settings = DelegateSettings.from_flags([("use_gpu", "true"), ("gpu_backend", "cl")])
+    >>> [delegate.name for delegate in settings.requested], settings.value("gpu_precision_loss_allowed")
+    (['GPU'], True)
+    >>> settings.to_flags()
+    ['--use_gpu=true', '--gpu_backend=cl']
+    """
+
+    given: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def from_flags(cls, flags: Iterable[tuple[str, str]]) -> DelegateSettings:
+        """Parse ``(name, text)`` pairs; raises :class:`UsageError` for anything that would not take effect."""
+        values: dict[str, Value] = {}
+        for name, text in flags:
+            parameter = _known_parameter(name)
+            value = parameter.parse(text)
+            if values.setdefault(name, value) != value:
+                message = f"--{name} is given twice, as {parameter.format(values[name])} and {parameter.format(value)}"
+                raise UsageError(f"{message}; the native tools take the first. Keep one")
+        settings = cls(tuple(values.items()))
+        settings._refuse_flags_without_effect()
+        for delegate in settings.requested:
+            if delegate.check is not None:
+                delegate.check(settings._values)
+        return settings
+
+    @cached_property
+    def _values(self) -> Mapping[str, Value]:
+        return MappingProxyType(dict(self.given))
+
+    def is_given(self, name: str) -> bool:
+        """Whether the flag was stated; ``use_xnnpack`` means three different things: true, false, not given."""
+        return name in self._values
+
+    def value(self, name: str) -> Value:
+        """The value in force: the one given, else the default."""
+        return self._values.get(name, PARAMETERS[name].default)
+
+    @property
+    def requested(self) -> tuple[Delegate, ...]:
+        """The delegates switched on, ordered by the position of their enabling flag, as the native tools apply them."""
+        position = {name: index for index, name in enumerate(self._values)}
+        enabled = [delegate for delegate in DELEGATES if delegate.is_enabled(self._values)]
+        return tuple(sorted(enabled, key=lambda delegate: position[delegate.enabled_by]))
+
+    def to_flags(self) -> list[str]:
+        """The flags as the native tools read them, in the order given."""
+        return [PARAMETERS[name].format(value) for name, value in self.given]
+
+    def effective_options(self, delegate: Delegate) -> dict[str, Value]:
+        """All values of a delegate, defaults included, and those of the common flags that it reads."""
+        own = [parameter.name for parameter in delegate.parameters]
+        common = [parameter.name for parameter in COMMON if parameter.name in delegate.common]
+        return {name: self.value(name) for name in own + common}
+
+    def to_json(self) -> dict[str, Any]:
+        """What was given and what is in force, as plain JSON values."""
+        return {
+            "given": dict(self.given),
+            "delegates": [
+                {"name": delegate.name, "options": self.effective_options(delegate)} for delegate in self.requested
+            ],
+        }
+
+    def _refuse_flags_without_effect(self) -> None:
+        for name in self._values:
+            owner = owner_of(name)
+            readers = (owner,) if owner else tuple(d for d in DELEGATES if name in d.common)
+            if owner is not None and name == owner.enabled_by:
+                continue
+            if not any(d.is_enabled(self._values) or self.is_given(d.enabled_by) for d in readers):
+                raise UsageError(_without_effect(name, readers))
+        pair = ("delegate_serialize_dir", "delegate_serialize_token")
+        if any(self.value(name) for name in pair) and not all(self.value(name) for name in pair):
+            raise UsageError("--delegate_serialize_dir and --delegate_serialize_token work only together; give both")
+
+
+def _known_parameter(name: str) -> Parameter:
+    try:
+        return PARAMETERS[name]
+    except KeyError:
+        raise UsageError(f"--{name}: no such delegate flag.{did_you_mean(name, PARAMETERS)}") from None
+
+
+def _without_effect(name: str, readers: tuple[Delegate, ...]) -> str:
+    switches = " or ".join(_enabling_example(delegate) for delegate in readers)
+    return f"--{name} has no effect: it belongs to a delegate that is not switched on. Add {switches}"
+
+
+def _enabling_example(delegate: Delegate) -> str:
+    is_switch = PARAMETERS[delegate.enabled_by].type == "bool"
+    return f"--{delegate.enabled_by}={'true' if is_switch else 'FILE'}"

@@ -1,0 +1,22 @@
+"""Stable delegate: a delegate behind the stable C ABI, described by a settings file."""
+
+from typing import Final
+
+from evaltools.delegates.parameter import Parameter
+from evaltools.delegates.provider import Delegate
+
+STABLE: Final = Delegate(
+    name="STABLE_DELEGATE",
+    key="",
+    enabled_by="stable_delegate_settings_file",
+    parameters=(
+        Parameter(
+            "stable_delegate_settings_file",
+            "string",
+            "",
+            "JSON file (TFLiteSettings) with stable_delegate_loader_settings.delegate_path; a path switches it on.",
+            "all but Windows",
+        ),
+    ),
+    works_in="the native tools (the Python interpreters cannot load stable-ABI delegates)",
+)

@@ -1,0 +1,41 @@
+"""XNNPACK: optimised CPU kernels, for float models and (in ai-edge-litert) quantised ones."""
+
+from typing import Final
+
+from evaltools.delegates.parameter import Parameter
+from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+
+_APPLIED_WITH_DEFAULTS: Final = (
+    "the Python interpreters apply XNNPACK with its default options only; the native tools can set this"
+)
+
+XNNPACK: Final = Delegate(
+    name="XNNPACK",
+    key="xnnpack",
+    enabled_by="use_xnnpack",
+    parameters=(
+        Parameter(
+            "use_xnnpack",
+            "bool",
+            False,
+            "true: XNNPACK must run. false: XNNPACK is kept out. Not given: the runtime decides.",
+            "all but s390x",
+        ),
+        Parameter("xnnpack_force_fp16", "bool", False, "Compute float models in fp16.", "all but s390x"),
+        Parameter(
+            "xnnpack_weight_cache_file_path",
+            "string",
+            "",
+            "File that keeps packed weights between runs.",
+            "all but s390x",
+        ),
+        Parameter("xnnpack_runtime_flags", "int32", 0, "Extra flags for XNNPACK, passed on as given.", "all but s390x"),
+    ),
+    works_in="tflite_runtime (float models) and ai-edge-litert (float and quantised models)",
+    runtimes=frozenset({LITERT, TFLITE_RUNTIME}),
+    unsupported={
+        "xnnpack_force_fp16": _APPLIED_WITH_DEFAULTS,
+        "xnnpack_weight_cache_file_path": _APPLIED_WITH_DEFAULTS,
+        "xnnpack_runtime_flags": _APPLIED_WITH_DEFAULTS,
+    },
+)

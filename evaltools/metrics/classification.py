@@ -1,0 +1,20 @@
+"""What a classification task measures of one configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaltools.metrics.topk import TopKAccuracy
+
+
+@dataclass(frozen=True)
+class ClassificationMetrics:
+    """Top-K accuracy, and two signs of a broken delegate.
+
+    ``outputs_with_nonfinite`` counts outputs with NaN or infinite scores (they count as answers, usually wrong ones);
+    ``distinct_answers`` is the number of different classes that came first at least once.
+    """
+
+    topk: TopKAccuracy
+    outputs_with_nonfinite: int
+    distinct_answers: int

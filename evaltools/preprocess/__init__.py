@@ -1,0 +1,24 @@
+"""JPEG, PNG or raw RGB -> input tensor, exactly as the native evaluation tools do it.
+
+Two steps, both pure: :func:`decode_image` turns a file into RGB bytes, :class:`ImageToTensor` turns those into the
+model's input. A new image format is one line in ``decode._DECODERS``; a new sizing or value rule belongs beside the
+functions of ``resize`` and ``normalization``.
+"""
+
+from evaltools.preprocess.decode import IMAGE_EXTENSIONS, decode_image
+from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
+from evaltools.preprocess.resize import central_crop_box, legacy_bilinear
+from evaltools.preprocess.tensor import ImageToTensor, Quantization
+
+__all__ = [
+    "IMAGE_EXTENSIONS",
+    "NATIVE",
+    "NORMALIZATION_NAMES",
+    "ImageToTensor",
+    "Normalization",
+    "Quantization",
+    "central_crop_box",
+    "decode_image",
+    "legacy_bilinear",
+    "parse_normalization",
+]

@@ -1,0 +1,123 @@
+"""Image file -> RGB bytes, as the native tools decode them.
+
+The native tool reads baseline and progressive JPEG with libjpeg-turbo (slow integer DCT, fancy upsampling) and ignores
+EXIF orientation and ICC profiles. Pillow uses the same decoder with the same settings. Beyond native: PNG is read, and
+greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule each (see :func:`decode_image`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from evaltools.errors import ImageError
+
+RgbImage = npt.NDArray[np.uint8]
+
+_MAX_COMPONENT_COUNT: Final = 1 << 29
+"""The native decoder refuses pictures with width * height * components at or above this."""
+
+
+def decode_image(path: Path, height: int | None = None, width: int | None = None) -> RgbImage:
+    """Read one picture as RGB.
+
+    ``height`` and ``width`` are needed for ``.rgb8`` files only, which carry no size of their own.
+
+    Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom. Rules by picture kind:
+
+    * EXIF orientation and colour profiles are ignored, as in the native tool.
+    * Greyscale is repeated in the three channels. Palette pictures are looked up, transparency is dropped.
+    * CMYK JPEG is converted as ``c * k / 255`` with integer division on the values as an Adobe file stores them
+      (inverted); a file without the Adobe marker is inverted first.
+    * 16-bit PNG keeps its high byte, ``value >> 8``.
+
+    Raises :class:`ImageError` for a file that is unreadable, truncated, too large, or no picture.
+
+    >>> import tempfile
+    >>> picture = Path(tempfile.mkdtemp()) / "grey.png"
+    >>> Image.new("L", (4, 2), 7).save(picture)
+    >>> decode_image(picture).shape, int(decode_image(picture)[0, 0, 2])
+    ((2, 4, 3), 7)
+    """
+    extension = path.suffix.lower()
+    try:
+        if extension == ".rgb8":
+            return _read_rgb8(path, height, width)
+        decoder = _DECODERS[extension]
+    except KeyError:
+        message = f"extension {extension or '(none)'!r} is not supported; use {', '.join(sorted(IMAGE_EXTENSIONS))}"
+        raise ImageError(message) from None
+    except OSError as error:
+        raise ImageError(f"cannot be read: {error.strerror or error}") from error
+    try:
+        with Image.open(path, formats=[decoder.pillow_format]) as picture:
+            _check_size(picture)
+            return decoder.to_rgb(picture)
+    except ImageError:
+        raise
+    except Exception as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error, ...
+        raise ImageError(f"is no readable {decoder.pillow_format} picture: {error}") from error
+
+
+class _Decoder:
+    """Which Pillow plug-in reads an extension, and how its picture becomes RGB."""
+
+    def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image], RgbImage]) -> None:
+        self.pillow_format: Final = pillow_format
+        self.to_rgb: Final = to_rgb
+
+
+def _check_size(picture: Image.Image) -> None:
+    components = len(picture.getbands())
+    if picture.width * picture.height * components >= _MAX_COMPONENT_COUNT:
+        message = f"is too large: {picture.width}x{picture.height}x{components}, at most 2^29 values are decoded"
+        raise ImageError(message)
+
+
+def _jpeg_to_rgb(picture: Image.Image) -> RgbImage:
+    if picture.mode == "CMYK":
+        return _cmyk_to_rgb(picture)
+    return np.asarray(picture.convert("RGB"))
+
+
+def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
+    """Native rule for four-component JPEG.
+
+    Pillow inverts the values of Adobe files on reading; undo that to get back what the file stores.
+    """
+    ink = np.asarray(picture).astype(np.uint16)
+    stored_inverted = 255 - ink
+    rgb = stored_inverted[..., :3] * stored_inverted[..., 3:] // 255
+    return rgb.astype(np.uint8)
+
+
+def _png_to_rgb(picture: Image.Image) -> RgbImage:
+    if picture.mode.startswith("I"):
+        high_byte = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
+        return np.repeat(high_byte[..., None], 3, axis=2)
+    if picture.mode == "P":
+        picture = picture.convert("RGBA")
+    return np.asarray(picture.convert("RGB"))
+
+
+def _read_rgb8(path: Path, height: int | None, width: int | None) -> RgbImage:
+    if height is None or width is None:
+        raise ImageError("is a raw .rgb8 file; its height and width must be given")
+    data = path.read_bytes()
+    expected = height * width * 3
+    if len(data) != expected:
+        message = f"has {len(data)} bytes; a raw .rgb8 picture for this model has {width}x{height}x3 = {expected} bytes"
+        raise ImageError(message)
+    return np.frombuffer(data, np.uint8).reshape(height, width, 3)
+
+
+_JPEG: Final = _Decoder("JPEG", _jpeg_to_rgb)
+_DECODERS: Final = {".jpg": _JPEG, ".jpeg": _JPEG, ".png": _Decoder("PNG", _png_to_rgb)}
+
+IMAGE_EXTENSIONS: Final = frozenset({*_DECODERS, ".rgb8"})
+"""File name endings (lower case) that :func:`decode_image` reads."""

@@ -1,0 +1,81 @@
+"""RGB bytes -> the model's input tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.errors import ImageError
+from evaltools.preprocess.normalization import NATIVE, Normalization
+from evaltools.preprocess.resize import CropBox, central_crop_box, legacy_bilinear
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Per-tensor quantisation: ``real = (quantised - zero_point) * scale``."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class ImageToTensor:
+    """Crop, resize, normalise and convert, in the native tool's order and arithmetic.
+
+    ``dtype`` is the input tensor's: float32, float16, uint8, int8 or int16. ``crop_fraction`` 0.875 is what the native
+    classification tool uses, ``None`` means no crop (detection).
+
+    ``normalization`` ``None`` is the native rule, which depends on the type alone: float -> ``(x - 127.5) * (1 /
+    127.5)``; uint8 -> ``x``; int8 -> ``x - 128``, truncated toward zero *after* the subtraction, so that values below
+    128 come out rounded up. float16 is the float rule, then cast. Any other case (a stated normalisation on an integer
+    input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.
+
+    >>> to_tensor = ImageToTensor(2, 2, np.dtype("uint8"), crop_fraction=None)
+    >>> to_tensor(np.full((4, 4, 3), 9, np.uint8)).shape
+    (1, 2, 2, 3)
+    """
+
+    height: int
+    width: int
+    dtype: np.dtype[np.generic]
+    normalization: Normalization | None = None
+    quantization: Quantization | None = None
+    crop_fraction: float | None = 0.875
+
+    def __call__(self, image: npt.NDArray[np.uint8], already_sized: bool = False) -> npt.NDArray[np.generic]:
+        """Turn ``(H, W, 3)`` uint8 into ``(1, height, width, 3)`` of ``dtype``.
+
+        ``already_sized`` skips crop and resize, for raw pictures that come at the model's size.
+        Raises :class:`ImageError` for a picture too small to crop.
+        """
+        pixels = image.astype(np.float32) if already_sized else self._sized(image)
+        return self._convert(pixels)[None]
+
+    def _sized(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        box = CropBox(0, 0, image.shape[0], image.shape[1])
+        if self.crop_fraction is not None:
+            box = central_crop_box(image.shape[0], image.shape[1], self.crop_fraction)
+        if box.height <= 0 or box.width <= 0:
+            raise ImageError(f"is too small to crop: {image.shape[1]}x{image.shape[0]} pixels")
+        cropped = image[box.top : box.top + box.height, box.left : box.left + box.width]
+        return legacy_bilinear(cropped, self.height, self.width)
+
+    def _convert(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.generic]:
+        if self.dtype.kind == "f":
+            real = (self.normalization or NATIVE).apply(pixels)
+            return real.astype(self.dtype, copy=False)
+        if self.normalization is None and self.dtype == np.uint8:
+            return pixels.astype(np.uint8)
+        if self.normalization is None and self.dtype == np.int8:
+            return (pixels - np.float32(128)).astype(np.int8)
+        return self._quantize((self.normalization or NATIVE).apply(pixels))
+
+    def _quantize(self, real: npt.NDArray[np.float32]) -> npt.NDArray[np.generic]:
+        if self.quantization is None:
+            raise ValueError(f"an input of type {self.dtype} needs the tensor's quantization")
+        limits = np.iinfo(self.dtype.name)
+        quantized = np.rint(real / np.float32(self.quantization.scale)) + self.quantization.zero_point
+        clipped: npt.NDArray[np.generic] = np.clip(quantized, limits.min, limits.max).astype(self.dtype)
+        return clipped

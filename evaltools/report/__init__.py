@@ -1,0 +1,1 @@
+"""One typed result, many renderings."""

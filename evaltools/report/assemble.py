@@ -1,0 +1,120 @@
+"""Puts what was measured together to one typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import DELEGATES
+from evaltools.engine import NotMeasured, Opened, Outcome
+from evaltools.engine.task import Observation, Record
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.report.result import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    FailedExample,
+    Model,
+    RuntimeUsed,
+    Tensor,
+)
+from evaltools.runtime import Delegation, RuntimeFacts
+
+Role = Literal["reference", "test"]
+
+
+def describe_model(model: ModelFile) -> Model:
+    """The facts about the model file."""
+    return Model(
+        file=str(model.path),
+        sha256=model.sha256,
+        size_bytes=model.size_bytes,
+        node_count=model.node_count,
+        inputs=[_tensor(tensor) for tensor in model.inputs],
+        outputs=[_tensor(tensor) for tensor in model.outputs],
+    )
+
+
+def _tensor(tensor: TensorInfo) -> Tensor:
+    return Tensor(tensor.name, tensor.dtype, list(tensor.shape_signature), tensor.scale, tensor.zero_point)
+
+
+def describe_configuration(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
+    """What a configuration asked for and what runs it, still without figures."""
+    configuration = entry.configuration
+    opened = entry if isinstance(entry, Opened) else None
+    return ConfigurationResult(
+        name=configuration.name,
+        role=role,
+        flags=configuration.to_flags(),
+        num_threads=configuration.num_threads,
+        status="measured" if opened else "not measured",
+        reason=entry.reason if isinstance(entry, NotMeasured) else None,
+        fallback=opened.fallback if opened else None,
+        runtime=_runtime_used(opened.session.facts) if opened else None,
+        delegates=_delegates_used(configuration, opened),
+        delegation=_proof(opened.session.delegation) if opened else None,
+        inference_latency=None,
+        failed_examples=0,
+        classification=None,
+    )
+
+
+def with_figures(
+    described: ConfigurationResult,
+    records: Sequence[Record[Observation]],
+    classification: ClassificationMetrics,
+) -> ConfigurationResult:
+    """The same configuration with what was measured."""
+    latencies = [record.invoke_us for record in records if record.invoke_us is not None]
+    return replace(
+        described,
+        inference_latency=summarise_latency(latencies),
+        failed_examples=sum(record.failure is not None for record in records),
+        classification=classification,
+    )
+
+
+def without_figures(described: ConfigurationResult, reason: str) -> ConfigurationResult:
+    """A configuration that could run, but was not."""
+    return replace(described, status="not measured", reason=described.reason or reason)
+
+
+def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
+    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels)
+
+
+def _proof(delegation: Delegation) -> DelegationProof:
+    return DelegationProof(delegation.total_nodes, delegation.delegated_nodes, dict(delegation.cpu_operators))
+
+
+def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
+    settings = configuration.delegates
+    covered = {entry.delegate: entry for entry in opened.session.delegation.delegates} if opened else {}
+    requested = list(settings.requested)
+    added = [delegate for delegate in DELEGATES if delegate.name in covered and delegate not in requested]
+    return [
+        DelegateUsed(
+            name=delegate.name,
+            requested=delegate in requested,
+            options=settings.effective_options(delegate),
+            nodes=covered[delegate.name].nodes if delegate.name in covered else None,
+            partitions=covered[delegate.name].partitions if delegate.name in covered else None,
+        )
+        for delegate in requested + added
+    ]
+
+
+def failed_examples(outcome: Outcome[Observation]) -> list[FailedExample]:
+    """Each failure once: an input that cannot be made fails for all configurations together."""
+    failed: dict[tuple[str, str | None], FailedExample] = {}
+    for record in outcome.records:
+        if record.failure is not None:
+            configuration = record.configuration if record.failure.stage == "inference" else None
+            entry = FailedExample(record.example.id, configuration, record.failure.stage, record.failure.reason)
+            failed.setdefault((entry.example, entry.configuration), entry)
+    return list(failed.values())

@@ -1,0 +1,38 @@
+"""The result as JSON, and its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evaltools.errors import DataError
+from evaltools.report.result import EvaluationResult
+
+
+def to_json(result: EvaluationResult) -> bytes:
+    """The result as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
+
+
+def read_result(path: Path) -> EvaluationResult:
+    """Read and check a result file; raises :class:`DataError` naming the field that does not fit."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=EvaluationResult)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path} is no evaltools result: {error}") from error
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a result, derived from the types in ``result``."""
+    schema = msgspec.json.schema(EvaluationResult)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "evaltools result"} | schema
+
+
+def schema_text() -> str:
+    """The content of ``result.schema.json``."""
+    return json.dumps(json_schema(), indent=1) + "\n"

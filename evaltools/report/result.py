@@ -1,0 +1,185 @@
+"""The result of an evaluation: typed here, described by ``result.schema.json``, written as JSON.
+
+``docs/result-format.md`` explains it. Fields are only added within one ``schema_version``; a changed meaning gets a new
+one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evaltools.delegates import Value
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import Latency
+
+SCHEMA_VERSION: Final = "1"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The machine and the software that measured. ``packages`` maps installed packages to versions."""
+
+    evaltools: str
+    python: str
+    platform: str
+    machine: str
+    processor: str
+    cpu_count: int
+    packages: dict[str, str]
+    started_at: str
+    elapsed_s: float
+    command: list[str]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output of the model; -1 in ``shape`` is a size that may change."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    scale: float | None
+    zero_point: int | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model file. ``sha256`` is that of its bytes."""
+
+    file: str
+    sha256: str
+    size_bytes: int
+    node_count: int
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What was evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
+
+    images: str
+    example_count: int
+    skipped_files: int
+    denylisted: int
+    ground_truth_sha256: str
+    labels_sha256: str
+    label_offset: int
+    normalization: str
+    preprocessing_latency: Latency
+
+
+@dataclass(frozen=True)
+class RuntimeUsed:
+    """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU."""
+
+    name: str
+    package: str
+    version: str
+    kernels: str
+
+
+@dataclass(frozen=True)
+class DelegateUsed:
+    """A delegate with the options in force, and the nodes that it took.
+
+    ``requested`` is false for XNNPACK where the runtime added it by itself. ``nodes`` is null where the delegate could
+    not be created.
+    """
+
+    name: str
+    requested: bool
+    options: dict[str, Value]
+    nodes: int | None
+    partitions: int | None
+
+
+@dataclass(frozen=True)
+class DelegationProof:
+    """Of ``total_nodes`` nodes of the main graph, ``delegated_nodes`` ran on a delegate; the others are listed."""
+
+    total_nodes: int
+    delegated_nodes: int
+    cpu_operators: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ConfigurationResult:
+    """One configuration: what was asked, what ran, what came out.
+
+    ``status`` is ``measured`` or ``not measured``, then with ``reason``. ``fallback`` says why a configuration that
+    asked for a delegate was measured on the CPU (``--allow_fallback=true``). ``flags`` give the same configuration
+    again.
+    """
+
+    name: str
+    role: Literal["reference", "test"]
+    flags: list[str]
+    num_threads: int
+    status: Literal["measured", "not measured"]
+    reason: str | None
+    fallback: str | None
+    runtime: RuntimeUsed | None
+    delegates: list[DelegateUsed]
+    delegation: DelegationProof | None
+    inference_latency: Latency | None
+    failed_examples: int
+    classification: ClassificationMetrics | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``other`` held against ``baseline`` on the same examples."""
+
+    baseline: str
+    other: str
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class FailedExample:
+    """An example without an answer; ``configuration`` is null where its input could not be made at all."""
+
+    example: str
+    configuration: str | None
+    stage: Literal["input", "inference"]
+    reason: str
+
+
+@dataclass(frozen=True)
+class ExampleAnswer:
+    """One configuration's best classes for one example with raw scores; ``rank`` of the right label, from 0."""
+
+    classes: list[int]
+    scores: list[float | None]
+    rank: int | None
+    invoke_us: int
+
+
+@dataclass(frozen=True)
+class ExampleRecord:
+    """One example with the answer of each configuration that finished it."""
+
+    example: str
+    truth: str
+    answers: dict[str, ExampleAnswer]
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """The whole result. ``complete`` is false where the run ended before the last example; ``stopped`` says why."""
+
+    schema_version: Literal["1"]
+    task: Literal["imagenet"]
+    complete: bool
+    stopped: str | None
+    environment: Environment
+    model: Model
+    data: Data
+    configurations: list[ConfigurationResult]
+    comparisons: list[Comparison]
+    failed: list[FailedExample]
+    warnings: list[str]
+    examples: list[ExampleRecord] | None

@@ -1,0 +1,128 @@
+"""What a person sees on stderr: what ran, then the figures, then what needs attention."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from evaltools.report.result import Comparison, ConfigurationResult, DelegateUsed, EvaluationResult
+
+
+def describe_configuration(configuration: ConfigurationResult) -> str:
+    """One line: what ran this configuration, with proof, or why it was not measured."""
+    if configuration.runtime is None or configuration.delegation is None:
+        return f"not measured: {configuration.reason}"
+    runtime, proof = configuration.runtime, configuration.delegation
+    parts = [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
+    if configuration.delegates:
+        parts.append(_coverage(configuration))
+    if configuration.delegates and proof.cpu_operators:
+        left = ", ".join(f"{name} x{count}" for name, count in list(proof.cpu_operators.items())[:4])
+        parts.append(f"CPU keeps {left}{', ...' if len(proof.cpu_operators) > 4 else ''}")
+    if configuration.fallback:
+        parts.append(f"FALLBACK to the CPU: {configuration.fallback}")
+    return ", ".join(parts)
+
+
+def _threads(count: int) -> str:
+    if count == -1:
+        return "threads chosen by the runtime"
+    return f"{count} thread{'' if count == 1 else 's'}"
+
+
+def _coverage(configuration: ConfigurationResult) -> str:
+    assert configuration.delegation is not None
+    total = configuration.delegation.total_nodes
+    return ", ".join(_delegate(delegate, total) for delegate in configuration.delegates)
+
+
+def _delegate(delegate: DelegateUsed, total: int) -> str:
+    if delegate.nodes is None:
+        return f"{delegate.name} not created"
+    partitions = f"{delegate.partitions} partition{'' if delegate.partitions == 1 else 's'}"
+    added = "" if delegate.requested else " (added by the runtime)"
+    return f"{delegate.name}{added} {delegate.nodes} of {total} nodes in {partitions}"
+
+
+def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
+    """What each configuration runs on, one line each."""
+    width = max(len(configuration.name) for configuration in configurations)
+    for configuration in configurations:
+        style = "bold red" if configuration.status == "not measured" or configuration.fallback else "none"
+        line = f"{configuration.name:<{width}}  {describe_configuration(configuration)}"
+        console.print(escape(line), style=style, soft_wrap=True, highlight=False)
+
+
+def print_result(result: EvaluationResult, console: Console) -> None:
+    """The table of figures, the comparisons between test configurations, failures and warnings."""
+    if any(entry.status == "measured" for entry in result.configurations):
+        console.print(_figures(result))
+        _print_other_comparisons(result, console)
+    for failure in result.failed[:10]:
+        where = f" ({failure.configuration})" if failure.configuration else ""
+        console.print(escape(f"failed: {failure.example}{where}: {failure.reason}"), soft_wrap=True, highlight=False)
+    if len(result.failed) > 10:
+        console.print(f"... and {len(result.failed) - 10} more failures, listed in the JSON result", highlight=False)
+    for warning in result.warnings:
+        console.print(escape(f"warning: {warning}"), style="yellow", soft_wrap=True, highlight=False)
+
+
+def _figures(result: EvaluationResult) -> Table:
+    baseline = _baseline_name(result)
+    against = {comparison.other: comparison for comparison in result.comparisons if comparison.baseline == baseline}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("", no_wrap=True)
+    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "latency p50", "vs ref", "delegated"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    reference = next((entry for entry in result.configurations if entry.name == baseline), None)
+    for configuration in result.configurations:
+        table.add_row(escape(configuration.name), *_row(configuration, against.get(configuration.name), reference))
+    return table
+
+
+def _row(
+    configuration: ConfigurationResult, comparison: Comparison | None, reference: ConfigurationResult | None
+) -> list[str]:
+    classification, latency, proof = (
+        configuration.classification,
+        configuration.inference_latency,
+        configuration.delegation,
+    )
+    if classification is None or latency is None or proof is None:
+        return ["not measured"]
+    accuracies = classification.topk.accuracies
+    top5 = f"{100 * accuracies[4]:.2f} %" if len(accuracies) >= 5 else "-"
+    row = [f"{100 * accuracies[0]:.2f} %" if accuracies else "-", top5]
+    if comparison is None:
+        row += ["", "", ""]
+    else:
+        agreement = comparison.agreement
+        row += [f"{100 * agreement.share:.1f} %", str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
+    row += [f"{latency.p50_us / 1000:.3g} ms", _speed(configuration, reference)]
+    return [*row, f"{proof.delegated_nodes}/{proof.total_nodes}" if configuration.delegates else "-"]
+
+
+def _speed(configuration: ConfigurationResult, reference: ConfigurationResult | None) -> str:
+    own = configuration.inference_latency
+    base = reference.inference_latency if reference else None
+    if own is None or base is None or configuration is reference or not own.p50_us:
+        return ""
+    return f"{base.p50_us / own.p50_us:.2f}x"
+
+
+def _baseline_name(result: EvaluationResult) -> str | None:
+    return result.comparisons[0].baseline if result.comparisons else None
+
+
+def _print_other_comparisons(result: EvaluationResult, console: Console) -> None:
+    for comparison in result.comparisons:
+        if comparison.baseline == _baseline_name(result):
+            continue
+        agreement = comparison.agreement
+        line = (
+            f"{comparison.other} against {comparison.baseline}: same top-1 for {agreement.same_top1} of "
+            f"{agreement.example_count} ({100 * agreement.share:.1f} %), {agreement.right_to_wrong} right->wrong, "
+            f"{agreement.wrong_to_right} wrong->right"
+        )
+        console.print(escape(line), highlight=False, soft_wrap=True)

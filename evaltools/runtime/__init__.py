@@ -1,0 +1,27 @@
+"""Runs a model with a configuration and proves what ran where.
+
+A new runtime is one file here, with a ``RUNTIME`` that follows :class:`Runtime`, plus one line in ``registry``.
+"""
+
+from evaltools.runtime.registry import find_runtime, open_session
+from evaltools.runtime.session import (
+    DelegateCoverage,
+    Delegation,
+    Inference,
+    Runtime,
+    RuntimeFacts,
+    Session,
+    TensorSpec,
+)
+
+__all__ = [
+    "DelegateCoverage",
+    "Delegation",
+    "Inference",
+    "Runtime",
+    "RuntimeFacts",
+    "Session",
+    "TensorSpec",
+    "find_runtime",
+    "open_session",
+]

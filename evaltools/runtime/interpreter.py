@@ -1,0 +1,201 @@
+"""Sessions over ``Interpreter``, the class that tflite-runtime and ai-edge-litert share."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.metadata
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import Delegate, parse_external_options
+from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.model import ModelFile
+from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
+from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
+
+_RESOLVERS: Final = {
+    "default": "AUTO",
+    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "reference": "BUILTIN_REF",
+}
+
+
+@dataclass(frozen=True)
+class InterpreterRuntime:
+    """A Python package with an ``Interpreter`` class.
+
+    ``check`` raises :class:`ConfigurationUnavailable` for an installation that is known to be broken.
+    """
+
+    name: str
+    package: str
+    module: str
+    install: str
+    check: Callable[[str], None]
+
+    def open(self, model: ModelFile, configuration: Configuration) -> InterpreterSession:
+        """Load the model, apply the delegates, allocate the tensors."""
+        for delegate in configuration.delegates.requested:
+            _require_creatable(delegate, configuration, self.name)
+        _require_order(configuration)
+        library = self._library()
+        kernels = effective_kernels(configuration)
+        facts = RuntimeFacts(self.name, self.package, self.version(), kernels)
+        external = _load_external(library, configuration)
+        try:
+            interpreter = library.Interpreter(
+                model_path=str(model.path),
+                num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
+                experimental_delegates=[external] if external is not None else None,
+                experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[kernels]),
+            )
+            before = interpreter._get_ops_details()
+            interpreter.allocate_tensors()
+        except (ValueError, RuntimeError, SystemError) as error:
+            raise ConfigurationUnavailable(_load_failure(facts, external is not None, error)) from error
+        return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
+
+    def version(self) -> str:
+        """The installed version of the package."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            message = f"the runtime {self.name} is not installed; {self.install}"
+            raise ConfigurationUnavailable(message) from None
+
+    def _library(self) -> ModuleType:
+        self.check(self.version())
+        try:
+            return importlib.import_module(self.module)
+        except Exception as error:  # a broken native extension raises ImportError, AttributeError, SystemError, ...
+            message = f"{self.package} {self.version()} is installed but cannot be imported: {error}; {self.install}"
+            raise ConfigurationUnavailable(message) from error
+
+
+class InterpreterSession:
+    """One interpreter; used by one thread at a time."""
+
+    def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation) -> None:
+        self._interpreter = interpreter
+        self.facts: Final = facts
+        self.delegation: Final = delegation
+        self._input_indices = [detail["index"] for detail in interpreter.get_input_details()]
+        self._output_indices = [detail["index"] for detail in interpreter.get_output_details()]
+        self.inputs: Final = _specs(interpreter.get_input_details())
+        self.outputs: Final = _specs(interpreter.get_output_details())
+
+    def run(self, inputs: Sequence[Array]) -> Inference:
+        """Set the inputs, invoke (the only part that is timed), copy the outputs."""
+        try:
+            for index, value in zip(self._input_indices, inputs, strict=True):
+                self._interpreter.set_tensor(index, value)
+            start = time.perf_counter_ns()
+            self._interpreter.invoke()
+            invoke_us = (time.perf_counter_ns() - start) // 1000
+            outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
+        except (ValueError, RuntimeError) as error:
+            raise InferenceError(f"{self.facts.package} {self.facts.version}: {_one_line(error)}") from error
+        return Inference(outputs, invoke_us)
+
+    def close(self) -> None:
+        """Release the interpreter now: a delegate must outlive its interpreter and is freed with it."""
+        self._interpreter = None
+        gc.collect()
+
+
+def effective_kernels(configuration: Configuration) -> str:
+    """The kernel set in force: ``use_xnnpack`` true or false overrides ``kernels``."""
+    if configuration.xnnpack is None:
+        return configuration.kernels
+    if configuration.xnnpack:
+        return "default"
+    return "builtin" if configuration.kernels == "default" else configuration.kernels
+
+
+def _require_creatable(delegate: Delegate, configuration: Configuration, runtime: str) -> None:
+    if runtime not in delegate.runtimes:
+        message = (
+            f"the {delegate.name} delegate cannot be created by the Python runtime {runtime} on this machine; "
+            f"it runs in {delegate.works_in}"
+        )
+        raise ConfigurationUnavailable(message)
+    for flag, reason in (delegate.unsupported or {}).items():
+        if configuration.delegates.value(flag):
+            raise ConfigurationUnavailable(f"--{flag} cannot be honoured by the Python runtime {runtime}: {reason}")
+
+
+def _require_order(configuration: Configuration) -> None:
+    if configuration.delegates.requested[:2] == (XNNPACK, EXTERNAL):
+        message = (
+            "the Python interpreters apply XNNPACK after an external delegate, but --use_xnnpack=true stands before "
+            "--external_delegate_path; put --external_delegate_path first"
+        )
+        raise ConfigurationUnavailable(message)
+
+
+def _load_external(library: ModuleType, configuration: Configuration) -> Any:
+    path = str(configuration.delegates.value(EXTERNAL.enabled_by))
+    if not path:
+        return None
+    if not Path(path).is_file():
+        raise ConfigurationUnavailable(f"--external_delegate_path={path}: no such file")
+    options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
+    try:
+        return library.load_delegate(str(Path(path).resolve()), options)
+    except AttributeError as error:
+        message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {_symbol(error)}"
+        raise ConfigurationUnavailable(message) from error
+    except OSError as error:
+        raise ConfigurationUnavailable(f"--external_delegate_path={path} cannot be loaded: {error}") from error
+    except ValueError as error:
+        reason = _one_line(error).removeprefix(f"Failed to load delegate from {Path(path).resolve()}").strip()
+        message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
+        raise ConfigurationUnavailable(message) from error
+
+
+def _symbol(error: AttributeError) -> str:
+    return str(error).rpartition("undefined symbol: ")[2]
+
+
+def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) -> str:
+    cause = "with the external delegate " if with_external else ""
+    return f"{facts.package} {facts.version} cannot load the model {cause}({facts.kernels} kernels): {_one_line(error)}"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _delegation(interpreter: Any, operators_before_default: int, configuration: Configuration) -> Delegation:
+    """Delegates given to the constructor are applied there, XNNPACK by default when tensors are allocated."""
+    operators = interpreter._get_ops_details()
+    originals = original_operators(operators)
+    requested = configuration.delegates.requested
+    groups = [(XNNPACK, partitions(operators[operators_before_default:]))]
+    if EXTERNAL in requested:
+        groups.insert(0, (EXTERNAL, partitions(operators[:operators_before_default])))
+    covered: frozenset[int] = frozenset()
+    delegates = []
+    for delegate, group in groups:
+        nodes = frozenset().union(*(covered_nodes(partition, originals) for partition in group)) - covered
+        covered |= nodes
+        if delegate in requested or group:
+            delegates.append(DelegateCoverage(delegate.name, delegate in requested, len(nodes), len(group)))
+    return Delegation(len(originals), tuple(delegates), operators_left(originals, covered))
+
+
+def _specs(details: Sequence[dict[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(
+        TensorSpec(detail["name"], np.dtype(detail["dtype"]), tuple(int(size) for size in detail["shape"]))
+        for detail in details
+    )

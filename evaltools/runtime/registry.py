@@ -1,0 +1,42 @@
+"""The list of runtimes. A new runtime is one file beside this one plus one line in ``_MODULES``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Final
+
+from evaltools.configuration import AUTO, Configuration
+from evaltools.errors import ConfigurationUnavailable
+from evaltools.model import ModelFile
+from evaltools.runtime.session import Runtime, Session
+
+_MODULES: Final = {
+    "litert": ("evaltools.runtime.litert", "ai_edge_litert"),
+    "tflite_runtime": ("evaltools.runtime.tflite_runtime", "tflite_runtime"),
+}
+"""Name -> (our module, the package that it needs), best first."""
+
+
+def find_runtime(name: str) -> Runtime:
+    """The runtime of that name; ``auto`` is the first one that is installed."""
+    if name == AUTO:
+        name = _first_installed()
+    runtime: Runtime = importlib.import_module(_MODULES[name][0]).RUNTIME
+    return runtime
+
+
+def _first_installed() -> str:
+    for name, (_, package) in _MODULES.items():
+        if importlib.util.find_spec(package) is not None:
+            return name
+    message = (
+        "no TensorFlow Lite runtime is installed; pip install 'evaltools[litert]' (any Python), "
+        "or pip install tflite-runtime (Linux, Python 3.11 or older)"
+    )
+    raise ConfigurationUnavailable(message)
+
+
+def open_session(model: ModelFile, configuration: Configuration) -> Session:
+    """Load the model with a configuration; raises :class:`ConfigurationUnavailable`."""
+    return find_runtime(configuration.runtime).open(model, configuration)

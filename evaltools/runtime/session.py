@@ -1,0 +1,106 @@
+"""What every runtime gives: a session that runs a model, with proof of what ran where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class DelegateCoverage:
+    """What one delegate took of the main graph.
+
+    ``requested`` is false for XNNPACK where the runtime added it by itself.
+    """
+
+    delegate: str
+    requested: bool
+    nodes: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Delegation:
+    """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU."""
+
+    total_nodes: int
+    delegates: tuple[DelegateCoverage, ...]
+    cpu_operators: Mapping[str, int]
+
+    @property
+    def delegated_nodes(self) -> int:
+        """Nodes that run on any delegate."""
+        return sum(delegate.nodes for delegate in self.delegates)
+
+
+@dataclass(frozen=True)
+class RuntimeFacts:
+    """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part."""
+
+    name: str
+    package: str
+    version: str
+    kernels: str
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output as the runtime reports it after allocation."""
+
+    name: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Outputs of one run (copies, in the model's order) and how long ``invoke`` alone took."""
+
+    outputs: tuple[Array, ...]
+    invoke_us: int
+
+
+class Session(Protocol):
+    """A model loaded with one configuration."""
+
+    @property
+    def facts(self) -> RuntimeFacts:
+        """Which runtime this is."""
+
+    @property
+    def delegation(self) -> Delegation:
+        """What the delegates took."""
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Inputs in the model's order."""
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Outputs in the model's order."""
+
+    def run(self, inputs: Sequence[Array]) -> Inference:
+        """Run once; raises :class:`~evaltools.errors.InferenceError`."""
+
+    def close(self) -> None:
+        """Release the model and its delegates. The session cannot run any more."""
+
+
+class Runtime(Protocol):
+    """Something that opens sessions."""
+
+    @property
+    def name(self) -> str:
+        """The name in ``--runtime``."""
+
+    def open(self, model: ModelFile, configuration: Configuration) -> Session:
+        """Load the model; raises :class:`~evaltools.errors.ConfigurationUnavailable`, naming what is missing."""

@@ -1,0 +1,253 @@
+"""ImageNet classification: Top-1 to Top-10 accuracy over a folder of labelled pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.datasets.image_folder import ImageFolder, list_images
+from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.engine import Example, Outcome, Record
+from evaltools.errors import DataError, ModelError
+from evaltools.metrics.agreement import Agreement, Answer, compare_answers
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.preprocess import ImageToTensor, Normalization, Quantization, decode_image, parse_normalization
+
+TOP_K: Final = 10
+INPUT_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+OUTPUT_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+NATIVE_INPUT_TYPES: Final = ("float32", "uint8", "int8")
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class ImagenetOptions:
+    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``."""
+
+    ground_truth_images_path: Path
+    ground_truth_labels: Path
+    model_output_labels: Path
+    denylist_file_path: Path | None = None
+    num_images: int = 0
+    normalization: str = "auto"
+    label_offset: int | None = None
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class TopKObservation:
+    """The best classes of one output with their raw scores, best first, and the rank of the right label.
+
+    ``rank`` is 0 for a right top-1 answer, None where the label is not among ``classes``. ``nonfinite`` counts NaN and
+    infinite scores.
+    """
+
+    classes: tuple[int, ...]
+    scores: tuple[float, ...]
+    rank: int | None
+    nonfinite: int
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
+
+    folder: ImageFolder
+    paths: tuple[Path, ...]
+    truths: tuple[str, ...]
+    denylisted: int
+
+
+class ImagenetTask:
+    """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`."""
+
+    name: Final = "imagenet"
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        to_tensor: ImageToTensor,
+        class_labels: Sequence[str | None],
+        scores_dtype: np.dtype[np.generic] | None = None,
+    ) -> None:
+        self.images: Final = images
+        self.to_tensor: Final = to_tensor
+        self.class_labels: Final = tuple(class_labels)
+        self.examples: Final = tuple(
+            Example(index, os.fsencode(path.name).decode("utf-8", errors="backslashreplace"))
+            for index, path in enumerate(images.paths)
+        )
+        self.top_k: Final = min(TOP_K, len(class_labels))
+        self._scores_dtype = scores_dtype
+
+    def inputs(self, example: Example) -> tuple[Array, ...]:
+        """Decode, crop, resize and convert one picture."""
+        path = self.images.paths[example.index]
+        image = decode_image(path, self.to_tensor.height, self.to_tensor.width)
+        return (self.to_tensor(image, already_sized=path.suffix.lower() == ".rgb8"),)
+
+    def observe(self, example: Example, outputs: Sequence[Array]) -> TopKObservation:
+        """Rank the classes of the first output; any shape with one score per class is accepted."""
+        scores = outputs[0].ravel()
+        if self._scores_dtype is not None:
+            scores = np.frombuffer(scores.tobytes(), self._scores_dtype)[: len(self.class_labels)]
+        classes = best_classes(scores, self.top_k).tolist()
+        return TopKObservation(
+            classes=tuple(classes),
+            scores=tuple(float(scores[index]) for index in classes),
+            rank=rank_of_label(classes, self.class_labels, self.images.truths[example.index]),
+            nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
+        )
+
+    def summarise(self, records: Sequence[Record[TopKObservation]]) -> ClassificationMetrics:
+        """Accuracy over the records of one configuration; failed ones do not count."""
+        observations = [record.observation for record in records if record.observation is not None]
+        return ClassificationMetrics(
+            topk=topk_accuracy([observation.rank for observation in observations], self.top_k),
+            outputs_with_nonfinite=sum(observation.nonfinite > 0 for observation in observations),
+            distinct_answers=len({observation.classes[0] for observation in observations}),
+        )
+
+    def with_normalization(self, normalization: Normalization) -> ImagenetTask:
+        """The same task with other input values."""
+        to_tensor = replace(self.to_tensor, normalization=normalization)
+        return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype)
+
+
+def compare(outcome: Outcome[TopKObservation], baseline: str, other: str) -> Agreement:
+    """Agreement and flips between two configurations, over the examples that both finished."""
+    answers = {name: _answers(outcome.of(name)) for name in (baseline, other)}
+    both = [index for index in answers[baseline] if index in answers[other]]
+    return compare_answers([(answers[baseline][index], answers[other][index]) for index in both])
+
+
+def _answers(records: Sequence[Record[TopKObservation]]) -> Mapping[int, Answer]:
+    return {
+        record.example.index: Answer(record.observation.classes[0], record.observation.rank == 0)
+        for record in records
+        if record.observation is not None
+    }
+
+
+def check_model(model: ModelFile, native: bool = False) -> None:
+    """Refuse a model that is no image classifier; raises :class:`ModelError` naming what was found."""
+    if len(model.inputs) != 1 or (native and len(model.outputs) != 1) or not model.outputs:
+        message = (
+            f"{model.path} is no image classifier: it has {_count(model.inputs, 'input')} and "
+            f"{_count(model.outputs, 'output')}; one picture in and one vector of scores out is expected. "
+            "For a detector use another task"
+        )
+        raise ModelError(message)
+    _check_input(model, NATIVE_INPUT_TYPES if native else INPUT_TYPES)
+    if len(model.outputs) != 1:
+        names = ", ".join(str(output) for output in model.outputs)
+        raise ModelError(f"{model.path} has {len(model.outputs)} outputs ({names}); a classifier has one")
+    output = model.outputs[0]
+    if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
+        shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
+        raise ModelError(f"{model.path}: the output {output} is no vector of scores; expected {shapes}")
+    allowed = NATIVE_INPUT_TYPES if native else OUTPUT_TYPES
+    if output.dtype not in allowed:
+        message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(allowed)}"
+        raise ModelError(message)
+
+
+def _check_input(model: ModelFile, allowed: Sequence[str]) -> None:
+    tensor = model.inputs[0]
+    shape = tensor.shape
+    if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or -1 in tensor.shape_signature[1:]:
+        message = (
+            f"{model.path}: the input {tensor} is no single RGB picture; expected [1,height,width,3] of a fixed size"
+        )
+        raise ModelError(message)
+    if tensor.dtype not in allowed:
+        message = f"{model.path}: the input {tensor} has the type {tensor.dtype}; accepted are {', '.join(allowed)}"
+        raise ModelError(message)
+
+
+def _count(tensors: Sequence[TensorInfo], word: str) -> str:
+    return f"{len(tensors)} {word}{'' if len(tensors) == 1 else 's'}"
+
+
+def class_count(model: ModelFile) -> int:
+    """Number of scores in the output: the only size that is not 1, else 0."""
+    sizes = [size for size in model.outputs[0].shape if size != 1]
+    return sizes[0] if len(sizes) == 1 else 0
+
+
+def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
+    """List pictures and labels, check that they fit, apply denylist and ``num_images``."""
+    folder = list_images(options.ground_truth_images_path, "--ground_truth_images_path", options.native)
+    truths = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
+    if len(truths) != len(folder.paths):
+        left_out = f" ({len(folder.skipped)} other files were left out)" if folder.skipped else ""
+        message = (
+            f"{options.ground_truth_images_path} has {len(folder.paths)} pictures{left_out}, "
+            f"{options.ground_truth_labels} has {len(truths)} lines. Line i is the label of the i-th picture by "
+            "sorted name, so both numbers must be equal"
+        )
+        raise DataError(message)
+    denied: frozenset[int] = frozenset()
+    if options.denylist_file_path is not None:
+        denied = read_denylist(options.denylist_file_path, "--denylist_file_path", len(truths))
+    kept = [index for index in range(len(truths)) if index not in denied]
+    if not kept:
+        raise DataError(f"--denylist_file_path={options.denylist_file_path} leaves no picture")
+    if 0 < options.num_images < len(kept):
+        kept = kept[: options.num_images]
+    blank = [index + 1 for index in kept if not truths[index]]
+    if blank:
+        raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")
+    return LabelledImages(
+        folder, tuple(folder.paths[index] for index in kept), tuple(truths[index] for index in kept), len(denied)
+    )
+
+
+def input_transform(model: ModelFile, options: ImagenetOptions) -> ImageToTensor:
+    """How a picture becomes this model's input."""
+    tensor = model.inputs[0]
+    quantization = None
+    if tensor.scale is not None and tensor.zero_point is not None:
+        quantization = Quantization(tensor.scale, tensor.zero_point)
+    normalization = _normalization(model, options)
+    is_integer = not tensor.dtype.startswith("float")
+    if is_integer and quantization is None and (normalization is not None or tensor.dtype == "int16"):
+        message = f"{model.path}: the input {tensor} has no per-tensor quantisation, so real values cannot be converted"
+        raise ModelError(message)
+    _, height, width, _ = tensor.shape
+    return ImageToTensor(height, width, np.dtype(tensor.dtype), normalization, quantization)
+
+
+def _normalization(model: ModelFile, options: ImagenetOptions) -> Normalization | None:
+    if options.normalization != "auto":
+        return parse_normalization(options.normalization)
+    stated = model.normalization
+    if stated is None or options.native or not model.inputs[0].dtype.startswith("float"):
+        return None
+    return Normalization(stated.mean, stated.std, "model metadata")
+
+
+def build_task(
+    model: ModelFile, images: LabelledImages, class_labels: Sequence[str | None], options: ImagenetOptions
+) -> ImagenetTask:
+    """The task over labelled pictures; ``class_labels`` has one label per class of the output."""
+    scores_dtype = None
+    if options.native and model.outputs[0].dtype != model.inputs[0].dtype:
+        scores_dtype = np.dtype(model.inputs[0].dtype)
+        if scores_dtype.itemsize > np.dtype(model.outputs[0].dtype).itemsize:
+            message = (
+                f"{model.path}: input {model.inputs[0].dtype}, output {model.outputs[0].dtype}. The native tool takes "
+                "the output for the input's type and reads beyond its end; that cannot be reproduced. "
+                "Leave out --compat=native"
+            )
+            raise ModelError(message)
+    return ImagenetTask(images, input_transform(model, options), class_labels, scores_dtype)

@@ -1,0 +1,181 @@
+"""Finds label lists that do not fit a model before hours are spent on it.
+
+A few pictures are run; the model's first answers are held against the labels as given and against other readings of the
+list. The functions are pure: what the model answered goes in, a diagnosis comes out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_MOST_PROBES: Final = 64
+_FEWEST_PROBES: Final = 20
+_FEWEST_HITS: Final = 5
+_EXAMPLES_PER_LABEL: Final = 4
+_BACKGROUND: Final = ("background", "dummy")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read the label list, and how many probes it gets right."""
+
+    description: str
+    hits: int
+    advice: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong with the label list: a sentence, and what to do about it."""
+
+    finding: str
+    advice: str
+
+
+def probe_positions(truths: Sequence[str]) -> list[int]:
+    """Positions of the examples to try: few, spread over the whole list, several per label where possible.
+
+    >>> probe_positions(["a", "b"] * 30)[:4]
+    [0, 1, 2, 3]
+    """
+    wanted = max(_FEWEST_PROBES, min(_MOST_PROBES, len(truths) // 5))
+    by_label: dict[str, list[int]] = defaultdict(list)
+    for position, truth in enumerate(truths):
+        by_label[truth].append(position)
+    labels = list(by_label)
+    repeated = [label for label in labels if len(by_label[label]) >= 2]
+    pool = repeated if len(repeated) * 2 >= min(len(labels), wanted // _EXAMPLES_PER_LABEL) else labels
+    chosen: list[int] = []
+    for label in _spread(pool, max(1, wanted // _EXAMPLES_PER_LABEL) if pool is repeated else wanted):
+        chosen.extend(by_label[label][:_EXAMPLES_PER_LABEL] if pool is repeated else by_label[label][:1])
+    rest = [position for position in range(len(truths)) if position not in set(chosen)]
+    chosen.extend(_spread(rest, wanted - len(chosen)))
+    return sorted(chosen[:wanted])
+
+
+def _spread(items: Sequence[str] | Sequence[int], count: int) -> list:  # type: ignore[type-arg]
+    """``count`` items at even distances."""
+    if count <= 0:
+        return []
+    if len(items) <= count:
+        return list(items)
+    return [items[index * len(items) // count] for index in range(count)]
+
+
+def shifted(labels: Sequence[str], class_count: int, offset: int) -> list[str | None]:
+    """Label per class where line i (0-based) belongs to class ``i + offset``; None for a class without a line.
+
+    >>> shifted(["cat", "dog"], 3, 1)
+    [None, 'cat', 'dog']
+    """
+    return [labels[index - offset] if 0 <= index - offset < len(labels) else None for index in range(class_count)]
+
+
+def count_hits(answers: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]) -> int:
+    """How many first answers carry the right label."""
+    return sum(class_labels[answer] == truth for answer, truth in zip(answers, truths, strict=True))
+
+
+def readings(
+    answers: Sequence[int], truths: Sequence[str], labels: Sequence[str], class_count: int, given_offset: int
+) -> list[Reading]:
+    """Other ways to read the list than as given, best first."""
+    found = []
+    for offset in (given_offset + 1, given_offset - 1):
+        hits = count_hits(answers, truths, shifted(labels, class_count, offset))
+        found.append(Reading(offset_in_words(offset), hits, offset_advice(offset)))
+    ordered = _sorted_with_background(labels)
+    if ordered != list(labels):
+        hits = count_hits(answers, truths, shifted(ordered, class_count, given_offset))
+        advice = "The lines are in another order than the model's outputs (permuted); sort them"
+        found.append(Reading("in sorted order", hits, advice))
+    return sorted(found, key=lambda reading: -reading.hits)
+
+
+def _sorted_with_background(labels: Sequence[str]) -> list[str]:
+    """Sorted, a "background" line in front, as ImageNet's WordNet ids are."""
+    return sorted(labels, key=lambda label: (label.lower() not in _BACKGROUND, label))
+
+
+def offset_in_words(offset: int) -> str:
+    """How the list is read with an offset."""
+    if offset == 0:
+        return "as it stands"
+    lines = f"{abs(offset)} line{'s' if abs(offset) > 1 else ''}"
+    return f"with {lines} put in front" if offset > 0 else f"without its first {lines}"
+
+
+def offset_advice(offset: int) -> str:
+    """What to do to have the list read with that offset."""
+    if offset == 1:
+        return 'Add a first line "background", or pass --label_offset=1'
+    if offset == -1:
+        return "Delete the first line, or pass --label_offset=-1"
+    return f"Pass --label_offset={offset}"
+
+
+def learned_hits(answers: Sequence[int], truths: Sequence[str]) -> int:
+    """How many truths follow from what the *other* probes with the same answer are (leave one out).
+
+    High where the model tells the classes apart, whatever the label list says; near chance where it does not.
+
+    >>> learned_hits([5, 5, 5, 2, 2], ["cat", "cat", "cat", "dog", "dog"])
+    5
+    """
+    by_answer: dict[int, Counter[str]] = defaultdict(Counter)
+    for answer, truth in zip(answers, truths, strict=True):
+        by_answer[answer][truth] += 1
+    hits = 0
+    for answer, truth in zip(answers, truths, strict=True):
+        others = by_answer[answer] - Counter([truth])
+        if others and others.most_common(1)[0][0] == truth:
+            hits += 1
+    return hits
+
+
+def diagnose(
+    answers: Sequence[int], truths: Sequence[str], labels: Sequence[str], class_count: int, offset: int
+) -> Diagnosis | None:
+    """Say what is wrong with the label list, or None where it fits as well as any other reading.
+
+    ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels.
+    """
+    as_given = count_hits(answers, truths, shifted(labels, class_count, offset))
+    tried = f"of {len(answers)} pictures tried, {as_given} are right as given"
+    best = readings(answers, truths, labels, class_count, offset)[0]
+    if clearly_better(best.hits, as_given):
+        return Diagnosis(f"{tried}, {best.hits} with the list read {best.description}", best.advice)
+    learned = learned_hits(answers, truths)
+    if clearly_better(learned, as_given):
+        example = _permutation_example(answers, truths, shifted(labels, class_count, offset))
+        finding = (
+            f"the lines are in another order than the model's outputs (permuted): {tried}, "
+            f"while {learned} are right when each output gets the label that it fires on; {example}"
+        )
+        return Diagnosis(finding, "Take the label list that belongs to this model")
+    if as_given <= 1 and _answers_are_diverse(answers, truths, class_count):
+        finding = (
+            f"{tried}, although the model gives {len(set(answers))} different answers to pictures of "
+            f"{len(set(truths))} labels; the lines are probably in another order than the model's outputs (permuted)"
+        )
+        return Diagnosis(finding, "Take the label list that belongs to this model")
+    return None
+
+
+def clearly_better(hits: int, as_given: int) -> bool:
+    """Whether a reading explains so much more than the list as given that chance cannot be the reason."""
+    return hits >= _FEWEST_HITS and hits > 3 * as_given
+
+
+def _answers_are_diverse(answers: Sequence[int], truths: Sequence[str], class_count: int) -> bool:
+    enough = len(answers) >= _FEWEST_PROBES and class_count >= _FEWEST_PROBES
+    return enough and len(set(answers)) * 2 >= len(set(truths))
+
+
+def _permutation_example(answers: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]) -> str:
+    pairs = Counter(zip(answers, truths, strict=True))
+    (answer, truth), count = pairs.most_common(1)[0]
+    return f"output {answer}, labelled {class_labels[answer]!r}, came first for {count} pictures of {truth!r}"
