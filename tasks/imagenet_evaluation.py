@@ -242,11 +242,11 @@ def _warnings(material: _Material, configurations: Sequence[ConfigurationResult]
     repeated = [label for label, count in Counter(material.labels).items() if count > 1]
     if repeated:
         example = f"such as {repeated[0]!r}; either output counts as right"
-        found.append(f"{len(repeated)} labels stand for more than one output, {example}")
+        found.append(f"labels that stand for more than one output: {len(repeated)}, {example}")
     unknown = sorted(set(material.images.truths) - set(material.task.class_labels))
     if unknown:
         example = f"such as {unknown[0]!r}; they count as wrong"
-        found.append(f"{len(unknown)} ground truth labels are not in the label list, {example}")
+        found.append(f"ground truth labels that are not in the label list: {len(unknown)}, {example}")
     for configuration in configurations:
         found.extend(_signs_of_damage(configuration))
     return found

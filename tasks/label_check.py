@@ -6,16 +6,18 @@ list. The functions are pure: what the model answered goes in, a diagnosis comes
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
-_FEWEST_HITS: Final = 5
+_SIGNIFICANCE: Final = 1e-4
 _EXAMPLES_PER_LABEL: Final = 4
 _BACKGROUND: Final = ("background", "dummy")
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,14 @@ def probe_positions(truths: Sequence[str]) -> list[int]:
     by_label: dict[str, list[int]] = defaultdict(list)
     for position, truth in enumerate(truths):
         by_label[truth].append(position)
-    labels = list(by_label)
-    repeated = [label for label in labels if len(by_label[label]) >= 2]
-    pool = repeated if len(repeated) * 2 >= min(len(labels), wanted // _EXAMPLES_PER_LABEL) else labels
-    chosen: list[int] = []
-    for label in _spread(pool, max(1, wanted // _EXAMPLES_PER_LABEL) if pool is repeated else wanted):
-        chosen.extend(by_label[label][:_EXAMPLES_PER_LABEL] if pool is repeated else by_label[label][:1])
-    rest = [position for position in range(len(truths)) if position not in set(chosen)]
-    chosen.extend(_spread(rest, wanted - len(chosen)))
-    return sorted(chosen[:wanted])
+    repeated = [positions[:_EXAMPLES_PER_LABEL] for positions in by_label.values() if len(positions) > 1]
+    groups = _spread(repeated, wanted // _EXAMPLES_PER_LABEL)
+    chosen = {position for group in groups for position in group}
+    rest = [position for position in range(len(truths)) if position not in chosen]
+    return sorted(chosen.union(_spread(rest, wanted - len(chosen))))
 
 
-def _spread(items: Sequence[str] | Sequence[int], count: int) -> list:  # type: ignore[type-arg]
+def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
     """``count`` items at even distances."""
     if count <= 0:
         return []
@@ -91,7 +89,7 @@ def readings(
     if ordered != list(labels):
         hits = count_hits(answers, truths, shifted(ordered, class_count, given_offset))
         advice = "The lines are in another order than the model's outputs (permuted); sort them"
-        found.append(Reading("in sorted order", hits, advice))
+        found.append(Reading("with the lines sorted", hits, advice))
     return sorted(found, key=lambda reading: -reading.hits)
 
 
@@ -103,9 +101,9 @@ def _sorted_with_background(labels: Sequence[str]) -> list[str]:
 def offset_in_words(offset: int) -> str:
     """How the list is read with an offset."""
     if offset == 0:
-        return "as it stands"
-    lines = f"{abs(offset)} line{'s' if abs(offset) > 1 else ''}"
-    return f"with {lines} put in front" if offset > 0 else f"without its first {lines}"
+        return "as the list stands"
+    lines = "one line" if abs(offset) == 1 else f"{abs(offset)} lines"
+    return f"with {lines} put in front" if offset > 0 else f"without the first {lines}"
 
 
 def offset_advice(offset: int) -> str:
@@ -146,10 +144,10 @@ def diagnose(
     as_given = count_hits(answers, truths, shifted(labels, class_count, offset))
     tried = f"of {len(answers)} pictures tried, {as_given} are right as given"
     best = readings(answers, truths, labels, class_count, offset)[0]
-    if clearly_better(best.hits, as_given):
-        return Diagnosis(f"{tried}, {best.hits} with the list read {best.description}", best.advice)
     learned = learned_hits(answers, truths)
-    if clearly_better(learned, as_given):
+    if clearly_better(best.hits, as_given, truths) and best.hits * 2 > learned:
+        return Diagnosis(f"{tried}, {best.hits} {best.description}", best.advice)
+    if clearly_better(learned, as_given, truths):
         example = _permutation_example(answers, truths, shifted(labels, class_count, offset))
         finding = (
             f"the lines are in another order than the model's outputs (permuted): {tried}, "
@@ -165,9 +163,24 @@ def diagnose(
     return None
 
 
-def clearly_better(hits: int, as_given: int) -> bool:
-    """Whether a reading explains so much more than the list as given that chance cannot be the reason."""
-    return hits >= _FEWEST_HITS and hits > 3 * as_given
+def clearly_better(hits: int, as_given: int, truths: Sequence[str]) -> bool:
+    """Whether a reading explains so much more than the list as given that chance cannot be the reason.
+
+    Answers that know nothing of the pictures are right at most as often as the most frequent label occurs; so the hits
+    are held against a binomial distribution with that share.
+    """
+    if not truths or hits <= 3 * as_given:
+        return False
+    chance = max(Counter(truths).values()) / len(truths)
+    return _binomial_tail(hits, len(truths), chance) < _SIGNIFICANCE
+
+
+def _binomial_tail(least: int, trials: int, probability: float) -> float:
+    """P(X >= least) for X ~ Binomial(trials, probability)."""
+    return sum(
+        math.comb(trials, count) * probability**count * (1 - probability) ** (trials - count)
+        for count in range(least, trials + 1)
+    )
 
 
 def _answers_are_diverse(answers: Sequence[int], truths: Sequence[str], class_count: int) -> bool:

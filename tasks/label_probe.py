@@ -50,8 +50,8 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
     if hits[0] > hits[missing]:
         advice = "The lines are right from the first one on: add a last line, or pass --label_offset=0"
     return (
-        f"Of {len(answers)} pictures tried, {hits[0]} are right as given, {hits[missing]} with the list read "
-        f"{offset_in_words(missing)}.\n  Fix: {advice}"
+        f"Of {len(answers)} pictures tried, {hits[0]} are right as given, {hits[missing]} {offset_in_words(missing)}.\n"
+        f"  Fix: {advice}"
     )
 
 
@@ -77,7 +77,7 @@ def _other_normalization(task: ImagenetTask, session: Session, as_given: int) ->
         answers, truths = first_answers(task.with_normalization(parse_normalization(name)), session)
         hits[name] = count_hits(answers, truths, task.class_labels)
     best = max(hits, key=lambda name: hits[name])
-    if not clearly_better(hits[best], as_given):
+    if not clearly_better(hits[best], as_given, truths):
         return None
     table = ", ".join(f"{name} {count}" for name, count in hits.items())
     finding = f"only {as_given} pictures are right, but other input values give: {table} (of {len(answers)})"

@@ -27,6 +27,7 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "imagenet": Command("evaltools.cli.imagenet", "Top-1..10 accuracy of a classifier on labelled pictures"),
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
+    "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }
 
 

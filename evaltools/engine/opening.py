@@ -51,7 +51,8 @@ def open_configuration(
         if allow_fallback:
             return Opened(configuration, session, str(error))
         session.close()
-        return NotMeasured(configuration, str(error))
+        hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
+        return NotMeasured(configuration, f"{error}; {hint}")
     return Opened(configuration, session)
 
 
@@ -62,8 +63,7 @@ def require_delegates_ran(delegation: Delegation) -> None:
             left = ", ".join(f"{name} x{count}" for name, count in list(delegation.cpu_operators.items())[:5])
             message = (
                 f"the {delegate.delegate} delegate was applied but took none of the {delegation.total_nodes} nodes "
-                f"({left}); its figures would be those of the CPU. "
-                "--allow_fallback=true measures it all the same"
+                f"({left})"
             )
             raise DelegateTookNothing(message)
 

@@ -7,12 +7,15 @@ Both differ from what image libraries do: rounding is half away from zero, and t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Float32Array = npt.NDArray[np.float32]
+
+
+_ROWS_PER_BLOCK: Final = 32
 
 
 class CropBox(NamedTuple):
@@ -56,30 +59,40 @@ def legacy_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> Fl
     Formula (TFLite reference ``ResizeBilinear`` with ``align_corners=false``, ``half_pixel_centers=false``), all in
     float32: ``p = i * (in / out)``, ``lo = floor(p)``, ``hi = min(lo + 1, in - 1)``, ``d = p - lo`` and
     ``a[y0,x0](1-dy)(1-dx) + a[y1,x0]dy(1-dx) + a[y0,x1](1-dy)dx + a[y1,x1]dy dx``, products and sums from left to
-    right. The factor of the rows is applied to whole rows first, which keeps that order and halves the work.
+    right. Columns are picked first, while values are still bytes, and rows are done in blocks that fit the cache.
 
     >>> legacy_bilinear(np.array([[[0], [100]]], np.uint8), 1, 4)[0, :, 0].tolist()
     [0.0, 50.0, 100.0, 100.0]
     """
-    rows = _axis_plan(image.shape[0], height)
-    columns = _axis_plan(image.shape[1], width)
-    upper = image[rows.low] * rows.low_weight[:, None, None]
-    lower = image[rows.high] * rows.high_weight[:, None, None]
-    left = columns.low_weight[None, :, None]
-    right = columns.high_weight[None, :, None]
+    rows, columns = _axis_plan(image.shape[0], height), _axis_plan(image.shape[1], width)
+    channels = image.shape[2]
+    flat = np.ascontiguousarray(image).reshape(image.shape[0], -1)
+    left, right = (flat.take(_spread_over(index, channels), axis=1) for index in (columns.low, columns.high))
+    left_weight, right_weight = (np.repeat(weight, channels) for weight in (columns.low_weight, columns.high_weight))
+    resized = np.empty((height, width * channels), np.float32)
+    scratch = np.empty((_ROWS_PER_BLOCK, width * channels), np.float32)
+    for first in range(0, height, _ROWS_PER_BLOCK):
+        block = slice(first, first + _ROWS_PER_BLOCK)
+        total = resized[block]
+        term = scratch[: len(total)]
+        upper_weight, lower_weight = rows.low_weight[block, None], rows.high_weight[block, None]
+        np.multiply(left[rows.low[block]], upper_weight, out=total)
+        total *= left_weight
+        for pixels, row_weight, column_weight in (
+            (left[rows.high[block]], lower_weight, left_weight),
+            (right[rows.low[block]], upper_weight, right_weight),
+            (right[rows.high[block]], lower_weight, right_weight),
+        ):
+            np.multiply(pixels, row_weight, out=term)
+            term *= column_weight
+            total += term
+    return resized.reshape(height, width, channels)
 
-    resized: Float32Array = np.take(upper, columns.low, axis=1)
-    resized *= left
-    term = np.take(lower, columns.low, axis=1)
-    term *= left
-    resized += term
-    np.take(upper, columns.high, axis=1, out=term, mode="clip")
-    term *= right
-    resized += term
-    np.take(lower, columns.high, axis=1, out=term, mode="clip")
-    term *= right
-    resized += term
-    return resized
+
+def _spread_over(columns: npt.NDArray[np.intp], channels: int) -> npt.NDArray[np.intp]:
+    """Column numbers of pixels -> column numbers of values, where a row is ``(W * C,)``."""
+    values: npt.NDArray[np.intp] = (columns[:, None] * channels + np.arange(channels)).ravel()
+    return values
 
 
 class _AxisPlan(NamedTuple):

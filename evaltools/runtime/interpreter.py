@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import importlib.metadata
@@ -18,7 +19,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate, parse_external_options
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
 from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
@@ -148,28 +149,35 @@ def _load_external(library: ModuleType, configuration: Configuration) -> Any:
     if not path:
         return None
     if not Path(path).is_file():
-        raise ConfigurationUnavailable(f"--external_delegate_path={path}: no such file")
+        raise UsageError(f"--external_delegate_path={path}: no such file")
+    _require_delegate_library(path)
     options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
     try:
         return library.load_delegate(str(Path(path).resolve()), options)
-    except AttributeError as error:
-        message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {_symbol(error)}"
-        raise ConfigurationUnavailable(message) from error
-    except OSError as error:
-        raise ConfigurationUnavailable(f"--external_delegate_path={path} cannot be loaded: {error}") from error
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {Path(path).resolve()}").strip()
         message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
         raise ConfigurationUnavailable(message) from error
 
 
-def _symbol(error: AttributeError) -> str:
-    return str(error).rpartition("undefined symbol: ")[2]
+def _require_delegate_library(path: str) -> None:
+    """Check what ``load_delegate`` relies on; it prints a traceback of its own where something is missing."""
+    try:
+        exported = ctypes.CDLL(str(Path(path).resolve()))
+    except OSError as error:
+        raise ConfigurationUnavailable(f"--external_delegate_path={path} cannot be loaded: {error}") from error
+    for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
+        if not hasattr(exported, symbol):
+            message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {symbol}"
+            raise ConfigurationUnavailable(message)
 
 
 def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) -> str:
     cause = "with the external delegate " if with_external else ""
-    return f"{facts.package} {facts.version} cannot load the model {cause}({facts.kernels} kernels): {_one_line(error)}"
+    reason = _one_line(error)
+    if not reason:
+        reason = "no reason given; a delegate may refuse models with dynamic tensors, which gives no text"
+    return f"{facts.package} {facts.version} cannot load the model {cause}({facts.kernels} kernels): {reason}"
 
 
 def _one_line(error: Exception) -> str:

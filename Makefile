@@ -1,0 +1,48 @@
+# make demo: try evaltools on the embedded sample.   make test: run every check.
+# Both need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
+PYTHON ?= python3
+VENV ?= .venv
+DEMO_VENV ?= .venv-demo
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
+
+.PHONY: demo test lint types bench generate clean
+
+demo: $(DEMO_VENV)/ready
+	@$(MAKE) --silent -C examples/external_delegate || echo "no C compiler: the demo goes on without the example delegate"
+	@$(DEMO_VENV)/bin/evaltools demo \
+	  $$(test -f examples/external_delegate/rounding_delegate.so && echo --external_delegate_path=examples/external_delegate/rounding_delegate.so)
+
+test: $(VENV)/ready lint types
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/ready
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel.
+types: $(VENV)/ready
+	rm -rf build/types
+	mkdir -p build/types
+	cp -r evaltools tests scripts benchmarks pyproject.toml build/types/
+	cp -r tasks datasets build/types/evaltools/
+	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests scripts/*.py benchmarks
+
+bench: $(VENV)/ready
+	$(VENV)/bin/python benchmarks/imagenet_throughput.py
+
+generate: $(VENV)/ready
+	$(VENV)/bin/python scripts/generate.py
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	cd $(VENV) && $(PIP) --editable '..[dev]'
+	touch $@
+
+$(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f -not -name '*.pyc' 2>/dev/null)
+	$(PYTHON) -m venv $(DEMO_VENV)
+	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) '..[litert]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(DEMO_VENV) build *.egg-info
+	$(MAKE) -C examples/external_delegate clean

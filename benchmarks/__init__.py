@@ -1,0 +1,1 @@
+"""Timings of evaltools beside the limit that the runtime sets."""

@@ -1,0 +1,73 @@
+"""``evaltools demo``: the ImageNet task on the embedded sample, with what this machine has."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import shlex
+import sys
+from typing import Final
+
+from evaltools.cli import exit_codes, imagenet
+from evaltools.cli.flags import parse_flags
+from evaltools.datasets.sample import MODELS, ground_truth_file, images_dir, labels_file, model_file
+from evaltools.delegates import Parameter
+from evaltools.errors import UsageError
+
+DESCRIPTION: Final = """\
+Evaluates the four models of the embedded sample (200 drawn pictures, 12 classes): the reference kernels of the CPU
+against XNNPACK, against a second runtime if one is installed, and against an external delegate if one is given."""
+PARAMETERS: Final = (
+    Parameter("models", "string", ",".join(MODELS), "Models to evaluate, separated by commas."),
+    Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too."),
+)
+NEXT_STEPS: Final = """
+What to look at:
+  delegated   nodes that ran on a delegate: proof that it did the work
+  agrees      share of pictures with the same first answer as the reference; lost and gained are its flips
+  int8        an external delegate for float models takes nothing of it, so it is not measured: never a CPU number
+Next: the same on your own model and pictures, with any of the flags in docs/delegate-flags.md:
+  evaltools imagenet --model_file=... --ground_truth_images_path=... --ground_truth_labels=... \\
+    --model_output_labels=... --config "mine: use_xnnpack=true" --output_file_path=result.json
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the demo; configurations that cannot run here are shown as such and do not count as an error.
+
+    The native lines on stdout are left out: the tables say it all.
+    """
+    flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    names = str(flags.value("models")).split(",")
+    unknown = [name for name in names if name not in MODELS]
+    if unknown:
+        raise UsageError(f"--models: {unknown[0]!r} is no model of the sample; use some of {','.join(MODELS)}")
+    for name in names:
+        command = _command(name, str(flags.value("external_delegate_path")))
+        print(f"\n$ evaltools imagenet {shlex.join(command)}", file=sys.stderr, flush=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = imagenet.run(command)
+        if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
+            return code
+    print(NEXT_STEPS, file=sys.stderr)
+    return exit_codes.OK
+
+
+def _command(model: str, external_delegate: str) -> list[str]:
+    configurations = ["xnnpack: use_xnnpack=true"]
+    if importlib.util.find_spec("ai_edge_litert") and importlib.util.find_spec("tflite_runtime"):
+        configurations.append("tflite_runtime: runtime=tflite_runtime")
+    if external_delegate:
+        options = shlex.quote("precision:bf16")
+        path = shlex.quote(external_delegate)
+        configurations.append(
+            f"bf16 delegate: external_delegate_path={path} external_delegate_options={options} use_xnnpack=false"
+        )
+    return [
+        f"--model_file={model_file(model)}",
+        f"--ground_truth_images_path={images_dir()}",
+        f"--ground_truth_labels={ground_truth_file()}",
+        f"--model_output_labels={labels_file()}",
+        *(f"--config={configuration}" for configuration in configurations),
+    ]

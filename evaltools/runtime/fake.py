@@ -1,0 +1,40 @@
+"""A session without a runtime, for tests of ours and of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+
+
+class FakeSession:
+    """Answers with a function of the inputs; what it claims about delegates is given.
+
+    >>> session = FakeSession(lambda inputs: (inputs[0] * 2,))
+    >>> import numpy as np
+    >>> session.run([np.ones(2)]).outputs[0].tolist()
+    [2.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Sequence[Array]], tuple[Array, ...]],
+        delegation: Delegation | None = None,
+        invoke_us: int = 100,
+    ) -> None:
+        self._function = function
+        self._invoke_us = invoke_us
+        self.facts: Final = RuntimeFacts("fake", "fake", "0", "builtin")
+        self.delegation: Final = delegation or Delegation(1, (), {})
+        self.inputs: Final[tuple[TensorSpec, ...]] = ()
+        self.outputs: Final[tuple[TensorSpec, ...]] = ()
+        self.closed = False
+
+    def run(self, inputs: Sequence[Array]) -> Inference:
+        """Call the function; what it raises is raised."""
+        return Inference(self._function(inputs), self._invoke_us)
+
+    def close(self) -> None:
+        """Remember that the session was closed."""
+        self.closed = True

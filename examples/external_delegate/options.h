@@ -1,0 +1,183 @@
+/* The options of the example delegate: keys and values, as text, from the user.
+ *
+ * A new option is a field of Options, a default, a parse function and a line in
+ * OPTION_PARSERS. Whatever is not understood is refused with a text that says what would
+ * be: an option that is silently ignored looks like a delegate that does not work.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arithmetic.h"
+
+enum { OP_ADD = 1, OP_CONV = 2, OP_DEPTHWISE = 4 };
+
+typedef enum {
+    FAIL_NEVER,
+    FAIL_CREATE,
+    FAIL_PREPARE,
+    FAIL_INVOKE,
+    FAIL_ABORT,
+    FAIL_HANG
+} Failure;
+
+typedef struct {
+    Precision precision;
+    unsigned ops;  /* OP_... bits */
+    int max_nodes; /* of each subgraph */
+    Failure fail;
+} Options;
+
+static const Options DEFAULT_OPTIONS = {
+    .precision = PRECISION_FP16,
+    .ops = OP_ADD | OP_CONV | OP_DEPTHWISE,
+    .max_nodes = INT_MAX,
+    .fail = FAIL_NEVER,
+};
+
+/* A word that an option accepts; lists of them end with a NULL name. */
+typedef struct {
+    const char *name;
+    int value;
+} Choice;
+
+static const Choice PRECISIONS[] = {
+    {"fp32", PRECISION_FP32}, {"fp16", PRECISION_FP16}, {"bf16", PRECISION_BF16}, {NULL, 0}};
+static const Choice OPS[] = {
+    {"add", OP_ADD}, {"conv", OP_CONV}, {"depthwise", OP_DEPTHWISE}, {NULL, 0}};
+static const Choice FAILURES[] = {{"create", FAIL_CREATE}, {"prepare", FAIL_PREPARE},
+                                  {"invoke", FAIL_INVOKE}, {"abort", FAIL_ABORT},
+                                  {"hang", FAIL_HANG},     {NULL, 0}};
+
+static const Choice *find_choice(const Choice *choices, const char *name, size_t length) {
+    for (const Choice *choice = choices; choice->name != NULL; choice++) {
+        if (strlen(choice->name) == length && strncmp(choice->name, name, length) == 0) {
+            return choice;
+        }
+    }
+    return NULL;
+}
+
+static bool parse_precision(const char *value, Options *options) {
+    const Choice *choice = find_choice(PRECISIONS, value, strlen(value));
+    if (choice != NULL) {
+        options->precision = (Precision)choice->value;
+    }
+    return choice != NULL;
+}
+
+static bool parse_ops(const char *value, Options *options) {
+    options->ops = 0;
+    for (;;) {
+        const size_t length = strcspn(value, ",");
+        const Choice *choice = find_choice(OPS, value, length);
+        if (choice == NULL) {
+            return false;
+        }
+        options->ops |= (unsigned)choice->value;
+        if (value[length] == '\0') {
+            return true;
+        }
+        value += length + 1;
+    }
+}
+
+static bool parse_max_nodes(const char *value, Options *options) {
+    if (!isdigit((unsigned char)value[0])) {
+        return false;
+    }
+    char *end;
+    errno = 0;
+    const long number = strtol(value, &end, 10);
+    if (*end != '\0' || errno != 0 || number > INT_MAX) {
+        return false;
+    }
+    options->max_nodes = (int)number;
+    return true;
+}
+
+static bool parse_fail(const char *value, Options *options) {
+    const Choice *choice = find_choice(FAILURES, value, strlen(value));
+    if (choice != NULL) {
+        options->fail = (Failure)choice->value;
+    }
+    return choice != NULL;
+}
+
+typedef struct {
+    const char *key;
+    const char *accepted;
+    bool (*parse)(const char *value, Options *options);
+} OptionParser;
+
+static const OptionParser OPTION_PARSERS[] = {
+    {"precision", "fp32, fp16 or bf16", parse_precision},
+    {"ops", "a comma-separated list of add, conv and depthwise", parse_ops},
+    {"max_nodes", "a whole number, 0 or more", parse_max_nodes},
+    {"fail", "create, prepare, invoke, abort or hang", parse_fail},
+};
+enum { OPTION_COUNT = sizeof OPTION_PARSERS / sizeof *OPTION_PARSERS };
+
+typedef void (*ReportError)(const char *message);
+
+/* Tells the user, through the caller, why there is no delegate. */
+static void report(ReportError report_error, const char *format, ...) {
+    if (report_error == NULL) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *message = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (message == NULL) {
+        report_error("rounding_delegate: out of memory");
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(message, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    report_error(message);
+    free(message);
+}
+
+static bool parse_option(const char *key, const char *value, Options *options,
+                         ReportError report_error) {
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const OptionParser *option = &OPTION_PARSERS[i];
+        if (strcmp(option->key, key) != 0) {
+            continue;
+        }
+        const bool understood = option->parse(value, options);
+        if (!understood) {
+            report(report_error, "rounding_delegate: option '%s' is '%s', expected %s", key, value,
+                   option->accepted);
+        }
+        return understood;
+    }
+    report(report_error,
+           "rounding_delegate: unknown option '%s', expected precision, ops, max_nodes or fail",
+           key);
+    return false;
+}
+
+static bool parse_options(const char *const *keys, const char *const *values, size_t count,
+                          Options *options, ReportError report_error) {
+    *options = DEFAULT_OPTIONS;
+    for (size_t i = 0; i < count; i++) {
+        if (!parse_option(keys[i], values[i], options, report_error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif

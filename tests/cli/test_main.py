@@ -1,0 +1,55 @@
+"""The outer command: help, version, speed of start-up, unknown commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from evaltools.cli.main import COMMANDS
+from tests.command import evaltools
+
+
+def test_help_lists_every_command_and_exit_code() -> None:
+    completed = evaltools("--help")
+    assert completed.code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in completed.out
+    assert "\n  130  interrupted" in completed.out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
+    script = (
+        "import sys\nfrom evaltools.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
+        "heavy = {'numpy', 'PIL', 'rich', 'google.protobuf', 'msgspec', 'ai_edge_litert', 'tflite_runtime'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    completed = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert completed.stderr.strip() == "[]"
+    assert "usage: evaltools" in completed.stdout
+
+
+def test_version() -> None:
+    assert evaltools("--version").out.startswith("evaltools 0.")
+
+
+def test_an_unknown_command_is_refused_with_the_nearest() -> None:
+    completed = evaltools("imagnet")
+    assert completed.code == 2
+    assert "'imagnet' is no command. Did you mean imagenet?" in completed.err
+
+
+def test_nothing_typed_shows_the_help() -> None:
+    completed = evaltools()
+    assert completed.code == 2
+    assert "usage: evaltools COMMAND" in completed.out
+
+
+def test_delegates_lists_each_with_its_switch() -> None:
+    completed = evaltools("delegates")
+    assert completed.code == 0
+    assert "NNAPI            --use_nnapi" in completed.out
+    assert "`gpu_precision_loss_allowed`" in evaltools("delegates", "--flags").out

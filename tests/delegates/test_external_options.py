@@ -1,0 +1,38 @@
+"""The grammar of --external_delegate_options: what native tools drop is an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.delegates import parse_external_options
+from evaltools.errors import UsageError
+
+
+def test_items_keep_their_order_and_blanks() -> None:
+    assert list(parse_external_options("b: 1;a:x y;").items()) == [("b", " 1"), ("a", "x y")]
+
+
+def test_no_text_gives_no_options() -> None:
+    assert parse_external_options("") == {}
+
+
+@pytest.mark.parametrize("text", ["k:", ":v", "k", "a:b;;c:d", "path:/a:b", "a:b:", "C:\\x:1", "a:b,c:d"])
+def test_an_item_that_native_tools_drop_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no key:value pair"):
+        parse_external_options(text)
+
+
+def test_a_comma_between_pairs_is_explained() -> None:
+    with pytest.raises(UsageError, match="options are separated by ';', not by ','"):
+        parse_external_options("a:b,c:d")
+
+
+def test_a_key_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="the key 'a' is given twice"):
+        parse_external_options("a:1;a:2")
+
+
+def test_more_options_than_a_delegate_takes_are_refused() -> None:
+    assert len(parse_external_options(";".join(f"k{index}:v" for index in range(256)))) == 256
+    with pytest.raises(UsageError, match="257 options; an external delegate takes 256"):
+        parse_external_options(";".join(f"k{index}:v" for index in range(257)))

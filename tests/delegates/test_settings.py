@@ -1,0 +1,112 @@
+"""What flags mean, in which order delegates are applied, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings, format_value
+from evaltools.errors import UsageError
+
+
+def settings(*flags: str) -> DelegateSettings:
+    return DelegateSettings.from_flags([tuple(flag.split("=", 1)) for flag in flags])  # type: ignore[misc]
+
+
+def test_delegates_rank_by_the_position_of_their_enabling_flag() -> None:
+    chosen = settings("gpu_backend=cl", "external_delegate_path=x.so", "use_gpu=true", "use_xnnpack=true")
+    assert [delegate.name for delegate in chosen.requested] == ["EXTERNAL", "GPU", "XNNPACK"]
+
+
+def test_settings_print_back_as_the_flags_given() -> None:
+    flags = ["use_nnapi=true", "nnapi_accelerator_name=dsp", "disable_nnapi_cpu=false", "max_delegated_partitions=3"]
+    assert settings(*flags).to_flags() == [f"--{flag}" for flag in flags]
+
+
+def test_the_record_holds_defaults_and_common_flags_of_a_delegate() -> None:
+    record = settings("use_hexagon=true", "max_delegated_partitions=2").to_json()
+    assert record == {
+        "given": {"use_hexagon": True, "max_delegated_partitions": 2},
+        "delegates": [
+            {
+                "name": "Hexagon",
+                "options": {
+                    "use_hexagon": True,
+                    "hexagon_lib_path": "/data/local/tmp",
+                    "hexagon_profiling": False,
+                    "max_delegated_partitions": 2,
+                    "min_nodes_per_partition": 0,
+                },
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["use_xnpack=true"], "--use_xnpack: no such delegate flag. Did you mean use_xnnpack?"),
+        (["use_gpu=yes"], "--use_gpu=yes: not a valid value; use true, false, 1 or 0"),
+        (["use_gpu=True"], "--use_gpu=True: not a valid value; use true, false, 1 or 0"),
+        (["max_delegated_partitions=4abc"], "not a valid value; use a whole number (32 bit)"),
+        (["max_delegated_partitions=99999999999"], "not a valid value; use a whole number (32 bit)"),
+        (["max_delegated_partitions="], "not a valid value; use a whole number (32 bit)"),
+        (["use_gpu=true", "gpu_backend=gll"], "use one of cl, gl. Did you mean gl?"),
+        (["use_nnapi=true", "nnapi_execution_preference=fast"], "not an accepted value; use one of low_power,"),
+        (["use_coreml=true", "coreml_version=4"], "--coreml_version=4: not an accepted value; use one of 0, 2, 3."),
+        (["gpu_backend=cl"], "it belongs to a delegate that is not switched on. Add --use_gpu=true"),
+        (["nnapi_accelerator_name=x"], "Add --use_nnapi=true"),
+        (["external_delegate_options=a:b"], "Add --external_delegate_path=FILE"),
+        (["min_nodes_per_partition=2", "use_gpu=true"], "Add --use_hexagon=true or --use_coreml=true"),
+        (["use_gpu=true", "use_gpu=false"], "--use_gpu is given twice, as --use_gpu=true and --use_gpu=false"),
+        (["use_gpu=true", "delegate_serialize_dir=/x"], "work only together; give both"),
+    ],
+)
+def test_what_would_not_take_effect_is_refused(flags: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings(*flags)
+    assert message in str(caught.value)
+
+
+def test_a_delegate_that_is_switched_off_may_keep_its_flags() -> None:
+    assert settings("use_gpu=false", "gpu_backend=cl").requested == ()
+
+
+def test_not_given_differs_from_false() -> None:
+    assert not settings().is_given("use_xnnpack")
+    assert settings("use_xnnpack=false").is_given("use_xnnpack")
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_every_flag_reads_back_its_printed_default(name: str) -> None:
+    parameter = PARAMETERS[name]
+    assert parameter.parse(format_value(parameter.default)) == parameter.default
+    assert parameter.help.endswith((".", "Android."))
+
+
+def test_the_flags_are_those_of_the_native_tools() -> None:
+    """Written down by hand from the native tools' registration of flags."""
+    native = """
+        max_delegated_partitions min_nodes_per_partition first_delegate_node_index last_delegate_node_index
+        gpu_invoke_loop_times delegate_serialize_dir delegate_serialize_token
+        use_xnnpack xnnpack_force_fp16 xnnpack_weight_cache_file_path xnnpack_runtime_flags
+        use_ynnpack ynnpack_static_shape ynnpack_fast_math ynnpack_consistent_arithmetic ynnpack_no_excess_precision
+        use_gpu gpu_precision_loss_allowed gpu_experimental_enable_quant gpu_inference_for_sustained_speed gpu_backend
+        gpu_wait_type
+        use_nnapi nnapi_execution_preference nnapi_execution_priority nnapi_accelerator_name disable_nnapi_cpu
+        nnapi_allow_fp16 nnapi_allow_dynamic_dimensions nnapi_use_burst_mode nnapi_support_library_path
+        use_hexagon hexagon_lib_path hexagon_profiling
+        use_coreml coreml_version
+        external_delegate_path external_delegate_options
+        stable_delegate_settings_file
+    """
+    assert sorted(PARAMETERS) == sorted(native.split())
+
+
+def test_true_defaults_are_the_native_ones() -> None:
+    true_by_default = {name for name, parameter in PARAMETERS.items() if parameter.default is True}
+    assert true_by_default == {"gpu_precision_loss_allowed", "gpu_experimental_enable_quant", "disable_nnapi_cpu"}
+
+
+def test_every_delegate_is_switched_on_by_one_of_its_own_flags() -> None:
+    for delegate in DELEGATES:
+        assert delegate.enabled_by in [parameter.name for parameter in delegate.parameters]

@@ -1,0 +1,73 @@
+"""A delegate that did not run is never measured, unless the user says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.engine import NotMeasured, Opened, open_configuration
+from evaltools.errors import ConfigurationUnavailable
+from evaltools.model import ModelFile
+from evaltools.runtime import DelegateCoverage, Delegation, Session
+from evaltools.runtime.fake import FakeSession
+
+MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)
+
+
+def session_with(*coverage: DelegateCoverage) -> FakeSession:
+    return FakeSession(lambda inputs: (inputs[0],), Delegation(4, coverage, {"ADD": 3, "MUL": 1}))
+
+
+def open_with(
+    session: FakeSession, text: str = "external_delegate_path=x", allow: bool = False
+) -> Opened | NotMeasured:
+    return open_configuration(MODEL, Configuration.from_text("c", text), lambda _model, _configuration: session, allow)
+
+
+def test_one_node_is_enough() -> None:
+    opened = open_with(session_with(DelegateCoverage("EXTERNAL", True, 1, 1)))
+    assert isinstance(opened, Opened)
+    assert opened.fallback is None
+
+
+def test_a_delegate_that_took_nothing_is_not_measured_and_its_session_closed() -> None:
+    session = session_with(DelegateCoverage("EXTERNAL", True, 0, 0))
+    entry = open_with(session)
+    assert isinstance(entry, NotMeasured)
+    assert entry.reason.startswith("the EXTERNAL delegate was applied but took none of the 4 nodes (ADD x3, MUL x1); ")
+    assert session.closed
+
+
+def test_every_requested_delegate_must_take_something() -> None:
+    session = session_with(DelegateCoverage("EXTERNAL", True, 4, 1), DelegateCoverage("XNNPACK", True, 0, 0))
+    assert isinstance(open_with(session, "external_delegate_path=x use_xnnpack=true"), NotMeasured)
+
+
+def test_a_delegate_that_nobody_asked_for_may_take_nothing() -> None:
+    assert isinstance(open_with(session_with(DelegateCoverage("XNNPACK", False, 0, 0)), ""), Opened)
+
+
+def test_fallback_is_measured_only_when_allowed_and_says_why() -> None:
+    opened = open_with(session_with(DelegateCoverage("EXTERNAL", True, 0, 0)), allow=True)
+    assert isinstance(opened, Opened)
+    assert opened.fallback is not None
+    assert "took none of the 4 nodes" in opened.fallback
+
+
+def unavailable_with_delegates(_model: ModelFile, configuration: Configuration) -> Session:
+    if configuration.delegates.requested:
+        raise ConfigurationUnavailable("no such accelerator")
+    return session_with()
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_a_delegate_that_cannot_be_created(allow: bool) -> None:
+    configuration = Configuration.from_text("c", "use_gpu=true num_interpreter_threads=2")
+    entry = open_configuration(MODEL, configuration, unavailable_with_delegates, allow)
+    if allow:
+        assert isinstance(entry, Opened)
+        assert (entry.fallback, entry.configuration) == ("no such accelerator", configuration)
+    else:
+        assert entry == NotMeasured(configuration, "no such accelerator")

@@ -1,0 +1,96 @@
+"""Pictures of every kind, and files that are none."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evaltools.errors import ImageError
+from evaltools.preprocess import decode_image
+
+
+def saved(folder: Path, name: str, picture: Image.Image, **options: object) -> Path:
+    picture.save(folder / name, **options)  # type: ignore[arg-type]
+    return folder / name
+
+
+def test_greyscale_fills_three_channels(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.jpg", Image.new("L", (8, 8), 90))
+    assert np.unique(decode_image(path)).tolist() == [90]
+    assert decode_image(path).shape == (8, 8, 3)
+
+
+def test_exif_orientation_is_ignored(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = saved(tmp_path, "a.JPG", Image.new("RGB", (8, 4)), exif=exif)
+    assert decode_image(path).shape == (4, 8, 3)
+
+
+def test_cmyk_multiplies_by_black_with_integer_division(tmp_path: Path) -> None:
+    """Adobe files store inverted ink: ink 55 is stored as 200, black 105 as 150; 200 * 150 // 255 = 117."""
+    path = saved(tmp_path, "a.jpg", Image.new("CMYK", (16, 16), (55, 0, 255, 105)), quality=100, subsampling=0)
+    red, green, blue = decode_image(path)[8, 8].tolist()
+    assert abs(red - 117) <= 1
+    assert abs(green - 150) <= 1
+    assert blue <= 1
+
+
+def test_sixteen_bit_png_keeps_the_high_byte(tmp_path: Path) -> None:
+    values = np.array([[0, 255, 256, 65535]], np.uint16)
+    path = saved(tmp_path, "a.png", Image.fromarray(values))
+    assert decode_image(path)[0, :, 0].tolist() == [0, 0, 1, 255]
+
+
+def test_palette_and_transparency(tmp_path: Path) -> None:
+    palette = Image.new("P", (2, 2), 1)
+    palette.putpalette([0, 0, 0, 10, 20, 30])
+    assert decode_image(saved(tmp_path, "p.png", palette))[0, 0].tolist() == [10, 20, 30]
+    clear = Image.new("RGBA", (2, 2), (10, 20, 30, 0))
+    assert decode_image(saved(tmp_path, "t.png", clear))[0, 0].tolist() == [10, 20, 30]
+
+
+def test_raw_rgb(tmp_path: Path) -> None:
+    path = tmp_path / "a.rgb8"
+    path.write_bytes(bytes(range(12)))
+    assert decode_image(path, 2, 2)[1, 0].tolist() == [6, 7, 8]
+    with pytest.raises(ImageError, match="has 12 bytes; a raw .rgb8 picture for this model has 3x2x3 = 18 bytes"):
+        decode_image(path, 2, 3)
+
+
+def test_a_truncated_jpeg_is_refused(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    Image.effect_noise((64, 64), 50).save(buffer, "JPEG")
+    path = tmp_path / "a.jpg"
+    path.write_bytes(buffer.getvalue()[:-200])
+    with pytest.raises(ImageError, match="is no readable JPEG picture: image file is truncated"):
+        decode_image(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"])
+def test_a_file_that_is_no_picture_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(content)
+    with pytest.raises(ImageError, match="is no readable JPEG picture"):
+        decode_image(path)
+
+
+def test_the_ending_says_how_to_read(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.png", Image.new("RGB", (2, 2)))
+    with pytest.raises(ImageError, match="extension '.gif' is not supported; use .jpeg, .jpg, .png, .rgb8"):
+        decode_image(path.rename(tmp_path / "a.gif"))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImageError):
+        decode_image(tmp_path / "none.jpg")
+
+
+def test_a_picture_beyond_the_native_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.preprocess.decode._MAX_COMPONENT_COUNT", 3 * 16)
+    with pytest.raises(ImageError, match="is too large: 4x4x3"):
+        decode_image(saved(tmp_path, "a.png", Image.new("RGB", (4, 4))))

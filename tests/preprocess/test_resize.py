@@ -1,0 +1,57 @@
+"""Crop and resize against a scalar re-computation of the definition, one float32 operation at a time."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evaltools.preprocess import central_crop_box, legacy_bilinear
+
+
+def scalar_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.float32]:
+    """The definition, written as the loops of the reference kernel."""
+    one = np.float32(1)
+    rows_in, columns_in, channels = image.shape
+    result = np.empty((height, width, channels), np.float32)
+    for i in range(height):
+        y = np.float32(i) * (np.float32(rows_in) / np.float32(height))
+        y0, y1 = max(floor(y), 0), min(ceil(y), rows_in - 1)
+        dy = y - np.float32(y0)
+        for j in range(width):
+            x = np.float32(j) * (np.float32(columns_in) / np.float32(width))
+            x0, x1 = max(floor(x), 0), min(ceil(x), columns_in - 1)
+            dx = x - np.float32(x0)
+            for c in range(channels):
+                top_left, bottom_left = np.float32(image[y0, x0, c]), np.float32(image[y1, x0, c])
+                top_right, bottom_right = np.float32(image[y0, x1, c]), np.float32(image[y1, x1, c])
+                total = top_left * (one - dy) * (one - dx) + bottom_left * dy * (one - dx)
+                total = total + top_right * (one - dy) * dx
+                result[i, j, c] = total + bottom_right * dy * dx
+    return result
+
+
+@pytest.mark.parametrize(
+    ("size_in", "size_out"),
+    [((7, 9), (5, 4)), ((5, 4), (7, 9)), ((1, 1), (3, 3)), ((33, 17), (8, 31)), ((6, 6), (6, 6))],
+)
+def test_equals_the_definition_bit_for_bit(size_in: tuple[int, int], size_out: tuple[int, int]) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (*size_in, 3), np.uint8)
+    assert np.array_equal(legacy_bilinear(image, *size_out), scalar_bilinear(image, *size_out))
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "box"),
+    [
+        (375, 500, (24, 86, 328, 328)),  # 375 * .875 = 328.125; (375 - 328) / 2 = 23.5, away from zero
+        (500, 333, (105, 21, 291, 291)),
+        (100, 100, (6, 6, 88, 88)),  # 87.5 rounds to 88, where half-to-even rounding gives 88 too
+        (4, 4, (0, 0, 4, 4)),  # 3.5 rounds to 4; Python's round(3.5) is 4 as well
+        (12, 20, (1, 5, 11, 11)),  # 10.5 rounds to 11, where half-to-even rounding gives 10
+        (1, 1, (0, 0, 1, 1)),
+    ],
+)
+def test_crop_rounds_half_away_from_zero(height: int, width: int, box: tuple[int, int, int, int]) -> None:
+    assert tuple(central_crop_box(height, width, 0.875)) == box

@@ -1,0 +1,217 @@
+"""Sessions over both interpreters: kernels, proof of delegation, delegates that fail."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime import DelegateCoverage, Session, find_runtime, open_session
+from tests import tiny_models
+from tests.example_delegate import PythonDelegate
+
+RUNTIMES = ("litert", "tflite_runtime")
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    package = {"litert": "ai_edge_litert", "tflite_runtime": "tflite_runtime"}[name]
+    pytest.importorskip(package, reason=f"the runtime {name} is not installed")
+    return name
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> ModelFile:
+    (tmp_path / "classifier.tflite").write_bytes(tiny_models.classifier())
+    return read_model(tmp_path / "classifier.tflite")
+
+
+@pytest.fixture
+def additions(tmp_path: Path) -> ModelFile:
+    (tmp_path / "add.tflite").write_bytes(tiny_models.add_chain(length=3))
+    return read_model(tmp_path / "add.tflite")
+
+
+def opened(model: ModelFile, runtime: str, text: str = "") -> Session:
+    return open_session(model, Configuration.from_text("c", f"runtime={runtime} {text}"))
+
+
+def test_kernel_sets_and_what_xnnpack_takes(classifier: ModelFile, runtime: str) -> None:
+    default = opened(classifier, runtime)
+    assert default.facts.kernels == "default"
+    (xnnpack,) = default.delegation.delegates
+    assert (xnnpack.delegate, xnnpack.requested) == ("XNNPACK", False)
+    assert 0 < xnnpack.nodes <= default.delegation.total_nodes
+    left = sum(default.delegation.cpu_operators.values())
+    assert xnnpack.nodes + left == default.delegation.total_nodes == classifier.node_count
+    for text, kernels in (
+        ("use_xnnpack=false", "builtin"),
+        ("kernels=builtin", "builtin"),
+        ("kernels=reference", "reference"),
+    ):
+        session = opened(classifier, runtime, text)
+        assert session.facts.kernels == kernels
+        assert session.delegation.delegates == ()
+
+
+def test_a_requested_xnnpack_is_marked_so(classifier: ModelFile, runtime: str) -> None:
+    (xnnpack,) = opened(classifier, runtime, "kernels=builtin use_xnnpack=true").delegation.delegates
+    assert xnnpack.requested
+
+
+def test_the_facts_name_package_and_version(additions: ModelFile, runtime: str) -> None:
+    facts = opened(additions, runtime).facts
+    assert facts.version == importlib.metadata.version(facts.package)
+
+
+def test_run_gives_copies_and_times_invoke(additions: ModelFile, runtime: str) -> None:
+    session = opened(additions, runtime)
+    ones = np.ones(session.inputs[0].shape, np.float32)
+    first = session.run([ones])
+    second = session.run([ones * 2])
+    assert np.array_equal(first.outputs[0] * 2, second.outputs[0])
+    assert first.invoke_us >= 0
+
+
+def test_a_wrong_input_is_an_inference_error(additions: ModelFile, runtime: str) -> None:
+    with pytest.raises(InferenceError, match=r"Dimension mismatch|Cannot set tensor"):
+        opened(additions, runtime).run([np.ones((1, 2), np.float32)])
+
+
+def test_the_example_delegate_takes_its_operators_and_xnnpack_the_rest(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path
+) -> None:
+    text = f"external_delegate_path={rounding_delegate} external_delegate_options=ops:conv"
+    alone = opened(classifier, runtime, f"{text} use_xnnpack=false").delegation
+    assert [coverage.delegate for coverage in alone.delegates] == ["EXTERNAL"]
+    convolutions = opened(classifier, runtime, "use_xnnpack=false").delegation.cpu_operators["CONV_2D"]
+    assert alone.delegated_nodes == convolutions
+    assert "CONV_2D" not in alone.cpu_operators
+    stacked = opened(classifier, runtime, text).delegation
+    assert [(coverage.delegate, coverage.requested) for coverage in stacked.delegates] == [
+        ("EXTERNAL", True),
+        ("XNNPACK", False),
+    ]
+    assert stacked.delegates[0].nodes == convolutions
+    assert stacked.delegated_nodes + sum(stacked.cpu_operators.values()) == stacked.total_nodes
+
+
+def test_a_delegate_without_nodes_is_reported_with_zero(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path
+) -> None:
+    text = f"external_delegate_path={rounding_delegate} external_delegate_options=max_nodes:0 use_xnnpack=false"
+    assert opened(classifier, runtime, text).delegation.delegates == (DelegateCoverage("EXTERNAL", True, 0, 0),)
+
+
+def test_a_delegate_in_python_is_seen_without_a_compiler(
+    additions: ModelFile, runtime: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    delegate = PythonDelegate(np.float16)
+    monkeypatch.setattr("evaltools.runtime.interpreter._load_external", lambda _library, _configuration: delegate)
+    library = tmp_path / "in_python.so"
+    session = opened(additions, runtime, f"external_delegate_path={library} use_xnnpack=false")
+    assert session.delegation.delegates == (DelegateCoverage("EXTERNAL", True, 3, 1),)
+    session.run([np.ones(session.inputs[0].shape, np.float32)])
+    assert delegate.invocations == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("fail:create", "refused to be created"),
+        ("colour:red", "refused to be created: .*colour"),
+        ("fail:prepare", "cannot load the model with the external delegate"),
+    ],
+)
+def test_a_failing_delegate_is_unavailable_with_its_own_words(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, options: str, message: str
+) -> None:
+    text = f"external_delegate_path={rounding_delegate} external_delegate_options={options}"
+    with pytest.raises(ConfigurationUnavailable, match=message):
+        opened(classifier, runtime, text)
+
+
+def test_a_delegate_that_fails_while_running_is_an_inference_error(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path
+) -> None:
+    text = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke"
+    session = opened(classifier, runtime, text)
+    with pytest.raises(InferenceError, match="failed to invoke"):
+        session.run([np.zeros(session.inputs[0].shape, np.float32)])
+
+
+def test_a_missing_library_is_the_users_mistake(classifier: ModelFile, runtime: str) -> None:
+    with pytest.raises(UsageError, match=r"--external_delegate_path=/none\.so: no such file"):
+        opened(classifier, runtime, "external_delegate_path=/none.so")
+
+
+def test_a_file_that_is_no_library(
+    classifier: ModelFile, runtime: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.so").write_bytes(b"no library")
+    with pytest.raises(ConfigurationUnavailable, match=r"x\.so cannot be loaded: "):
+        opened(classifier, runtime, f"external_delegate_path={tmp_path / 'x.so'}")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_xnnpack_cannot_stand_before_an_external_delegate(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path
+) -> None:
+    with pytest.raises(ConfigurationUnavailable, match="put --external_delegate_path first"):
+        opened(classifier, runtime, f"use_xnnpack=true external_delegate_path={rounding_delegate}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("use_gpu=true", "the GPU delegate cannot be created .* it runs in the native tools on Android"),
+        ("use_nnapi=true", "the NNAPI delegate cannot be created"),
+        ("use_hexagon=true", "Qualcomm Hexagon DSP"),
+        ("use_coreml=true", "Apple-silicon"),
+        ("use_ynnpack=true", "YNNPACK"),
+        ("stable_delegate_settings_file=x.json", "cannot load stable-ABI delegates"),
+        ("use_xnnpack=true xnnpack_force_fp16=true", "--xnnpack_force_fp16 cannot be honoured"),
+    ],
+)
+def test_what_cannot_be_created_here_says_where_it_would_work(
+    classifier: ModelFile, runtime: str, text: str, message: str
+) -> None:
+    with pytest.raises(ConfigurationUnavailable, match=message):
+        opened(classifier, runtime, text)
+
+
+def test_a_runtime_that_is_not_installed_is_named_with_the_fix(
+    additions: ModelFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    with pytest.raises(ConfigurationUnavailable, match=r"litert is not installed; pip install 'evaltools\[litert\]'"):
+        opened(additions, "litert")
+
+
+def test_tflite_runtime_with_numpy_2_is_recognised(additions: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"tflite-runtime": "2.14.0", "numpy": "2.1.0"}
+    monkeypatch.setattr(importlib.metadata, "version", versions.__getitem__)
+    with pytest.raises(
+        ConfigurationUnavailable, match="built for NumPy 1 and fails with NumPy 2.1.0; pip install 'numpy<2'"
+    ):
+        opened(additions, "tflite_runtime")
+
+
+def test_auto_prefers_ai_edge_litert(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = {"ai_edge_litert": object(), "tflite_runtime": object()}
+    monkeypatch.setattr("importlib.util.find_spec", installed.get)
+    assert find_runtime("auto").name == "litert"
+    del installed["ai_edge_litert"]
+    assert find_runtime("auto").name == "tflite_runtime"
+    del installed["tflite_runtime"]
+    with pytest.raises(ConfigurationUnavailable, match="no TensorFlow Lite runtime is installed"):
+        find_runtime("auto")

@@ -1,0 +1,51 @@
+"""The arrows between the rooms point as drawn in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {
+    "delegates": set(),
+    "configuration": {"delegates"},
+    "model": set(),
+    "preprocess": set(),
+    "metrics": set(),
+    "proto": set(),
+    "runtime": {"configuration", "delegates", "model"},
+    "datasets": {"preprocess"},
+    "engine": {"configuration", "delegates", "model", "runtime", "metrics"},
+    "report": {"configuration", "delegates", "engine", "metrics", "model", "proto", "runtime"},
+    "tasks": {"configuration", "datasets", "engine", "metrics", "model", "preprocess", "report", "runtime"},
+}
+
+
+def sources(room: str) -> list[Path]:
+    folder = ROOT / room if room in ("tasks", "datasets") else ROOT / "evaltools" / room
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+def imported_rooms(source: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evaltools."):
+            rooms.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("evaltools.")}
+    return rooms
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    files = sources(room)
+    assert files
+    for source in files:
+        assert imported_rooms(source) - {room, "errors"} <= MAY_IMPORT[room], source
+
+
+@pytest.mark.parametrize("source", [path for room in MAY_IMPORT for path in sources(room)], ids=str)
+def test_no_file_is_long(source: Path) -> None:
+    assert len(source.read_text().splitlines()) <= 400
