@@ -46,8 +46,11 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     flags = parse_flags("imagenet_throughput", "", "", {"flags": PARAMETERS}, arguments)
     model = read_model(Path(str(flags.value("model_file"))))
-    options = ImagenetOptions(*(Path(str(flags.value(name))) for name in
-                                ("ground_truth_images_path", "ground_truth_labels", "model_output_labels")))  # fmt: skip
+    options = ImagenetOptions(
+        Path(str(flags.value("ground_truth_images_path"))),
+        Path(str(flags.value("ground_truth_labels"))),
+        Path(str(flags.value("model_output_labels"))),
+    )
     labels = read_labels(options.model_output_labels, "--model_output_labels")
     task = build_task(model, load_labelled_images(options), labels, options)
     configuration = Configuration.from_text("measured", str(flags.value("configuration")))
@@ -67,9 +70,8 @@ def main(arguments: list[str]) -> int:
     print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.value('rounds')} rounds")
     for name, values in rates.items():
         median = statistics.median(values)
-        print(
-            f"{name:<24} {median:8.1f}/s   {min(values):8.1f} .. {max(values):8.1f}   {median / limit:.2f} of the limit"
-        )
+        spread = f"{min(values):8.1f} .. {max(values):8.1f}"
+        print(f"{name:<24} {median:8.1f}/s   {spread}   {median / limit:.2f} of the limit")
     return 0
 
 

@@ -21,7 +21,8 @@ def printed(made: EvaluationResult) -> list[str]:
 
 def test_the_line_of_a_configuration_says_what_ran() -> None:
     assert describe_configuration(configuration("x")) == (
-        "ai-edge-litert 2.3.0, default kernels, 1 thread, XNNPACK (added by the runtime) 9 of 10 nodes in 2 partitions, "
+        "ai-edge-litert 2.3.0, default kernels, 1 thread, "
+        "XNNPACK (added by the runtime) 9 of 10 nodes in 2 partitions, "
         "CPU keeps SOFTMAX x1"
     )
 
@@ -36,7 +37,18 @@ def test_a_missing_delegate_and_a_fallback_are_named() -> None:
 def test_the_table_holds_figures_comparison_and_failures() -> None:
     slow = replace(configuration("reference", "reference"), delegates=[])
     lines = printed(result(slow, configuration("test [fast]")))
-    assert lines[0].split() == "top-1 top-5 agrees lost gained latency p50 vs ref delegated".split()
+    assert lines[0].split() == [
+        "top-1",
+        "top-5",
+        "agrees",
+        "lost",
+        "gained",
+        "latency",
+        "p50",
+        "vs",
+        "ref",
+        "delegated",
+    ]
     assert lines[1].split() == ["reference", "50.00", "%", "-", "2", "ms", "-"]
     assert lines[2].split() == ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "2", "ms", "1.00x", "9/10"]
     assert lines[3] == "failed: bad.jpg: is [no] picture"
