@@ -34,8 +34,14 @@ def copied(evaluation: EvaluationSet, tmp_path: Path) -> EvaluationSet:
     """The same, to be damaged by a test."""
     folder = tmp_path / "copy"
     shutil.copytree(evaluation.folder, folder)
-    names = (evaluation.model.name, evaluation.images.name, evaluation.labels.name, evaluation.truths.name)
-    return EvaluationSet(folder, *(folder / name for name in names), evaluation.answers)
+    return EvaluationSet(
+        folder=folder,
+        model=folder / evaluation.model.name,
+        images=folder / evaluation.images.name,
+        labels=folder / evaluation.labels.name,
+        truths=folder / evaluation.truths.name,
+        answers=evaluation.answers,
+    )
 
 
 def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -> None:

@@ -75,7 +75,7 @@ def test_run_gives_copies_and_times_invoke(additions: ModelFile, runtime: str) -
     ones = np.ones(session.inputs[0].shape, np.float32)
     first = session.run([ones])
     second = session.run([ones * 2])
-    assert np.array_equal(first.outputs[0] * 2, second.outputs[0])
+    assert np.array_equal(first.outputs[0].astype(np.float32) * 2, second.outputs[0])
     assert first.invoke_us >= 0
 
 
