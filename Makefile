@@ -25,7 +25,7 @@ types: $(VENV)/ready
 	mkdir -p build/types
 	cp -r evaltools tests scripts benchmarks pyproject.toml build/types/
 	cp -r tasks datasets build/types/evaltools/
-	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py scripts/sample/draw_pictures.py
+	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/imagenet_throughput.py

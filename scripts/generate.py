@@ -37,7 +37,7 @@ def result_schema() -> bytes:
 
 def delegate_flags() -> bytes:
     """The reference page of delegate flags."""
-    from evaltools.delegates.reference import reference_page
+    from evaltools.cli.reference import reference_page
 
     return reference_page().encode()
 

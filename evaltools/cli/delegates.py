@@ -16,7 +16,7 @@ def run(arguments: list[str]) -> int:
     """Print the list, or with ``--flags`` the whole reference."""
     given = parse_flags("delegates", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
     if given.value("flags"):
-        from evaltools.delegates.reference import reference_page
+        from evaltools.cli.reference import reference_page
 
         print(reference_page(), end="")
         return OK

@@ -19,12 +19,14 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import draw_pictures
 import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 from PIL import Image
+
+import draw_pictures
+from figures import CLASS_NAMES
 
 ByteArray = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
@@ -104,7 +106,7 @@ def draw_series(seed: int, count: int) -> tuple[ByteArray, IntArray]:
     Each picture passes through JPEG, because the evaluation pictures do as well.  The result is
     kept as bytes, which take a quarter of the memory of floats.
     """
-    classes = np.arange(count, dtype=np.int64) % len(draw_pictures.CLASS_NAMES)
+    classes = np.arange(count, dtype=np.int64) % len(CLASS_NAMES)
     inputs = np.empty((count, INPUT_SIDE, INPUT_SIDE, 3), dtype=np.uint8)
     for number in range(count):
         jpeg = draw_pictures.draw_jpeg(int(classes[number]), seed, number)
@@ -155,7 +157,7 @@ def build_network() -> Any:
         tensor = keras.layers.ReLU(6.0)(keras.layers.Add()([tensor, residual]))
     tensor = keras.layers.GlobalAveragePooling2D()(tensor)
     tensor = keras.layers.Dropout(0.1)(tensor)
-    tensor = keras.layers.Dense(len(draw_pictures.CLASS_NAMES))(tensor)
+    tensor = keras.layers.Dense(len(CLASS_NAMES))(tensor)
     return keras.Model(inputs, keras.layers.Softmax()(tensor))
 
 
@@ -231,7 +233,7 @@ def check_model(model: bytes, name: str) -> None:
         raise ValueError(f"{name}: input {taken['dtype']}, output {given['dtype']}")
     if list(taken["shape"]) != [1, INPUT_SIDE, INPUT_SIDE, 3]:
         raise ValueError(f"{name}: input shape {taken['shape']}")
-    if list(given["shape"]) != [1, len(draw_pictures.CLASS_NAMES)]:
+    if list(given["shape"]) != [1, len(CLASS_NAMES)]:
         raise ValueError(f"{name}: output shape {given['shape']}")
     if name == "int8":
         scale, zero_point = taken["quantization"]
@@ -274,7 +276,7 @@ def measure(model: bytes, sample_dir: Path) -> float:
         interpreter.set_tensor(taken["index"], prepare(path, taken["dtype"]))
         interpreter.invoke()
         best = int(np.argmax(interpreter.get_tensor(given["index"])[0]))
-        right += draw_pictures.CLASS_NAMES[best] == class_name
+        right += CLASS_NAMES[best] == class_name
     return right / len(truth)
 
 
