@@ -60,13 +60,17 @@ class Configuration:
     delegates: DelegateSettings = field(default_factory=DelegateSettings)
 
     @classmethod
-    def from_flags(cls, name: str, flags: Iterable[tuple[str, str]], native: bool = False) -> Configuration:
+    def from_flags(
+        cls, name: str, flags: Iterable[tuple[str, str]], native: bool = False, kernels: str = "default"
+    ) -> Configuration:
         """Build from ``(flag name, text)`` pairs in the order given.
 
         ``native`` restores what the native tools do with ``--num_threads`` (nothing) and ``--delegate=xnnpack`` (which
-        forces fp16 as well). Raises :class:`UsageError` for unknown flags, bad values and flags without effect.
+        forces fp16 as well). ``kernels`` is the kernel set where no flag states one. Raises :class:`UsageError` for unknown flags, bad values and flags without effect.
         """
         own: dict[str, str] = {}
+        defaults = {parameter.name: format_value(parameter.default) for parameter in OWN_PARAMETERS}
+        defaults["kernels"] = kernels
         delegate_flags: list[tuple[str, str]] = []
         for flag, text in flags:
             if flag not in CONFIGURATION_PARAMETERS:
@@ -76,7 +80,7 @@ class Configuration:
                 delegate_flags.append((flag, text))
             elif own.setdefault(flag, text) != text:
                 raise UsageError(f"--{flag} is given twice, as {own[flag]!r} and {text!r}; keep one")
-        values = {parameter.name: parameter.parse(own.get(parameter.name, format_value(parameter.default)))
+        values = {parameter.name: parameter.parse(own.get(parameter.name, defaults[parameter.name]))
                   for parameter in OWN_PARAMETERS}  # fmt: skip
         configuration = cls(
             name=name,
@@ -89,14 +93,14 @@ class Configuration:
         return configuration
 
     @classmethod
-    def from_text(cls, name: str, text: str, native: bool = False) -> Configuration:
+    def from_text(cls, name: str, text: str, native: bool = False, kernels: str = "default") -> Configuration:
         """Build from a text such as ``runtime=litert --use_xnnpack=true``; quotes work as in a shell."""
         try:
             words = shlex.split(text)
         except ValueError as error:
             raise UsageError(f"configuration {name!r}: {text!r} cannot be split into flags: {error}") from None
         try:
-            return cls.from_flags(name, [split_flag(word, CONFIGURATION_PARAMETERS) for word in words], native)
+            return cls.from_flags(name, [split_flag(word, CONFIGURATION_PARAMETERS) for word in words], native, kernels)
         except UsageError as error:
             raise UsageError(f"configuration {name!r}: {error}") from None
 

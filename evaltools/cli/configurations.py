@@ -13,7 +13,7 @@ from evaltools.errors import UsageError
 
 REFERENCE_NAME: Final = "reference"
 TEST_NAME: Final = "test"
-DEFAULT_REFERENCE: Final = "kernels=builtin num_interpreter_threads=1"
+REFERENCE_KERNELS: Final = "builtin"
 
 PARAMETERS: Final = (
     Parameter(
@@ -27,8 +27,9 @@ PARAMETERS: Final = (
     Parameter(
         "reference",
         "string",
-        DEFAULT_REFERENCE,
-        "Flags of the configuration that the others are held against; none: no reference.",
+        "",
+        "Flags of the configuration that the others are held against: builtin kernels and one thread where nothing else "
+        "is stated. none: no reference.",
     ),
     Parameter(
         "allow_fallback",
@@ -75,7 +76,7 @@ def read_configurations(flags: GivenFlags) -> Configurations:
     reference_text = str(flags.value("reference"))
     reference = None
     if reference_text.strip() != "none":
-        reference = Configuration.from_text(REFERENCE_NAME, reference_text, native)
+        reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, REFERENCE_KERNELS)
     found = Configurations(reference, tuple(tests))
     _require_unique_names(found)
     return found

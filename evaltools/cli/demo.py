@@ -16,8 +16,8 @@ from evaltools.delegates import Parameter
 from evaltools.errors import UsageError
 
 DESCRIPTION: Final = """\
-Evaluates the four models of the embedded sample (200 drawn pictures, 12 classes): the reference kernels of the CPU
-against XNNPACK, against a second runtime if one is installed, and against an external delegate if one is given."""
+Evaluates the four models of the embedded sample (200 drawn pictures, 12 classes): the builtin CPU kernels against
+XNNPACK, plain C++ kernels, a second runtime if one is installed, and an external delegate if one is given."""
 PARAMETERS: Final = (
     Parameter("models", "string", ",".join(MODELS), "Models to evaluate, separated by commas."),
     Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too."),
@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _command(model: str, external_delegate: str) -> list[str]:
-    configurations = ["xnnpack: use_xnnpack=true"]
+    configurations = ["xnnpack: use_xnnpack=true", "plain C++: kernels=reference"]
     if importlib.util.find_spec("ai_edge_litert") and importlib.util.find_spec("tflite_runtime"):
         configurations.append("tflite_runtime: runtime=tflite_runtime")
     if external_delegate:

@@ -72,8 +72,8 @@ def _figures(result: EvaluationResult) -> Table:
     baseline = _baseline_name(result)
     against = {comparison.other: comparison for comparison in result.comparisons if comparison.baseline == baseline}
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", no_wrap=True)
-    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "latency p50", "vs ref", "delegated"):
+    table.add_column("", overflow="fold")
+    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "p50", "vs ref", "delegated"):
         table.add_column(heading, justify="right", no_wrap=True)
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     for configuration in result.configurations:

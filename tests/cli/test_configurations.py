@@ -1,0 +1,77 @@
+"""Which configurations a command line describes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.configurations import Configurations, read_configurations
+from evaltools.cli.flags import parse_flags
+from evaltools.cli.imagenet import GROUPS
+from evaltools.errors import UsageError
+
+
+def described(*arguments: str) -> Configurations:
+    return read_configurations(parse_flags("imagenet", "", "", GROUPS, arguments))
+
+
+def test_nothing_given_is_the_runtimes_default_against_builtin_kernels() -> None:
+    found = described()
+    assert [configuration.name for configuration in found.all] == ["reference", "test"]
+    assert found.reference is not None
+    assert found.reference.to_flags() == ["--kernels=builtin"]
+    assert found.tests[0].to_flags() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--config=a: use_gpu=true"], ["a"]),
+        (["--config=a: use_gpu=true", "--num_images=3"], ["a"]),
+        (["--config=a: use_gpu=true", "--use_xnnpack=false"], ["test", "a"]),
+        (["--config=a: use_gpu=true", "--num_interpreter_threads=2"], ["test", "a"]),
+        (["--config=b:", "--config=a : kernels=reference"], ["b", "a"]),
+    ],
+)
+def test_flags_on_the_command_line_describe_one_more_configuration(arguments: list[str], names: list[str]) -> None:
+    assert [configuration.name for configuration in described(*arguments).tests] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("runtime=tflite_runtime", ["--runtime=tflite_runtime", "--kernels=builtin"]),
+        ("kernels=default", []),
+        ("kernels=reference num_interpreter_threads=2", ["--kernels=reference", "--num_interpreter_threads=2"]),
+    ],
+)
+def test_a_reference_keeps_builtin_kernels_unless_it_states_others(text: str, flags: list[str]) -> None:
+    reference = described(f"--reference={text}").reference
+    assert reference is not None
+    assert reference.to_flags() == flags
+
+
+def test_no_reference() -> None:
+    assert described("--reference=none").reference is None
+
+
+def test_configurations_from_a_file_follow_those_of_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("y: use_gpu=true\nz: {runtime: litert}\n")
+    found = described(f"--configs={tmp_path / 'c.yaml'}", "--config=a: use_nnapi=true")
+    assert [configuration.name for configuration in found.tests] == ["a", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"a: [", b"\xff\xfe\x00", b"!!python/object/apply:os.system ['true']", b"a: &x {b: *x}"]
+)
+def test_a_file_that_is_no_yaml_of_configurations_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "c.yaml").write_bytes(content)
+    with pytest.raises(UsageError, match=r"c\.yaml"):
+        described(f"--configs={tmp_path / 'c.yaml'}")
+
+
+@pytest.mark.parametrize("name", ["reference", "test"])
+def test_a_name_stands_for_one_configuration(name: str) -> None:
+    with pytest.raises(UsageError, match="two configurations are named"):
+        described("--use_xnnpack=false", f"--config={name}: kernels=builtin")
