@@ -66,7 +66,8 @@ class Configuration:
         """Build from ``(flag name, text)`` pairs in the order given.
 
         ``native`` restores what the native tools do with ``--num_threads`` (nothing) and ``--delegate=xnnpack`` (which
-        forces fp16 as well). ``kernels`` is the kernel set where no flag states one. Raises :class:`UsageError` for unknown flags, bad values and flags without effect.
+        forces fp16 as well). ``kernels`` is the kernel set where no flag states one. Raises :class:`UsageError` for
+        unknown flags, bad values and flags without effect.
         """
         own: dict[str, str] = {}
         defaults = {parameter.name: format_value(parameter.default) for parameter in OWN_PARAMETERS}
@@ -80,8 +81,8 @@ class Configuration:
                 delegate_flags.append((flag, text))
             elif own.setdefault(flag, text) != text:
                 raise UsageError(f"--{flag} is given twice, as {own[flag]!r} and {text!r}; keep one")
-        values = {parameter.name: parameter.parse(own.get(parameter.name, defaults[parameter.name]))
-                  for parameter in OWN_PARAMETERS}  # fmt: skip
+        texts = defaults | own
+        values = {parameter.name: parameter.parse(texts[parameter.name]) for parameter in OWN_PARAMETERS}
         configuration = cls(
             name=name,
             runtime=str(values["runtime"]),

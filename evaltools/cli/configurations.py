@@ -28,8 +28,8 @@ PARAMETERS: Final = (
         "reference",
         "string",
         "",
-        "Flags of the configuration that the others are held against: builtin kernels and one thread where nothing else "
-        "is stated. none: no reference.",
+        "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
+        "none: no reference.",
     ),
     Parameter(
         "allow_fallback",

@@ -43,7 +43,6 @@ def test_the_table_holds_figures_comparison_and_failures() -> None:
         "agrees",
         "lost",
         "gained",
-        "latency",
         "p50",
         "vs",
         "ref",
