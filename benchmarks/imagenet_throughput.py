@@ -25,9 +25,9 @@ from evaltools.cli.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import read_labels
 from evaltools.datasets.sample import ground_truth_file, images_dir, labels_file, model_file
-from evaltools.delegates import Parameter
 from evaltools.engine import run_pass
 from evaltools.model import ModelFile, read_model
+from evaltools.parameter import Parameter
 from evaltools.runtime import open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
@@ -45,16 +45,16 @@ PARAMETERS = (
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     flags = parse_flags("imagenet_throughput", "", "", {"flags": PARAMETERS}, arguments)
-    model = read_model(Path(str(flags.value("model_file"))))
+    model = read_model(Path(flags.text("model_file")))
     options = ImagenetOptions(
-        Path(str(flags.value("ground_truth_images_path"))),
-        Path(str(flags.value("ground_truth_labels"))),
-        Path(str(flags.value("model_output_labels"))),
+        Path(flags.text("ground_truth_images_path")),
+        Path(flags.text("ground_truth_labels")),
+        Path(flags.text("model_output_labels")),
     )
     labels = read_labels(options.model_output_labels, "--model_output_labels")
-    task = build_task(model, load_labelled_images(options), labels, options)
-    configuration = Configuration.from_text("measured", str(flags.value("configuration")))
-    inputs = [task.inputs(example) for example in task.examples]
+    task = build_task(model, load_labelled_images(options), labels.lines, options)
+    configuration = Configuration.from_text("measured", flags.text("configuration"))
+    inputs = [task.prepare(example).inputs for example in task.examples]
     cores = os.cpu_count() or 1
     measurements: dict[str, Callable[[], float]] = {
         "raw invoke(), 1 thread": lambda: raw_rate(model, configuration, inputs, 1),
@@ -63,11 +63,11 @@ def main(arguments: list[str]) -> int:
         "evaltools, whole pass": lambda: pass_rate(model, configuration, task),
     }
     rates: dict[str, list[float]] = {name: [] for name in measurements}
-    for _ in range(int(flags.value("rounds"))):
+    for _ in range(flags.number("rounds")):
         for name, measure in measurements.items():
             rates[name].append(measure())
     limit = statistics.median(rates[f"raw invoke(), {cores} threads"])
-    print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.value('rounds')} rounds")
+    print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
     for name, values in rates.items():
         median = statistics.median(values)
         spread = f"{min(values):8.1f} .. {max(values):8.1f}"
@@ -93,7 +93,7 @@ def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[
 def preprocessing_rate(task: ImagenetTask) -> float:
     """Pictures per second from file to tensor, on one thread."""
     start = time.perf_counter()
-    checksum = sum(int(np.asarray(task.inputs(example)[0]).size) for example in task.examples)
+    checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in task.examples)
     assert checksum > 0
     return len(task.examples) / (time.perf_counter() - start)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import reprlib
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings, Parameter, Value, did_you_mean, format_value
+from evaltools.delegates import DELEGATES, PARAMETERS, Delegate, DelegateSettings
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
 RUNTIME_NAMES: Final = ("tflite_runtime", "litert")
 KERNELS: Final = ("default", "builtin", "reference")
+_LONGEST_NAME: Final = 60
 _DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if delegate.key}
 
 OWN_PARAMETERS: Final = (
@@ -46,7 +49,7 @@ CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OW
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a model runs with. ``num_threads`` -1 leaves the number to the runtime; 0 given means 1, as in native tools.
+    """What a model runs with. ``num_threads`` is 1 or more, or -1, which leaves the number to the runtime.
 
     >>> configuration = Configuration.from_text("one", "runtime=litert use_xnnpack=false")
     >>> configuration.runtime, configuration.num_threads, configuration.to_flags()
@@ -65,9 +68,9 @@ class Configuration:
     ) -> Configuration:
         """Build from ``(flag name, text)`` pairs in the order given.
 
-        ``native`` restores what the native tools do with ``--num_threads`` (nothing) and ``--delegate=xnnpack`` (which
-        forces fp16 as well). ``kernels`` is the kernel set where no flag states one. Raises :class:`UsageError` for
-        unknown flags, bad values and flags without effect.
+        ``num_interpreter_threads=0`` means 1, as in the native tools. ``native`` restores what the native tools do with
+        ``--num_threads`` (nothing) and ``--delegate=xnnpack`` (which forces fp16 as well). ``kernels`` is the kernel
+        set where no flag states one. Raises :class:`UsageError` for unknown flags, bad values and flags without effect.
         """
         own: dict[str, str] = {}
         defaults = {parameter.name: format_value(parameter.default) for parameter in OWN_PARAMETERS}
@@ -81,17 +84,17 @@ class Configuration:
                 delegate_flags.append((flag, text))
             elif own.setdefault(flag, text) != text:
                 raise UsageError(f"--{flag} is given twice, as {own[flag]!r} and {text!r}; keep one")
+        if own.get("delegate") == "":
+            raise UsageError(f"--delegate is empty; use one of {', '.join(_DELEGATE_KEYS)}, or leave the flag out")
         texts = defaults | own
         values = {parameter.name: parameter.parse(texts[parameter.name]) for parameter in OWN_PARAMETERS}
-        configuration = cls(
+        return cls(
             name=name,
             runtime=str(values["runtime"]),
             kernels=str(values["kernels"]),
             num_threads=_threads(own, values, native) or 1,
             delegates=DelegateSettings.from_flags(_named_delegate(str(values["delegate"]), native) + delegate_flags),
         )
-        configuration._refuse_contradictions()
-        return configuration
 
     @classmethod
     def from_text(cls, name: str, text: str, native: bool = False, kernels: str = "default") -> Configuration:
@@ -110,8 +113,17 @@ class Configuration:
         """``use_xnnpack`` with its three meanings: must run, must not run, the runtime decides (None)."""
         return bool(self.delegates.value("use_xnnpack")) if self.delegates.is_given("use_xnnpack") else None
 
+    @property
+    def kernel_set(self) -> str:
+        """The kernels in force: ``default`` is builtin kernels with XNNPACK, as ``use_xnnpack=true`` asks for too."""
+        if self.xnnpack is None:
+            return self.kernels
+        if self.xnnpack:
+            return "default"
+        return "builtin" if self.kernels == "default" else self.kernels
+
     def to_flags(self) -> list[str]:
-        """The flags that give this configuration, in native spelling; defaults are left out."""
+        """The flags that give this configuration again, ``--name=value``; defaults are left out."""
         own: dict[str, Value] = {
             "runtime": self.runtime,
             "kernels": self.kernels,
@@ -121,13 +133,16 @@ class Configuration:
                   if value != CONFIGURATION_PARAMETERS[name].default]  # fmt: skip
         return stated + self.delegates.to_flags()
 
-    def renamed(self, name: str) -> Configuration:
-        """The same configuration under another name."""
-        return replace(self, name=name)
+    def without(self, delegate: Delegate) -> Configuration:
+        """The same configuration without one of its delegates."""
+        return replace(self, delegates=self.delegates.without(delegate))
 
-    def _refuse_contradictions(self) -> None:
-        if self.num_threads < -1:
-            message = f"--num_interpreter_threads={self.num_threads}: use 1 or more, or -1: the runtime decides"
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.name.isprintable() or len(self.name) > _LONGEST_NAME:
+            shown = repr(self.name[:_LONGEST_NAME])
+            raise UsageError(f"{shown} is no name for a configuration: use 1 to {_LONGEST_NAME} printable characters")
+        if self.num_threads < -1 or self.num_threads == 0:
+            message = f"{self.num_threads} interpreter threads: use 1 or more, or -1: the runtime decides"
             raise UsageError(message)
         if self.xnnpack and self.kernels == "reference":
             message = (
@@ -135,26 +150,6 @@ class Configuration:
                 "come without XNNPACK. Drop one of the two"
             )
             raise UsageError(message)
-
-
-def split_flag(word: str, known: Mapping[str, Parameter]) -> tuple[str, str]:
-    """``--use-gpu=true``, ``use_gpu=true``, ``--use_gpu`` and ``--nouse_gpu`` -> name and text.
-
-    >>> split_flag("--nouse_gpu", CONFIGURATION_PARAMETERS), split_flag("runtime=litert", CONFIGURATION_PARAMETERS)
-    (('use_gpu', 'false'), ('runtime', 'litert'))
-    """
-    name, equals, text = word.removeprefix("--").partition("=")
-    name = name.replace("-", "_")
-    if equals:
-        return name, text
-    if name in known and known[name].type == "bool":
-        return name, "true"
-    positive = name.removeprefix("no")
-    if name not in known and positive in known and known[positive].type == "bool":
-        return positive, "false"
-    if name in known:
-        raise UsageError(f"--{name} needs a value: --{name}=...")
-    raise UsageError(f"{word!r}: no such flag.{did_you_mean(name, known)}")
 
 
 def configurations_from_yaml(document: Any, source: str, native: bool = False) -> list[Configuration]:
@@ -189,7 +184,7 @@ def _yaml_flag(flag: Any, value: Any) -> tuple[str, str]:
 
 
 def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {value!r}"
+    return "nothing" if value is None else f"{type(value).__name__} {reprlib.repr(value)}"
 
 
 def _named_delegate(key: str, native: bool) -> list[tuple[str, str]]:

@@ -3,20 +3,30 @@
 ::
 
     EvaltoolsError
-    ├── UsageError                what the user typed or pointed at is wrong         exit code 2
+    ├── UsageError                what the user typed or pointed at is wrong           exit code 2
     │   ├── ModelError            the model file is missing, damaged or does not fit the task
     │   └── DataError             images, labels or lists are missing or do not fit each other
-    ├── ConfigurationUnavailable  this machine cannot run a configuration            exit code 3
+    ├── OutputError               a result cannot be written                           exit code 5
+    ├── ConfigurationUnavailable  this machine cannot run a configuration              recorded, exit code 3
     │   └── DelegateTookNothing   a delegate was applied and took no node
-    ├── ImageError                one picture cannot be read                         exit code 4, recorded
-    └── InferenceError            one inference failed                               exit code 4, recorded
+    ├── ImageError                one picture cannot be read                           recorded, exit code 4
+    └── InferenceError            one inference failed                                 recorded, exit code 4
 
 A message says what was wrong, what was got, what would be right, and the next step.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evaltools.delegates.provider import Delegate
+
 
 class EvaltoolsError(Exception):
     """Base of all errors raised on purpose; ``str(error)`` is fit for a user."""
+
+    exit_code = 2
 
 
 class UsageError(EvaltoolsError):
@@ -31,8 +41,20 @@ class DataError(UsageError):
     """Images, labels or lists are missing or do not fit each other."""
 
 
+class OutputError(EvaltoolsError):
+    """A result was measured but cannot be written."""
+
+    exit_code = 5
+
+
 class ConfigurationUnavailable(EvaltoolsError):
-    """A configuration cannot run here: its runtime or a delegate cannot be created."""
+    """A configuration cannot run here: its runtime, or ``delegate`` if given, cannot be created."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, delegate: Delegate | None = None) -> None:
+        super().__init__(message)
+        self.delegate = delegate
 
 
 class DelegateTookNothing(ConfigurationUnavailable):
@@ -42,6 +64,10 @@ class DelegateTookNothing(ConfigurationUnavailable):
 class ImageError(EvaltoolsError):
     """One picture cannot be turned into an input; the evaluation goes on without it."""
 
+    exit_code = 4
+
 
 class InferenceError(EvaltoolsError):
     """One inference failed; the evaluation goes on with the next example."""
+
+    exit_code = 4

@@ -9,24 +9,23 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from evaltools.datasets.image_folder import ImageFolder, list_images
-from evaltools.datasets.labels import read_denylist, read_labels
-from evaltools.engine import Example, Outcome, Record
+from evaltools.datasets.labels import LabelFile, read_denylist, read_labels
+from evaltools.engine import Example, Outcome, Prepared, Record
 from evaltools.errors import DataError, ModelError
 from evaltools.metrics.agreement import Agreement, Answer, compare_answers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization, decode_image, parse_normalization
+from evaltools.runtime import Session
+from evaltools.runtime.session import Array
 
 TOP_K: Final = 10
-INPUT_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
-OUTPUT_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
-NATIVE_INPUT_TYPES: Final = ("float32", "uint8", "int8")
-
-Array = npt.NDArray[np.generic]
+TENSOR_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+_MOST_INPUT_VALUES: Final = 1 << 29
+NATIVE_TENSOR_TYPES: Final = ("float32", "uint8", "int8")
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,15 @@ class LabelledImages:
     paths: tuple[Path, ...]
     truths: tuple[str, ...]
     denylisted: int
+    truths_sha256: str
 
 
 class ImagenetTask:
-    """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`."""
+    """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`.
 
-    name: Final = "imagenet"
+    ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
+    where the output's bytes are to be read as another type than its own (what the native tool does).
+    """
 
     def __init__(
         self,
@@ -89,14 +91,17 @@ class ImagenetTask:
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
 
-    def inputs(self, example: Example) -> tuple[Array, ...]:
-        """Decode, crop, resize and convert one picture."""
+    def prepare(self, example: Example) -> Prepared:
+        """Decode, crop, resize and convert one picture; the context is its right label."""
         path = self.images.paths[example.index]
         image = decode_image(path, self.to_tensor.height, self.to_tensor.width)
-        return (self.to_tensor(image, already_sized=path.suffix.lower() == ".rgb8"),)
+        tensor = self.to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
+        return Prepared((tensor,), self.images.truths[example.index])
 
-    def observe(self, example: Example, outputs: Sequence[Array]) -> TopKObservation:
-        """Rank the classes of the first output; any shape with one score per class is accepted."""
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
+    ) -> TopKObservation:
+        """Rank the classes of the first output, which has one score per class in any shape."""
         scores = outputs[0].ravel()
         if self._scores_dtype is not None:
             scores = np.frombuffer(scores.tobytes(), self._scores_dtype)[: len(self.class_labels)]
@@ -104,7 +109,7 @@ class ImagenetTask:
         return TopKObservation(
             classes=tuple(classes),
             scores=tuple(float(scores[index]) for index in classes),
-            rank=rank_of_label(classes, self.class_labels, self.images.truths[example.index]),
+            rank=rank_of_label(classes, self.class_labels, prepared.context),
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
 
@@ -125,7 +130,7 @@ class ImagenetTask:
 
 def compare(outcome: Outcome[TopKObservation], baseline: str, other: str) -> Agreement:
     """Agreement and flips between two configurations, over the examples that both finished."""
-    answers = {name: _answers(outcome.of(name)) for name in (baseline, other)}
+    answers = {name: _answers(outcome.records[name]) for name in (baseline, other)}
     both = [index for index in answers[baseline] if index in answers[other]]
     return compare_answers([(answers[baseline][index], answers[other][index]) for index in both])
 
@@ -140,25 +145,35 @@ def _answers(records: Sequence[Record[TopKObservation]]) -> Mapping[int, Answer]
 
 def check_model(model: ModelFile, native: bool = False) -> None:
     """Refuse a model that is no image classifier; raises :class:`ModelError` naming what was found."""
-    if len(model.inputs) != 1 or (native and len(model.outputs) != 1) or not model.outputs:
+    if len(model.inputs) != 1 or len(model.outputs) != 1:
         message = (
-            f"{model.path} is no image classifier: it has {_count(model.inputs, 'input')} and "
-            f"{_count(model.outputs, 'output')}; one picture in and one vector of scores out is expected. "
-            "For a detector use another task"
+            f"{model.path} is no image classifier: it has {_listed(model.inputs, 'input')} and "
+            f"{_listed(model.outputs, 'output')}; one picture in and one vector of scores out is expected"
         )
         raise ModelError(message)
-    _check_input(model, NATIVE_INPUT_TYPES if native else INPUT_TYPES)
-    if len(model.outputs) != 1:
-        names = ", ".join(str(output) for output in model.outputs)
-        raise ModelError(f"{model.path} has {len(model.outputs)} outputs ({names}); a classifier has one")
+    types = NATIVE_TENSOR_TYPES if native else TENSOR_TYPES
+    _check_input(model, types)
     output = model.outputs[0]
     if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
         shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
         raise ModelError(f"{model.path}: the output {output} is no vector of scores; expected {shapes}")
-    allowed = NATIVE_INPUT_TYPES if native else OUTPUT_TYPES
-    if output.dtype not in allowed:
-        message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(allowed)}"
+    if output.dtype not in types:
+        message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(types)}"
         raise ModelError(message)
+
+
+def check_session(session: Session, model: ModelFile) -> None:
+    """Refuse a model whose tensors at run time are not those that its file states; raises :class:`ModelError`."""
+    for kind, stated, actual in (
+        ("input", model.inputs[0], session.inputs[0]),
+        ("output", model.outputs[0], session.outputs[0]),
+    ):
+        if (actual.dtype.name, actual.shape) != (stated.dtype, stated.shape):
+            message = (
+                f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
+                f"{actual.dtype.name}{list(actual.shape)}; convert the model again"
+            )
+            raise ModelError(message)
 
 
 def _check_input(model: ModelFile, allowed: Sequence[str]) -> None:
@@ -169,13 +184,16 @@ def _check_input(model: ModelFile, allowed: Sequence[str]) -> None:
             f"{model.path}: the input {tensor} is no single RGB picture; expected [1,height,width,3] of a fixed size"
         )
         raise ModelError(message)
+    if shape[1] * shape[2] * shape[3] >= _MOST_INPUT_VALUES:
+        raise ModelError(f"{model.path}: the input {tensor} is larger than any picture that is decoded (2^29 values)")
     if tensor.dtype not in allowed:
         message = f"{model.path}: the input {tensor} has the type {tensor.dtype}; accepted are {', '.join(allowed)}"
         raise ModelError(message)
 
 
-def _count(tensors: Sequence[TensorInfo], word: str) -> str:
-    return f"{len(tensors)} {word}{'' if len(tensors) == 1 else 's'}"
+def _listed(tensors: Sequence[TensorInfo], word: str) -> str:
+    names = ", ".join(str(tensor) for tensor in tensors[:4])
+    return f"{len(tensors)} {word}{'' if len(tensors) == 1 else 's'} ({names})"
 
 
 def class_count(model: ModelFile) -> int:
@@ -187,28 +205,32 @@ def class_count(model: ModelFile) -> int:
 def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
     """List pictures and labels, check that they fit, apply denylist and ``num_images``."""
     folder = list_images(options.ground_truth_images_path, "--ground_truth_images_path", options.native)
-    truths = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
-    if len(truths) != len(folder.paths):
+    truths: LabelFile = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
+    if len(truths.lines) != len(folder.paths):
         left_out = f" ({len(folder.skipped)} other files were left out)" if folder.skipped else ""
         message = (
             f"{options.ground_truth_images_path} has {len(folder.paths)} pictures{left_out}, "
-            f"{options.ground_truth_labels} has {len(truths)} lines. Line i is the label of the i-th picture by "
+            f"{options.ground_truth_labels} has {len(truths.lines)} lines. Line i is the label of the i-th picture by "
             "sorted name, so both numbers must be equal"
         )
         raise DataError(message)
     denied: frozenset[int] = frozenset()
     if options.denylist_file_path is not None:
-        denied = read_denylist(options.denylist_file_path, "--denylist_file_path", len(truths))
-    kept = [index for index in range(len(truths)) if index not in denied]
+        denied = read_denylist(options.denylist_file_path, "--denylist_file_path", len(truths.lines))
+    kept = [index for index in range(len(truths.lines)) if index not in denied]
     if not kept:
         raise DataError(f"--denylist_file_path={options.denylist_file_path} leaves no picture")
     if 0 < options.num_images < len(kept):
         kept = kept[: options.num_images]
-    blank = [index + 1 for index in kept if not truths[index]]
+    blank = [index + 1 for index in kept if not truths.lines[index]]
     if blank:
         raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")
     return LabelledImages(
-        folder, tuple(folder.paths[index] for index in kept), tuple(truths[index] for index in kept), len(denied)
+        folder=folder,
+        paths=tuple(folder.paths[index] for index in kept),
+        truths=tuple(truths.lines[index] for index in kept),
+        denylisted=len(denied),
+        truths_sha256=truths.sha256,
     )
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Final, Protocol
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.labels import read_labels
-from evaltools.engine import NotMeasured, Opened, Outcome, close_all, open_configuration, run_pass
-from evaltools.engine.opening import Open
+from evaltools.datasets.labels import LabelFile, read_labels
+from evaltools.engine import Open, Opened, Outcome, open_all, run_pass
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import (
-    describe_configuration,
+    describe_entry,
     describe_model,
     failed_examples,
     with_figures,
@@ -35,7 +34,7 @@ from evaltools.report.result import (
     ExampleAnswer,
     ExampleRecord,
 )
-from evaltools.runtime import open_session
+from evaltools.runtime import Session, open_session
 from evaltools.tasks.imagenet import (
     ImagenetOptions,
     ImagenetTask,
@@ -43,9 +42,9 @@ from evaltools.tasks.imagenet import (
     TopKObservation,
     build_task,
     check_model,
+    check_session,
     class_count,
     compare,
-    input_transform,
     load_labelled_images,
 )
 from evaltools.tasks.label_check import shifted
@@ -88,7 +87,7 @@ class _Material:
 
     model: ModelFile
     images: LabelledImages
-    labels: list[str]
+    labels: LabelFile
     task: ImagenetTask
 
 
@@ -101,34 +100,35 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = _prepare(request)
-    entries = _open_all(request, material.model, open_with)
-    opened = {name: entry for name, entry in entries.items() if isinstance(entry, Opened)}
-    try:
+    wanted = ((request.reference,) if request.reference else ()) + request.tests
+    with open_all(material.model, wanted, open_with, request.allow_fallback) as entries:
         described = [
-            describe_configuration(entry, "reference" if entry.configuration is request.reference else "test")
+            describe_entry(entry, "reference" if entry.configuration is request.reference else "test")
             for entry in entries.values()
         ]
         observer.opened(described)
-        outcome: Outcome[TopKObservation] = Outcome()
-        runnable = any(configuration.name in opened for configuration in request.tests)
+        sessions = {name: entry.session for name, entry in entries.items() if isinstance(entry, Opened)}
+        for session in sessions.values():
+            check_session(session, material.model)
+        outcome: Outcome[TopKObservation] = Outcome({name: [] for name in sessions})
+        runnable = any(configuration.name in sessions for configuration in request.tests)
         if runnable:
-            _check_labels(request, material, next(iter(opened.values())))
-            sessions = {name: entry.session for name, entry in opened.items()}
+            _check_labels(request, material, next(iter(sessions.values())))
+            reference = request.reference.name if request.reference else None
             with observer.progress(len(material.task.examples)) as on_example:
-                outcome = run_pass(material.task, sessions, request.max_failed_examples, on_example)
-    finally:
-        close_all(opened.values())
+                outcome = run_pass(material.task, sessions, reference, request.max_failed_examples, on_example)
     configurations = [_figures(entry, material.task, outcome) for entry in described]
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
         complete=runnable and outcome.stopped is None,
         stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
         environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
         model=describe_model(material.model),
         data=_data(request, material, outcome),
         configurations=configurations,
-        comparisons=_comparisons(request, list(opened) if outcome.records else [], outcome),
+        comparisons=_comparisons(configurations, outcome),
         failed=failed_examples(outcome),
         warnings=_warnings(material, configurations),
         examples=_example_records(material.task, outcome) if request.record_examples else None,
@@ -139,47 +139,38 @@ def _prepare(request: ImagenetRequest) -> _Material:
     options = request.options
     model = read_model(request.model_file)
     check_model(model, options.native)
-    input_transform(model, options)
     labels = read_labels(options.model_output_labels, "--model_output_labels", options.native)
     images = load_labelled_images(options)
-    missing = class_count(model) - len(labels)
+    classes = class_count(model)
+    missing = classes - len(labels.lines)
     if options.label_offset is None and (abs(missing) > 1 or (missing and options.native)):
-        raise DataError(f"{_label_count(options, model, labels)}. Take the label list that belongs to this model")
-    class_labels = shifted(labels, class_count(model), options.label_offset or 0)
-    unknown = set(images.truths) - set(class_labels)
-    if unknown == set(images.truths) and not options.native and request.label_check:
+        raise DataError(f"{_label_count(options, classes, labels)}. Take the label list that belongs to this model")
+    class_labels = shifted(labels.lines, classes, options.label_offset or 0)
+    if request.label_check and not options.native and not set(images.truths) & set(class_labels):
         raise DataError(_no_common_label(options, labels, images))
     return _Material(model, images, labels, build_task(model, images, class_labels, options))
 
 
-def _label_count(options: ImagenetOptions, model: ModelFile, labels: Sequence[str]) -> str:
-    return f"{options.model_output_labels} has {len(labels)} lines, the model's output has {class_count(model)}"
+def _label_count(options: ImagenetOptions, classes: int, labels: LabelFile) -> str:
+    return f"{options.model_output_labels} has {len(labels.lines)} lines, the model's output has {classes}"
 
 
-def _no_common_label(options: ImagenetOptions, labels: Sequence[str], images: LabelledImages) -> str:
+def _no_common_label(options: ImagenetOptions, labels: LabelFile, images: LabelledImages) -> str:
     return (
         f"none of the {len(set(images.truths))} labels in {options.ground_truth_labels} (such as "
-        f"{images.truths[0]!r}) is in {options.model_output_labels} (such as {labels[-1]!r}). "
+        f"{images.truths[0]!r}) is in {options.model_output_labels} (such as {labels.lines[-1]!r}). "
         "Both files must use the same words, letter for letter"
     )
 
 
-def _open_all(request: ImagenetRequest, model: ModelFile, open_with: Open) -> dict[str, Opened | NotMeasured]:
-    wanted = ((request.reference,) if request.reference else ()) + request.tests
-    return {
-        configuration.name: open_configuration(model, configuration, open_with, request.allow_fallback)
-        for configuration in wanted
-    }
-
-
-def _check_labels(request: ImagenetRequest, material: _Material, opened: Opened) -> None:
+def _check_labels(request: ImagenetRequest, material: _Material, session: Session) -> None:
     """Try a few pictures on the reference, or on the first configuration that runs."""
-    options, task, labels = request.options, material.task, material.labels
+    options, task, labels = request.options, material.task, material.labels.lines
     if options.label_offset is None and len(labels) != len(task.class_labels):
-        explanation = explain_label_count(task, opened.session, labels)
-        raise DataError(f"{_label_count(options, material.model, labels)}.\n  {explanation}")
+        explanation = explain_label_count(task, session, labels)
+        raise DataError(f"{_label_count(options, len(task.class_labels), material.labels)}.\n  {explanation}")
     if request.label_check and not options.native:
-        require_fitting_labels(task, opened.session, labels, options.label_offset or 0)
+        require_fitting_labels(task, session, labels, options.label_offset or 0)
 
 
 def _figures(
@@ -187,16 +178,16 @@ def _figures(
 ) -> ConfigurationResult:
     if described.status == "not measured":
         return described
-    records = outcome.of(described.name)
+    records = outcome.records[described.name]
     if not any(record.observation for record in records):
         return without_figures(described, _why_no_figures(outcome))
     return with_figures(described, records, task.summarise(records))
 
 
 def _why_no_figures(outcome: Outcome[TopKObservation]) -> str:
-    if outcome.records:
-        return "every example failed"
-    return "no example was finished" if outcome.interrupted else "no test configuration can run"
+    if outcome.examples_done:
+        return "not one example succeeded"
+    return "no example was finished" if outcome.stopped else "no test configuration can run"
 
 
 def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKObservation]) -> Data:
@@ -206,8 +197,8 @@ def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKOb
         example_count=len(images.paths),
         skipped_files=len(images.folder.skipped),
         denylisted=images.denylisted,
-        ground_truth_sha256=_sha256(options.ground_truth_labels),
-        labels_sha256=_sha256(options.model_output_labels),
+        ground_truth_sha256=images.truths_sha256,
+        labels_sha256=material.labels.sha256,
         label_offset=options.label_offset or 0,
         normalization=_normalization_used(material.task),
         preprocessing_latency=summarise_latency(outcome.preprocessing_us),
@@ -219,17 +210,12 @@ def _normalization_used(task: ImagenetTask) -> str:
     return "native" if normalization is None else f"{normalization} ({normalization.source})"
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _comparisons(
-    request: ImagenetRequest, measured: Sequence[str], outcome: Outcome[TopKObservation]
-) -> list[Comparison]:
+def _comparisons(configurations: Sequence[ConfigurationResult], outcome: Outcome[TopKObservation]) -> list[Comparison]:
     """Every configuration against the reference, and the other tests against the first one."""
-    tests = [configuration.name for configuration in request.tests if configuration.name in measured]
-    baselines = [request.reference.name] if request.reference and request.reference.name in measured else []
-    pairs = [(baseline, test) for baseline in baselines for test in tests]
+    with_figures = [entry for entry in configurations if entry.classification is not None]
+    references = [entry.name for entry in with_figures if entry.role == "reference"]
+    tests = [entry.name for entry in with_figures if entry.role == "test"]
+    pairs = [(reference, test) for reference in references for test in tests]
     pairs += [(tests[0], test) for test in tests[1:]]
     return [Comparison(baseline, other, compare(outcome, baseline, other)) for baseline, other in pairs]
 
@@ -239,7 +225,7 @@ def _warnings(material: _Material, configurations: Sequence[ConfigurationResult]
     skipped = material.images.folder.skipped
     if skipped:
         found.append(f"{len(skipped)} files that are no pictures were left out, such as {skipped[0]!r}")
-    repeated = [label for label, count in Counter(material.labels).items() if count > 1]
+    repeated = [label for label, count in Counter(material.labels.lines).items() if count > 1]
     if repeated:
         example = f"such as {repeated[0]!r}; either output counts as right"
         found.append(f"labels that stand for more than one output: {len(repeated)}, {example}")
@@ -266,7 +252,7 @@ def _signs_of_damage(configuration: ConfigurationResult) -> list[str]:
 
 def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
     answers: dict[int, dict[str, ExampleAnswer]] = {}
-    for record in outcome.records:
+    for record in chain.from_iterable(outcome.records.values()):
         if record.observation is not None and record.invoke_us is not None:
             answers.setdefault(record.example.index, {})[record.configuration] = ExampleAnswer(
                 classes=list(record.observation.classes),

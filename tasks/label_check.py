@@ -15,6 +15,11 @@ from typing import Final, TypeVar
 _MOST_PROBES: Final = 64
 _FEWEST_PROBES: Final = 20
 _SIGNIFICANCE: Final = 1e-4
+_WEAK_SIGNIFICANCE: Final = 1e-3
+_MANY_CLASSES: Final = 100
+_MANY_LABELS: Final = 10
+_WEAK_TOP10: Final = 0.25
+"""Share of pictures with the right label among the ten best that even a weak model reaches."""
 _EXAMPLES_PER_LABEL: Final = 4
 _BACKGROUND: Final = ("background", "dummy")
 _Item = TypeVar("_Item")
@@ -43,7 +48,7 @@ def probe_positions(truths: Sequence[str]) -> list[int]:
     >>> probe_positions(["a", "b"] * 30)[:4]
     [0, 1, 2, 3]
     """
-    wanted = max(_FEWEST_PROBES, min(_MOST_PROBES, len(truths) // 5))
+    wanted = max(_FEWEST_PROBES, min(_MOST_PROBES, len(truths) // 2))
     by_label: dict[str, list[int]] = defaultdict(list)
     for position, truth in enumerate(truths):
         by_label[truth].append(position)
@@ -115,49 +120,57 @@ def offset_advice(offset: int) -> str:
     return f"Pass --label_offset={offset}"
 
 
-def learned_hits(answers: Sequence[int], truths: Sequence[str]) -> int:
-    """How many truths follow from what the *other* probes with the same answer are (leave one out).
+def learned_hits(answers: Sequence[int], truths: Sequence[str]) -> list[bool]:
+    """Which truths follow from what the *other* probes with the same answer are (leave one out).
 
-    High where the model tells the classes apart, whatever the label list says; near chance where it does not.
+    Mostly true where the model tells the classes apart, whatever the label list says; near chance where it does not.
 
-    >>> learned_hits([5, 5, 5, 2, 2], ["cat", "cat", "cat", "dog", "dog"])
-    5
+    >>> learned_hits([5, 5, 5, 2], ["cat", "cat", "cat", "dog"])
+    [True, True, True, False]
     """
     by_answer: dict[int, Counter[str]] = defaultdict(Counter)
     for answer, truth in zip(answers, truths, strict=True):
         by_answer[answer][truth] += 1
-    hits = 0
+    hits = []
     for answer, truth in zip(answers, truths, strict=True):
         others = by_answer[answer] - Counter([truth])
-        if others and others.most_common(1)[0][0] == truth:
-            hits += 1
+        hits.append(bool(others) and others.most_common(1)[0][0] == truth)
     return hits
 
 
 def diagnose(
-    answers: Sequence[int], truths: Sequence[str], labels: Sequence[str], class_count: int, offset: int
+    answers: Sequence[int],
+    truths: Sequence[str],
+    labels: Sequence[str],
+    class_count: int,
+    offset: int,
+    near_hits: int | None = None,
 ) -> Diagnosis | None:
     """Say what is wrong with the label list, or None where it fits as well as any other reading.
 
-    ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels.
+    ``answers`` are the classes that the model put first for the probes, ``truths`` their right labels. ``near_hits``
+    counts the probes whose right label is among the ten best classes; None: not known.
     """
-    as_given = count_hits(answers, truths, shifted(labels, class_count, offset))
+    class_labels = shifted(labels, class_count, offset)
+    as_given = count_hits(answers, truths, class_labels)
     tried = f"of {len(answers)} pictures tried, {as_given} are right as given"
     best = readings(answers, truths, labels, class_count, offset)[0]
     learned = learned_hits(answers, truths)
-    if clearly_better(best.hits, as_given, truths) and best.hits * 2 > learned:
+    if clearly_better(best.hits, as_given, truths) and best.hits * 2 > sum(learned):
         return Diagnosis(f"{tried}, {best.hits} {best.description}", best.advice)
-    if clearly_better(learned, as_given, truths):
-        example = _permutation_example(answers, truths, shifted(labels, class_count, offset))
+    given = [class_labels[answer] == truth for answer, truth in zip(answers, truths, strict=True)]
+    if _explains_more(learned, given):
+        example = _permutation_example(answers, truths, class_labels)
         finding = (
-            f"the lines are in another order than the model's outputs (permuted): {tried}, "
-            f"while {learned} are right when each output gets the label that it fires on; {example}"
+            f"lines are in another order than the model's outputs (permuted): {tried}, "
+            f"while {sum(learned)} are right when each output gets the label that it fires on; {example}"
         )
         return Diagnosis(finding, "Take the label list that belongs to this model")
-    if as_given <= 1 and _answers_are_diverse(answers, truths, class_count):
+    if near_hits is not None and _answers_are_unrelated(answers, truths, class_count, near_hits):
         finding = (
-            f"{tried}, although the model gives {len(set(answers))} different answers to pictures of "
-            f"{len(set(truths))} labels; the lines are probably in another order than the model's outputs (permuted)"
+            f"{tried}, {near_hits} have the right label among the ten best answers, although the model gives "
+            f"{len(set(answers))} different answers to pictures of {len(set(truths))} labels; the lines are probably "
+            "in another order than the model's outputs (permuted)"
         )
         return Diagnosis(finding, "Take the label list that belongs to this model")
     return None
@@ -183,9 +196,22 @@ def _binomial_tail(least: int, trials: int, probability: float) -> float:
     )
 
 
-def _answers_are_diverse(answers: Sequence[int], truths: Sequence[str], class_count: int) -> bool:
-    enough = len(answers) >= _FEWEST_PROBES and class_count >= _FEWEST_PROBES
-    return enough and len(set(answers)) * 2 >= len(set(truths))
+def _explains_more(learned: Sequence[bool], given: Sequence[bool]) -> bool:
+    """Whether the learned labels are right where the given ones are wrong, far more often than the other way round.
+
+    A sign test on the pictures that only one of the two gets right, and at least a quarter of all pictures gained.
+    """
+    gained = sum(new and not old for new, old in zip(learned, given, strict=True))
+    lost = sum(old and not new for new, old in zip(learned, given, strict=True))
+    return gained - lost >= len(given) / 4 and _binomial_tail(gained, gained + lost, 0.5) < _WEAK_SIGNIFICANCE
+
+
+def _answers_are_unrelated(answers: Sequence[int], truths: Sequence[str], class_count: int, near_hits: int) -> bool:
+    """Many different answers to pictures of many labels, and far fewer near hits than even a weak model has."""
+    many = class_count >= _MANY_CLASSES and len(set(truths)) >= _MANY_LABELS
+    diverse = len(set(answers)) * 2 >= len(set(truths))
+    at_most = 1 - _binomial_tail(near_hits + 1, len(answers), _WEAK_TOP10)
+    return many and diverse and at_most < _WEAK_SIGNIFICANCE
 
 
 def _permutation_example(answers: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]) -> str:

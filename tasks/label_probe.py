@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from evaltools.errors import DataError, ImageError, InferenceError
-from evaltools.metrics.topk import best_classes
 from evaltools.preprocess import NORMALIZATION_NAMES, parse_normalization
 from evaltools.runtime import Session
 from evaltools.tasks.imagenet import ImagenetTask
@@ -20,6 +20,9 @@ from evaltools.tasks.label_check import (
     shifted,
 )
 
+_LOW_ACCURACY_DIVISOR: Final = 5
+"""Other input values are tried where at most one picture in five is right."""
+
 
 def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequence[str], offset: int) -> None:
     """Raise :class:`DataError` where another reading of the labels, or other input values, fit far better.
@@ -27,10 +30,10 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
     ``labels`` are the lines of the label file, ``offset`` the class of its first line.
     """
     class_count = len(task.class_labels)
-    answers, truths = first_answers(task, session)
-    diagnosis = diagnose(answers, truths, labels, class_count, offset)
+    answers, truths, near_hits = first_answers(task, session)
+    diagnosis = diagnose(answers, truths, labels, class_count, offset, near_hits)
     as_given = count_hits(answers, truths, task.class_labels)
-    if as_given * 10 <= len(answers):
+    if as_given * _LOW_ACCURACY_DIVISOR <= len(answers):
         diagnosis = _other_normalization(task, session, as_given) or diagnosis
     if diagnosis is not None:
         message = (
@@ -43,29 +46,35 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
 def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[str]) -> str:
     """What a few pictures say about a list with one line more or less than the model has outputs."""
     class_count = len(task.class_labels)
-    answers, truths = first_answers(task, session)
+    answers, truths, _ = first_answers(task, session)
     missing = class_count - len(labels)
     hits = {offset: count_hits(answers, truths, shifted(labels, class_count, offset)) for offset in (0, missing)}
     advice = offset_advice(missing)
     if hits[0] > hits[missing]:
-        advice = "The lines are right from the first one on: add a last line, or pass --label_offset=0"
+        change = "add a last line" if missing > 0 else "delete the last line"
+        advice = f"The lines are right from the first one on: {change}, or pass --label_offset=0"
     return (
         f"Of {len(answers)} pictures tried, {hits[0]} are right as given, {hits[missing]} {offset_in_words(missing)}.\n"
         f"  Fix: {advice}"
     )
 
 
-def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str]]:
-    """The class put first and the right label for the probes; pictures that fail are left out."""
-    answers, truths = [], []
+def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str], int]:
+    """For the probes: the class put first, the right label, and how many have it among the best classes.
+
+    Pictures that fail are left out.
+    """
+    answers, truths, near_hits = [], [], 0
     for position in probe_positions(task.images.truths):
         try:
-            outputs = session.run(task.inputs(task.examples[position])).outputs
+            prepared = task.prepare(task.examples[position])
+            observation = task.observe(prepared, session.run(prepared.inputs).outputs)
         except (ImageError, InferenceError):
             continue
-        answers.append(int(best_classes(outputs[0].ravel(), 1)[0]))
+        answers.append(observation.classes[0])
         truths.append(task.images.truths[position])
-    return answers, truths
+        near_hits += observation.rank is not None
+    return answers, truths, near_hits
 
 
 def _other_normalization(task: ImagenetTask, session: Session, as_given: int) -> Diagnosis | None:
@@ -74,7 +83,7 @@ def _other_normalization(task: ImagenetTask, session: Session, as_given: int) ->
         return None
     hits = {}
     for name in NORMALIZATION_NAMES:
-        answers, truths = first_answers(task.with_normalization(parse_normalization(name)), session)
+        answers, truths, _ = first_answers(task.with_normalization(parse_normalization(name)), session)
         hits[name] = count_hits(answers, truths, task.class_labels)
     best = max(hits, key=lambda name: hits[name])
     if not clearly_better(hits[best], as_given, truths):

@@ -81,4 +81,4 @@ def test_flags_in_the_docs_exist() -> None:
     known |= {parameter.name for parameter in demo.PARAMETERS} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)", page.read_text()):
-            assert flag in known or flag in ("nouse_gpu", "flag", "use_"), f"{page.name}: --{flag}"
+            assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"

@@ -9,8 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MAY_IMPORT = {
-    "delegates": set(),
-    "configuration": {"delegates"},
+    "parameter": set(),
+    "delegates": {"parameter"},
+    "configuration": {"delegates", "parameter"},
     "model": set(),
     "preprocess": set(),
     "metrics": set(),
@@ -18,7 +19,7 @@ MAY_IMPORT = {
     "runtime": {"configuration", "delegates", "model"},
     "datasets": {"preprocess"},
     "engine": {"configuration", "delegates", "model", "runtime", "metrics"},
-    "report": {"configuration", "delegates", "engine", "metrics", "model", "proto", "runtime"},
+    "report": {"configuration", "delegates", "engine", "metrics", "model", "parameter", "proto", "runtime"},
     "tasks": {"configuration", "datasets", "engine", "metrics", "model", "preprocess", "report", "runtime"},
 }
 

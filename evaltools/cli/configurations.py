@@ -8,8 +8,8 @@ from typing import Final
 
 from evaltools.cli.flags import GivenFlags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
-from evaltools.delegates.parameter import Parameter
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
 
 REFERENCE_NAME: Final = "reference"
 TEST_NAME: Final = "test"
@@ -66,14 +66,14 @@ def read_configurations(flags: GivenFlags) -> Configurations:
     The configuration flags on the command line describe the configuration ``test``. It exists where there is such a
     flag, or where no other configuration is given.
     """
-    native = flags.value("compat") == "native"
+    native = flags.text("compat") == "native"
     others = [_from_config_text(text, native) for text in flags.texts("config")]
     for file in flags.texts("configs"):
         others.extend(_from_yaml_file(Path(file), native))
     own_flags = flags.among(CONFIGURATION_PARAMETERS)
     tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
     tests.extend(others)
-    reference_text = str(flags.value("reference"))
+    reference_text = flags.text("reference")
     reference = None
     if reference_text.strip() != "none":
         reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, REFERENCE_KERNELS)
@@ -90,14 +90,9 @@ def _from_config_text(text: str, native: bool) -> Configuration:
 
 
 def _from_yaml_file(path: Path, native: bool) -> list[Configuration]:
-    import yaml
+    from evaltools.cli.yaml_file import read_yaml
 
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"--configs={path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"--configs={path} is no valid YAML: {' '.join(str(error).split())}") from error
+    document = read_yaml(path, "--configs")
     return configurations_from_yaml(document, str(path), native)
 
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from evaltools.cli.exit_codes import OK
 from evaltools.cli.flags import parse_flags
-from evaltools.delegates import DELEGATES, Parameter
+from evaltools.delegates import DELEGATES
+from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = "Delegates, their flags, and where each one runs."
 PARAMETERS: Final = (Parameter("flags", "bool", False, "List every flag with type, default and meaning."),)
@@ -15,7 +16,7 @@ PARAMETERS: Final = (Parameter("flags", "bool", False, "List every flag with typ
 def run(arguments: list[str]) -> int:
     """Print the list, or with ``--flags`` the whole reference."""
     given = parse_flags("delegates", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
-    if given.value("flags"):
+    if given.is_on("flags"):
         from evaltools.cli.reference import reference_page
 
         print(reference_page(), end="")

@@ -12,8 +12,8 @@ from typing import Final
 from evaltools.cli import exit_codes, imagenet
 from evaltools.cli.flags import parse_flags
 from evaltools.datasets.sample import MODELS, ground_truth_file, images_dir, labels_file, model_file
-from evaltools.delegates import Parameter
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = """\
 Evaluates the four models of the embedded sample (200 drawn pictures, 12 classes): the builtin CPU kernels against
@@ -39,12 +39,12 @@ def run(arguments: list[str]) -> int:
     The native lines on stdout are left out: the tables say it all.
     """
     flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
-    names = str(flags.value("models")).split(",")
+    names = flags.text("models").split(",")
     unknown = [name for name in names if name not in MODELS]
     if unknown:
         raise UsageError(f"--models: {unknown[0]!r} is no model of the sample; use some of {','.join(MODELS)}")
     for name in names:
-        command = _command(name, str(flags.value("external_delegate_path")))
+        command = _command(name, flags.text("external_delegate_path"))
         print(f"\n$ evaltools imagenet {shlex.join(command)}", file=sys.stderr, flush=True)
         with contextlib.redirect_stdout(io.StringIO()):
             code = imagenet.run(command)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
-from evaltools.configuration import split_flag
-from evaltools.delegates.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,22 @@ class GivenFlags:
             raise UsageError(f"--{name} is given twice, as {stated}; the native tools take the first. Keep one")
         parameter = self.parameters[name]
         return parameter.parse(texts[0]) if texts else parameter.default
+
+    def text(self, name: str) -> str:
+        """The value of a flag of type string."""
+        return str(self.value(name))
+
+    def number(self, name: str) -> int:
+        """The value of a flag of type int32."""
+        return int(self.value(name))
+
+    def is_on(self, name: str) -> bool:
+        """The value of a flag of type bool."""
+        return bool(self.value(name))
+
+    def path(self, name: str) -> Path | None:
+        """The value of a flag of type string as a path, None where it is empty."""
+        return Path(self.text(name)) if self.text(name) else None
 
     def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:
         """The flags given whose names are in ``names``, in order."""

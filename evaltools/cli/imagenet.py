@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from evaltools.cli import configurations
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES, Parameter
+from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
 
 REQUIRED: Final = ("model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels")
 
@@ -34,7 +34,12 @@ TASK_PARAMETERS: Final = (
         "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
         '"mean=M[,M,M];std=S[,S,S]".',
     ),
-    Parameter("label_offset", "int32", 0, "Line i (from 0) of the labels belongs to output i + offset."),
+    Parameter(
+        "label_offset",
+        "int32",
+        0,
+        "Line i (from 0) of the labels belongs to output i + offset; their number need not fit then.",
+    ),
     Parameter(
         "label_check",
         "bool",
@@ -67,10 +72,10 @@ def run(arguments: list[str]) -> int:
     _require(flags)
     from evaltools.cli.imagenet_run import evaluate_imagenet
 
-    return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments], sys.stdout)
+    return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments])
 
 
 def _require(flags: GivenFlags) -> None:
-    missing = [f"--{name}=..." for name in REQUIRED if not flags.value(name)]
+    missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
     if missing:
         raise UsageError(f"missing: {' '.join(missing)}. See evaltools imagenet --help")

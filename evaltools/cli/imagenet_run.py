@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from rich.console import Console
 
@@ -15,8 +16,11 @@ from evaltools.cli.configurations import read_configurations
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.progress import show_progress
-from evaltools.report.json_file import to_json
-from evaltools.report.native import measured_tests, native_lines, native_proto
+from evaltools.cli.terminal import make_console
+from evaltools.errors import OutputError, UsageError
+from evaltools.preprocess import IMAGE_EXTENSIONS
+from evaltools.report.files import plan_files, rendered
+from evaltools.report.native import native_lines
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
 from evaltools.tasks.imagenet import ImagenetOptions
@@ -32,90 +36,128 @@ class _Terminal:
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         print_configurations(configurations, self._console)
 
-    def progress(self, total: int) -> AbstractContextManager[Callable[[int], None]]:
-        return show_progress(total, self._console)
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
+        """Show progress; after the pass, Ctrl-C must not lose what was measured and is not written yet."""
+        with show_progress(total, self._console) as on_example:
+            yield on_example
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def evaluate_imagenet(flags: GivenFlags, command: list[str], stdout: TextIO) -> int:
-    """Evaluate and print; returns the exit code."""
-    console = _stderr_console()
+def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
+    """Evaluate, print, write; returns the exit code."""
+    console = make_console()
     request = _request(flags, command)
-    output = _path(flags, "output_file_path")
-    if output is not None:
-        require_writable(output, "--output_file_path")
-    result = evaluate(request, _Terminal(console))
-    for line in native_lines(result):
-        print(line, file=stdout)
-    stdout.flush()
-    print_result(result, console)
-    if output is not None:
-        _write(result, output, console)
-    return _exit_code(result, console)
-
-
-def _stderr_console() -> Console:
-    """A console on stderr; without a terminal lines are not cut at 80 columns."""
-    console = Console(stderr=True)
-    return console if console.is_terminal else Console(stderr=True, width=160)
+    output = flags.path("output_file_path")
+    files = plan_files(output, [configuration.name for configuration in request.tests]) if output else {}
+    for path in set(files.values()):
+        require_writable(path, "--output_file_path")
+        _require_no_input(path, request)
+    if request.record_examples and (output is None or output.suffix.lower() != ".json"):
+        raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        result = evaluate(request, _Terminal(console))
+        not_written = _write(result, files, console) + _print_native_lines(result)
+        print_result(result, console)
+        _print_early_end(result, request, console)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
 
 
 def _request(flags: GivenFlags, command: list[str]) -> ImagenetRequest:
     configurations = read_configurations(flags)
-    limit = int(flags.value("max_failed_examples"))
+    limit = flags.number("max_failed_examples")
     options = ImagenetOptions(
-        ground_truth_images_path=Path(str(flags.value("ground_truth_images_path"))),
-        ground_truth_labels=Path(str(flags.value("ground_truth_labels"))),
-        model_output_labels=Path(str(flags.value("model_output_labels"))),
-        denylist_file_path=_path(flags, "denylist_file_path"),
-        num_images=int(flags.value("num_images")),
-        normalization=str(flags.value("normalization")),
-        label_offset=int(flags.value("label_offset")) if "label_offset" in flags else None,
-        native=flags.value("compat") == "native",
+        ground_truth_images_path=Path(flags.text("ground_truth_images_path")),
+        ground_truth_labels=Path(flags.text("ground_truth_labels")),
+        model_output_labels=Path(flags.text("model_output_labels")),
+        denylist_file_path=flags.path("denylist_file_path"),
+        num_images=flags.number("num_images"),
+        normalization=flags.text("normalization"),
+        label_offset=flags.number("label_offset") if "label_offset" in flags else None,
+        native=flags.text("compat") == "native",
     )
     return ImagenetRequest(
-        model_file=Path(str(flags.value("model_file"))),
+        model_file=Path(flags.text("model_file")),
         options=options,
         reference=configurations.reference,
         tests=configurations.tests,
-        allow_fallback=bool(flags.value("allow_fallback")),
-        label_check=bool(flags.value("label_check")),
+        allow_fallback=flags.is_on("allow_fallback"),
+        label_check=flags.is_on("label_check"),
         max_failed_examples=(0 if options.native else None) if limit < 0 else limit,
-        record_examples=bool(flags.value("record_examples")),
+        record_examples=flags.is_on("record_examples"),
         command=tuple(command),
     )
 
 
-def _path(flags: GivenFlags, name: str) -> Path | None:
-    text = str(flags.value(name))
-    return Path(text) if text else None
+def _require_no_input(path: Path, request: ImagenetRequest) -> None:
+    """Refuse to overwrite what the evaluation reads."""
+    options = request.options
+    inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
+    if any(source is not None and source.exists() and path.exists() and path.samefile(source) for source in inputs):
+        raise UsageError(f"--output_file_path={path} would overwrite an input of this run; give another name")
+    if path.suffix.lower() in IMAGE_EXTENSIONS:
+        raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
 
 
-def _write(result: EvaluationResult, output: Path, console: Console) -> None:
-    """JSON, or the native protobuf: the first test configuration to ``output``, others beside it by name."""
-    if output.suffix == ".json":
-        write_file(output, to_json(result))
+def _write(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
+    """Write what was planned, as far as it was measured; returns what could not be written."""
+    failed = []
+    contents = rendered(result, files)
+    for name, path in files.items():
+        if name not in contents:
+            console.print(f"{path} is not written: {name} was not measured")
+            continue
+        try:
+            write_file(path, contents[name])
+        except OutputError as error:
+            failed.append(error)
+    return failed
+
+
+def _print_native_lines(result: EvaluationResult) -> list[OutputError]:
+    """Print to stdout; whoever reads it may have closed it already. Returns what could not be printed."""
+    if sys.stdout is None:
+        return []
+    try:
+        for line in native_lines(result):
+            print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+    except OSError as error:
+        _discard_stdout()
+        return [OutputError(f"stdout cannot be written: {error.strerror}")]
+    return []
+
+
+def _discard_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print_early_end(result: EvaluationResult, request: ImagenetRequest, console: Console) -> None:
+    if result.stopped is None:
         return
-    measured = measured_tests(result)
-    if not measured:
-        console.print(f"{output} is not written: no test configuration was measured", highlight=False, soft_wrap=True)
-    for number, configuration in enumerate(measured):
-        name = re.sub(r"[^\w.-]+", "_", configuration.name)
-        path = output if number == 0 else output.with_name(f"{output.stem}.{name}{output.suffix}")
-        write_file(path, native_proto(result, configuration))
-        if len(measured) > 1:
-            console.print(f"{configuration.name}: {path}", markup=False, highlight=False, soft_wrap=True)
+    reason: str = result.stopped
+    if result.stopped == "too many failed examples":
+        reason = f"more than --max_failed_examples={request.max_failed_examples} examples failed"
+        if request.options.native:
+            reason = "an example failed, and the native tool stops there (--compat=native)"
+    line = f"stopped after {result.examples_done} of {result.data.example_count} examples: {reason}"
+    console.print(line, style="bold red")
 
 
-def _exit_code(result: EvaluationResult, console: Console) -> int:
-    if result.stopped is not None:
-        done = max((c.classification.topk.example_count for c in result.configurations if c.classification), default=0)
-        line = f"stopped after {done} of {result.data.example_count} examples: {result.stopped}"
-        console.print(line, style="bold red", markup=False, highlight=False, soft_wrap=True)
+def _exit_code(result: EvaluationResult) -> int:
     if result.stopped == "interrupted":
         return exit_codes.INTERRUPTED
-    if any(configuration.status == "not measured" for configuration in result.configurations):
+    without_input = [failure for failure in result.failed if failure.stage == "input"]
+    no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
+    unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
+    if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
         return exit_codes.NOT_MEASURED
     damaged = any(c.classification and c.classification.outputs_with_nonfinite for c in result.configurations)
-    if result.failed or damaged:
-        return exit_codes.EXAMPLES_FAILED
-    return exit_codes.OK
+    return exit_codes.EXAMPLES_FAILED if result.failed or damaged else exit_codes.OK

@@ -7,14 +7,14 @@ A command is one module here plus one line in ``COMMANDS``. Modules are imported
 from __future__ import annotations
 
 import importlib
-import os
+import io
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, OK, USAGE
-from evaltools.delegates.parameter import did_you_mean
 from evaltools.errors import EvaltoolsError
+from evaltools.parameter import did_you_mean
 
 
 class Command(NamedTuple):
@@ -34,17 +34,16 @@ COMMANDS: Final = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _dispatch(arguments)
     except EvaltoolsError as error:
         print(f"evaltools: {error}", file=sys.stderr)
-        return USAGE
+        return error.exit_code
     except KeyboardInterrupt:
-        print("evaltools: interrupted before anything was measured", file=sys.stderr)
+        print("evaltools: interrupted before the first picture was finished", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
 
 
 def _dispatch(arguments: list[str]) -> int:

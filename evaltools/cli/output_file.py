@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
 
 
 def require_writable(path: Path, flag: str) -> None:
@@ -16,26 +16,35 @@ def require_writable(path: Path, flag: str) -> None:
         raise UsageError(f"{flag}={path} is a folder; give a file name")
     if not folder.is_dir():
         raise UsageError(f"{flag}={path}: the folder {folder} does not exist; create it first")
-    target = path if path.exists() else folder
+    target = path if _is_written_in_place(path) else path.resolve().parent
     if not os.access(target, os.W_OK):
-        raise UsageError(f"{flag}={path}: no permission to write {target}")
+        raise UsageError(f"{flag}={path}: no permission to write to {target}")
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file in one step; a device or pipe is written as it is."""
+    """Replace a file in one step, through symbolic links; raises :class:`OutputError`.
+
+    Devices and pipes are written as they are.
+    """
     try:
-        if path.exists() and not path.is_file():
+        if _is_written_in_place(path):
             path.write_bytes(content)
-            return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
-            draft.write(content)
-        os.chmod(draft.name, 0o666 & ~_umask())
-        os.replace(draft.name, path)
+        else:
+            _replace(path.resolve(), content)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _is_written_in_place(path: Path) -> bool:
+    """Devices, pipes, and names such as /dev/stdout that stand for an open file."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc") or (path.exists() and not path.is_file())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    mode = path.stat().st_mode if path.exists() else None
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
+        draft = Path(folder) / "draft"
+        draft.write_bytes(content)
+        if mode is not None:
+            draft.chmod(mode)
+        draft.replace(path)

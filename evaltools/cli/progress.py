@@ -53,6 +53,6 @@ def _plain_lines(total: int, console: Console) -> Callable[[int], None]:
         rate = done / (now - start)
         remaining = (total - done) / rate
         line = f"evaluated {done} of {total} ({100 * done // total} %), {rate:.1f}/s, {remaining:.0f} s left"
-        console.print(f"{line}, {failed_examples} failed" if failed_examples else line, highlight=False)
+        console.print(f"{line}, {failed_examples} failed" if failed_examples else line)
 
     return advance

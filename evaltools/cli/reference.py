@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES, Parameter, format_value
+from evaltools.delegates import COMMON, DELEGATES
+from evaltools.parameter import Parameter, format_value
 
 _INTRODUCTION = """\
 # Flags of configurations and delegates

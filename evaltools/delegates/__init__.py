@@ -6,7 +6,6 @@ in ``registry.DELEGATES``.
 """
 
 from evaltools.delegates.external import parse_external_options
-from evaltools.delegates.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS
 from evaltools.delegates.settings import DelegateSettings
@@ -19,9 +18,5 @@ __all__ = [
     "TFLITE_RUNTIME",
     "Delegate",
     "DelegateSettings",
-    "Parameter",
-    "Value",
-    "did_you_mean",
-    "format_value",
     "parse_external_options",
 ]

@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
+from evaltools.parameter import Parameter
 
 _NODE_RANGE_PLATFORMS: Final = "native builds with TFLITE_DEBUG_DELEGATE"
 
@@ -14,7 +14,8 @@ COMMON: Final = (
         "max_delegated_partitions",
         "int32",
         0,
-        "Most partitions to delegate. 0 means 1 for GPU, 4 for Hexagon, no limit for NNAPI and Core ML.",
+        "Most partitions to delegate. 0 means 1 for GPU, 4 for Hexagon (16 at most), no limit for NNAPI and Core ML; "
+        "below 0 NNAPI takes its own default, 3. XNNPACK, YNNPACK and external delegates do not read it.",
     ),
     Parameter("min_nodes_per_partition", "int32", 0, "Fewest nodes of a partition; 0 or less means 2."),
     Parameter(
@@ -43,13 +44,13 @@ COMMON: Final = (
         "string",
         "",
         "Folder for what a delegate has compiled; needs delegate_serialize_token.",
-        "Android",
+        "all; does something for NNAPI and OpenCL",
     ),
     Parameter(
         "delegate_serialize_token",
         "string",
         "",
         "Key of this model in delegate_serialize_dir.",
-        "Android",
+        "all; does something for NNAPI and OpenCL",
     ),
 )

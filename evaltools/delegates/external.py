@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter, Value
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value
 
 _MOST_OPTIONS: Final = 256
 
@@ -13,8 +13,9 @@ _MOST_OPTIONS: Final = 256
 def parse_external_options(text: str) -> dict[str, str]:
     """Read ``key1:value1;key2:value2``, in order.
 
-    The native tools split at ``;`` and then at ``:`` and silently drop every item that does not give exactly two
-    pieces. Here each such item is an error. The last item may be followed by ``;``.
+    The native tools split at ``;`` and then at ``:``. They silently drop an item that does not give exactly two pieces
+    (``path:/a:b``, ``k``, ``k:``), shorten ``k:v:`` to ``k:v`` and take ``:v`` for a value without a key. Here each of
+    these is an error. The last item may be followed by ``;``.
 
     >>> parse_external_options("precision:fp16;ops:add,conv")
     {'precision': 'fp16', 'ops': 'add,conv'}
@@ -42,7 +43,7 @@ def _dropped_item(item: str) -> str:
         reason += "; options are separated by ';', not by ','"
     return (
         f"--external_delegate_options: the item {item!r} is no key:value pair ({reason}). "
-        "The native tools would drop it without a word. Write key1:value1;key2:value2"
+        "The native tools drop or alter such an item without a word. Write key1:value1;key2:value2"
     )
 
 
@@ -64,6 +65,6 @@ EXTERNAL: Final = Delegate(
         ),
     ),
     works_in="tflite_runtime, ai-edge-litert and the native tools",
-    runtimes=frozenset({LITERT, TFLITE_RUNTIME}),
+    runtimes={LITERT: {}, TFLITE_RUNTIME: {}},
     check=_check,
 )

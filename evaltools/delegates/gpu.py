@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
 from evaltools.delegates.provider import Delegate
+from evaltools.parameter import Parameter
 
 _BOTH: Final = "Android, Apple, or native builds with CL_DELEGATE_NO_GL"
 _ANDROID: Final = "Android, or native builds with CL_DELEGATE_NO_GL"

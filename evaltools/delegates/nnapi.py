@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
 from evaltools.delegates.provider import Delegate
+from evaltools.parameter import Parameter
 
 _ALL_BUT_WINDOWS: Final = "all but Windows; does something on Android"
 

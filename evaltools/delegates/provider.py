@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter, Value
+from evaltools.parameter import Parameter, Value
 
 LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
@@ -18,10 +18,9 @@ class Delegate:
 
     ``name`` is what the native logs call it, ``key`` what ``--delegate=`` accepts (empty: not accepted there).
     ``enabled_by`` names the flag that switches it on: a boolean set to true, or a string that is not empty.
-    ``common`` names the common flags that it reads. ``runtimes`` are the Python runtimes that can create it;
-    ``works_in`` says in words where it runs, for the error message elsewhere. ``unsupported`` maps a flag of its own to
-    the reason why those runtimes cannot honour it. ``check`` looks at all its values together and raises
-    :class:`~evaltools.errors.UsageError`.
+    ``common`` names the common flags that it reads. ``runtimes`` maps each Python runtime that can create it to the
+    flags that this runtime cannot honour, with the reason. ``works_in`` says in words where it runs, for the error
+    message elsewhere. ``check`` looks at all its values together and raises :class:`~evaltools.errors.UsageError`.
     """
 
     name: str
@@ -29,9 +28,8 @@ class Delegate:
     enabled_by: str
     parameters: tuple[Parameter, ...]
     works_in: str
-    runtimes: frozenset[str] = frozenset()
+    runtimes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     common: frozenset[str] = frozenset()
-    unsupported: Mapping[str, str] | None = None
     check: Callable[[Mapping[str, Value]], None] | None = None
 
     def is_enabled(self, values: Mapping[str, Value]) -> bool:

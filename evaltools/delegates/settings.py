@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
-from evaltools.delegates.parameter import Parameter, Value, did_you_mean
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS, owner_of
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,18 @@ class DelegateSettings:
 
     @classmethod
     def from_flags(cls, flags: Iterable[tuple[str, str]]) -> DelegateSettings:
-        """Parse ``(name, text)`` pairs; raises :class:`UsageError` for anything that would not take effect."""
+        """Parse ``(name, text)`` pairs; raises :class:`UsageError` for anything that would not take effect.
+
+        A delegate that is switched off in so many words (``use_gpu=false``) may keep its other flags, so that a script
+        can toggle it.
+        """
         values: dict[str, Value] = {}
         for name, text in flags:
             parameter = _known_parameter(name)
             value = parameter.parse(text)
+            owner = owner_of(name)
+            if value == "" and owner is not None and name == owner.enabled_by:
+                raise UsageError(f"--{name} is empty; give a file, or leave the flag out")
             if values.setdefault(name, value) != value:
                 message = f"--{name} is given twice, as {parameter.format(values[name])} and {parameter.format(value)}"
                 raise UsageError(f"{message}; the native tools take the first. Keep one")
@@ -75,14 +81,16 @@ class DelegateSettings:
         common = [parameter.name for parameter in COMMON if parameter.name in delegate.common]
         return {name: self.value(name) for name in own + common}
 
-    def to_json(self) -> dict[str, Any]:
-        """What was given and what is in force, as plain JSON values."""
-        return {
-            "given": dict(self.given),
-            "delegates": [
-                {"name": delegate.name, "options": self.effective_options(delegate)} for delegate in self.requested
-            ],
-        }
+    def without(self, delegate: Delegate) -> DelegateSettings:
+        """The same without a delegate: its flags, and common flags that no other delegate reads, are dropped."""
+        others = [other for other in self.requested if other is not delegate]
+        kept = tuple(
+            (name, value)
+            for name, value in self.given
+            if owner_of(name) is not delegate
+            and (owner_of(name) is not None or any(name in other.common for other in others))
+        )
+        return DelegateSettings(kept)
 
     def _refuse_flags_without_effect(self) -> None:
         for name in self._values:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
 from evaltools.delegates.provider import Delegate
+from evaltools.parameter import Parameter
 
 STABLE: Final = Delegate(
     name="STABLE_DELEGATE",

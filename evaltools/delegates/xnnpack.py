@@ -2,12 +2,15 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.parameter import Parameter
 
-_APPLIED_WITH_DEFAULTS: Final = (
-    "the Python interpreters apply XNNPACK with its default options only; the native tools can set this"
-)
+_REASON: Final = "the Python interpreters apply XNNPACK with its default options only; the native tools can set this"
+_NOT_HONOURED: Final = {
+    "xnnpack_force_fp16": _REASON,
+    "xnnpack_weight_cache_file_path": _REASON,
+    "xnnpack_runtime_flags": _REASON,
+}
 
 XNNPACK: Final = Delegate(
     name="XNNPACK",
@@ -32,10 +35,5 @@ XNNPACK: Final = Delegate(
         Parameter("xnnpack_runtime_flags", "int32", 0, "Extra flags for XNNPACK, passed on as given.", "all but s390x"),
     ),
     works_in="tflite_runtime (float models) and ai-edge-litert (float and quantised models)",
-    runtimes=frozenset({LITERT, TFLITE_RUNTIME}),
-    unsupported={
-        "xnnpack_force_fp16": _APPLIED_WITH_DEFAULTS,
-        "xnnpack_weight_cache_file_path": _APPLIED_WITH_DEFAULTS,
-        "xnnpack_runtime_flags": _APPLIED_WITH_DEFAULTS,
-    },
+    runtimes={LITERT: _NOT_HONOURED, TFLITE_RUNTIME: _NOT_HONOURED},
 )

@@ -2,19 +2,23 @@
 
 from typing import Final
 
-from evaltools.delegates.parameter import Parameter
 from evaltools.delegates.provider import Delegate
+from evaltools.parameter import Parameter
+
+_PLATFORMS: Final = "LiteRT"
 
 YNNPACK: Final = Delegate(
     name="YNNPACK",
     key="",
     enabled_by="use_ynnpack",
     parameters=(
-        Parameter("use_ynnpack", "bool", False, "Apply the YNNPACK delegate."),
-        Parameter("ynnpack_static_shape", "bool", False, "Assume that shapes do not change."),
-        Parameter("ynnpack_fast_math", "bool", False, "Allow faster, less exact arithmetic."),
-        Parameter("ynnpack_consistent_arithmetic", "bool", False, "Same arithmetic on every processor."),
-        Parameter("ynnpack_no_excess_precision", "bool", False, "Round every intermediate to the tensor's type."),
+        Parameter("use_ynnpack", "bool", False, "Apply the YNNPACK delegate.", _PLATFORMS),
+        Parameter("ynnpack_static_shape", "bool", False, "Assume that shapes do not change.", _PLATFORMS),
+        Parameter("ynnpack_fast_math", "bool", False, "Allow faster, less exact arithmetic.", _PLATFORMS),
+        Parameter("ynnpack_consistent_arithmetic", "bool", False, "Same arithmetic on every processor.", _PLATFORMS),
+        Parameter(
+            "ynnpack_no_excess_precision", "bool", False, "Round every intermediate to the tensor's type.", _PLATFORMS
+        ),
     ),
     works_in="native LiteRT tools built with YNNPACK",
 )

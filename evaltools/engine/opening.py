@@ -1,12 +1,12 @@
-"""Opens the session of a configuration, and judges whether its delegates really run."""
+"""Opens the sessions of configurations, and judges whether their delegates really run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import DelegateSettings
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session
@@ -16,7 +16,7 @@ Open = Callable[[ModelFile, Configuration], Session]
 
 @dataclass(frozen=True)
 class Opened:
-    """A configuration that can be measured. ``fallback`` says why it runs on the CPU although it asked for more."""
+    """A configuration that can be measured. ``fallback`` says why it runs without a delegate that it asked for."""
 
     configuration: Configuration
     session: Session
@@ -31,29 +31,49 @@ class NotMeasured:
     reason: str
 
 
+@contextmanager
+def open_all(
+    model: ModelFile, configurations: Iterable[Configuration], open_session: Open, allow_fallback: bool
+) -> Iterator[dict[str, Opened | NotMeasured]]:
+    """Open every configuration, by name; the sessions are closed at the end, whatever happens."""
+    with ExitStack() as stack:
+        entries = {}
+        for configuration in configurations:
+            entry = open_configuration(model, configuration, open_session, allow_fallback)
+            if isinstance(entry, Opened):
+                stack.callback(entry.session.close)
+            entries[configuration.name] = entry
+        yield entries
+
+
 def open_configuration(
     model: ModelFile, configuration: Configuration, open_session: Open, allow_fallback: bool
 ) -> Opened | NotMeasured:
     """Open a session and demand that every requested delegate took at least one node.
 
-    With ``allow_fallback`` a delegate that cannot be created, or took nothing, is forgiven, as the native tools do; the
-    result says so.
+    With ``allow_fallback`` a delegate that cannot be created is left out, and one that took nothing is forgiven, as the
+    native tools do; the result says so. The other delegates and flags stay as they are.
     """
-    try:
-        session = open_session(model, configuration)
-    except ConfigurationUnavailable as error:
-        if not allow_fallback or not configuration.delegates.requested:
-            return NotMeasured(configuration, str(error))
-        return _open_without_delegates(model, configuration, open_session, str(error))
+    left_out: list[str] = []
+    running = configuration
+    while True:
+        try:
+            session = open_session(model, running)
+            break
+        except ConfigurationUnavailable as error:
+            if not allow_fallback or error.delegate not in running.delegates.requested:
+                return NotMeasured(configuration, str(error))
+            running = running.without(error.delegate)
+            left_out.append(str(error))
     try:
         require_delegates_ran(session.delegation)
     except DelegateTookNothing as error:
-        if allow_fallback:
-            return Opened(configuration, session, str(error))
-        session.close()
-        hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
-        return NotMeasured(configuration, f"{error}; {hint}")
-    return Opened(configuration, session)
+        if not allow_fallback:
+            session.close()
+            hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
+            return NotMeasured(configuration, f"{error}; {hint}")
+        left_out.append(str(error))
+    return Opened(configuration, session, "; ".join(left_out) or None)
 
 
 def require_delegates_ran(delegation: Delegation) -> None:
@@ -63,22 +83,6 @@ def require_delegates_ran(delegation: Delegation) -> None:
             left = ", ".join(f"{name} x{count}" for name, count in list(delegation.cpu_operators.items())[:5])
             message = (
                 f"the {delegate.delegate} delegate was applied but took none of the {delegation.total_nodes} nodes "
-                f"({left})"
+                f"({left or 'other delegates took them all'})"
             )
             raise DelegateTookNothing(message)
-
-
-def close_all(opened: Iterable[Opened]) -> None:
-    """Release the sessions."""
-    for entry in opened:
-        entry.session.close()
-
-
-def _open_without_delegates(
-    model: ModelFile, configuration: Configuration, open_session: Open, reason: str
-) -> Opened | NotMeasured:
-    try:
-        session = open_session(model, replace(configuration, delegates=DelegateSettings()))
-    except ConfigurationUnavailable as error:
-        return NotMeasured(configuration, str(error))
-    return Opened(configuration, session, reason)

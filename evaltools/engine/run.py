@@ -5,86 +5,100 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Generic, Literal
 
-from evaltools.engine.task import Array, Example, Failure, Observation, Record, Task
+from evaltools.engine.task import Example, Failure, Observation, Prepared, Record, Task
 from evaltools.errors import ImageError, InferenceError
-from evaltools.runtime import Session
+from evaltools.runtime import Inference, Session
+
+Stop = Literal["interrupted", "too many failed examples"]
 
 
 @dataclass
 class Outcome(Generic[Observation]):
     """Everything measured in a pass.
 
-    ``preprocessing_us`` has one value per example whose input could be made. ``stopped`` says why the pass ended before
-    the last example, if it did.
+    ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
+    per example whose input could be made. ``examples_done`` counts finished examples, failed ones included.
+    ``stopped`` says why the pass ended before the last example, if it did.
     """
 
-    records: list[Record[Observation]] = field(default_factory=list)
+    records: dict[str, list[Record[Observation]]]
     preprocessing_us: list[int] = field(default_factory=list)
+    examples_done: int = 0
     failed_examples: int = 0
     elapsed_s: float = 0.0
-    interrupted: bool = False
-    stopped: str | None = None
-
-    def of(self, configuration: str) -> list[Record[Observation]]:
-        """The records of one configuration, in the order of the examples."""
-        return [record for record in self.records if record.configuration == configuration]
+    stopped: Stop | None = None
 
 
 def run_pass(
     task: Task[Observation],
     sessions: Mapping[str, Session],
+    reference: str | None = None,
     max_failed_examples: int | None = None,
     on_example: Callable[[int], None] = lambda _failed_examples: None,
 ) -> Outcome[Observation]:
-    """Run all examples on all sessions.
+    """Run all examples on all sessions; ``reference`` names the one that the others are observed against.
 
     An example that fails is recorded and the pass goes on; with more than ``max_failed_examples`` of them it stops.
     Ctrl-C ends the pass after the last finished example. ``on_example`` is called after each example with the number of
     failed ones so far.
     """
-    outcome: Outcome[Observation] = Outcome()
+    outcome: Outcome[Observation] = Outcome({name: [] for name in sessions})
     start = time.perf_counter()
     try:
         for example in task.examples:
-            records, preprocessing_us = _run_example(task, example, sessions)
-            outcome.records.extend(records)
+            records, preprocessing_us = _run_example(task, example, sessions, reference)
+            for record in records:
+                outcome.records[record.configuration].append(record)
             if preprocessing_us is not None:
                 outcome.preprocessing_us.append(preprocessing_us)
+            outcome.examples_done += 1
             outcome.failed_examples += any(record.failure for record in records)
             on_example(outcome.failed_examples)
             if max_failed_examples is not None and outcome.failed_examples > max_failed_examples:
-                outcome.stopped = f"more than --max_failed_examples={max_failed_examples} examples failed"
+                outcome.stopped = "too many failed examples"
                 break
     except KeyboardInterrupt:
-        outcome.interrupted = True
         outcome.stopped = "interrupted"
     outcome.elapsed_s = time.perf_counter() - start
     return outcome
 
 
 def _run_example(
-    task: Task[Observation], example: Example, sessions: Mapping[str, Session]
+    task: Task[Observation], example: Example, sessions: Mapping[str, Session], reference: str | None
 ) -> tuple[list[Record[Observation]], int | None]:
     start = time.perf_counter_ns()
     try:
-        inputs = task.inputs(example)
+        prepared = task.prepare(example)
     except ImageError as error:
         failure = Failure("input", str(error))
         return [Record(example, name, None, None, failure) for name in sessions], None
     preprocessing_us = (time.perf_counter_ns() - start) // 1000
-    turn = example.index % len(sessions)
+    runs = _run_in_turn(example, prepared, sessions)
+    base = runs.get(reference) if reference is not None else None
+    base_outputs = base.outputs if isinstance(base, Inference) else None
+    records: list[Record[Observation]] = []
+    for name in sessions:
+        run = runs[name]
+        if isinstance(run, Failure):
+            records.append(Record(example, name, None, None, run))
+            continue
+        observation = task.observe(prepared, run.outputs, None if name == reference else base_outputs)
+        records.append(Record(example, name, run.invoke_us, observation))
+    return records, preprocessing_us
+
+
+def _run_in_turn(
+    example: Example, prepared: Prepared, sessions: Mapping[str, Session]
+) -> dict[str, Inference | Failure]:
+    """Run every session, each example starting with another one, so that none always finds the caches warm."""
     names = list(sessions)
-    by_name = {name: _run_session(task, example, name, sessions[name], inputs) for name in names[turn:] + names[:turn]}
-    return [by_name[name] for name in names], preprocessing_us
-
-
-def _run_session(
-    task: Task[Observation], example: Example, name: str, session: Session, inputs: tuple[Array, ...]
-) -> Record[Observation]:
-    try:
-        inference = session.run(inputs)
-    except InferenceError as error:
-        return Record(example, name, None, None, Failure("inference", str(error)))
-    return Record(example, name, inference.invoke_us, task.observe(example, inference.outputs))
+    turn = example.index % len(names)
+    runs: dict[str, Inference | Failure] = {}
+    for name in names[turn:] + names[:turn]:
+        try:
+            runs[name] = sessions[name].run(prepared.inputs)
+        except InferenceError as error:
+            runs[name] = Failure("inference", str(error))
+    return runs

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from evaltools.runtime.session import Array
 
-Array = npt.NDArray[np.generic]
 Observation = TypeVar("Observation")
 Observed = TypeVar("Observed", covariant=True)
 
@@ -23,6 +21,14 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """An example ready to run: the model's inputs, and what the task needs later to make sense of the outputs."""
+
+    inputs: tuple[Array, ...]
+    context: Any = None
+
+
+@dataclass(frozen=True)
 class Failure:
     """Why an example has no observation: its input could not be made, or the inference failed."""
 
@@ -32,7 +38,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Record(Generic[Observation]):
-    """What one configuration did with one example: an observation, or a failure."""
+    """What one configuration did with one example: an observation, or a failure.
+
+    ``invoke_us`` is the time of ``invoke`` alone in whole microseconds.
+    """
 
     example: Example
     configuration: str
@@ -48,8 +57,15 @@ class Task(Protocol[Observed]):
     def examples(self) -> Sequence[Example]:
         """The examples, in the order of evaluation."""
 
-    def inputs(self, example: Example) -> tuple[Array, ...]:
-        """The model's inputs; raises :class:`~evaltools.errors.ImageError`."""
+    def prepare(self, example: Example) -> Prepared:
+        """Make the model's inputs, once for all configurations.
 
-    def observe(self, example: Example, outputs: Sequence[Array]) -> Observed:
-        """What to remember of the outputs: small, and enough for every metric."""
+        Raises :class:`~evaltools.errors.ImageError` where the example cannot be read.
+        """
+
+    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observed:
+        """What to remember of the outputs: small, and enough for every metric.
+
+        ``reference`` are the reference's outputs for the same inputs, None where there is none (no reference, it
+        failed, or this is the reference itself).
+        """

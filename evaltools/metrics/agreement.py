@@ -20,9 +20,9 @@ class Agreement:
     wrong_to_right: int
 
     @property
-    def share(self) -> float:
-        """Share of examples with the same top-1 class, 0..1; 0 with no example."""
-        return self.same_top1 / self.example_count if self.example_count else 0.0
+    def share(self) -> float | None:
+        """Share of examples with the same top-1 class, 0..1; None with no example."""
+        return self.same_top1 / self.example_count if self.example_count else None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A bounds-checked reader of FlatBuffers.
 
-The runtimes crash on damaged models because they trust the offsets in the file. This reader checks every offset,
+tflite-runtime crashes on damaged models because it trusts the offsets in the file. This reader checks every offset,
 length and table before it follows them, in the way the C++ ``Verifier`` does, and raises :class:`DamagedFlatbuffer`.
 Format: https://flatbuffers.dev/internals
 """
@@ -8,7 +8,6 @@ Format: https://flatbuffers.dev/internals
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,10 +51,10 @@ class Table:
         """Whether the field is present."""
         return field < len(self.field_offsets) and self.field_offsets[field] != 0
 
-    def scalar(self, field: int, code: str, default: float = 0) -> int:
-        """A number; ``code`` as in :mod:`struct`, for example ``i`` for int32."""
+    def integer(self, field: int, code: str) -> int:
+        """A whole number, 0 where the field is absent; ``code`` as in :mod:`struct`, for example ``i`` for int32."""
         if not self.has(field):
-            return int(default)
+            return 0
         return _unpack(self.data, "<" + code, self.position + self.field_offsets[field])
 
     def table(self, field: int) -> Table | None:
@@ -83,7 +82,17 @@ class Table:
 
     def text(self, field: int) -> str:
         """A string; empty where the field is absent. Bytes that are no UTF-8 are replaced."""
-        return bytes(self.numbers(field, "uint8").tobytes()).decode("utf-8", errors="replace")
+        if not self.has(field):
+            return ""
+        start, length = self._vector(field, 1)
+        if _unpack(self.data, "<B", start + length) != 0:
+            raise DamagedFlatbuffer(f"the text at byte {start} has no end")
+        return bytes(self.data[start : start + length]).decode("utf-8", errors="replace")
+
+    def check_vector(self, field: int, item_bytes: int) -> None:
+        """Check that a vector of items of that size lies inside the file."""
+        if self.has(field):
+            self._vector(field, item_bytes)
 
     def _target(self, field: int) -> int:
         return _follow(self.data, self.position + self.field_offsets[field])
@@ -112,11 +121,3 @@ def _unpack(data: memoryview, layout: str, position: int) -> int:
 def _require(data: memoryview, position: int, length: int) -> None:
     if position < 0 or position + length > len(data):
         raise DamagedFlatbuffer(f"bytes {position}..{position + length} lie outside the {len(data)} bytes of the file")
-
-
-def iterate_union(table: Table, type_field: int, value_field: int) -> Iterator[tuple[int, Table]]:
-    """The union's (type, table), or nothing where it is absent."""
-    kind = table.scalar(type_field, "B")
-    value = table.table(value_field) if kind else None
-    if value is not None:
-        yield kind, value

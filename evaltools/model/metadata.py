@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from evaltools.model.flatbuffer import DamagedFlatbuffer, Table, iterate_union
+import numpy as np
 
-_NORMALIZATION_OPTIONS: Final = 1
+from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
+
+# Field numbers of the metadata schema, and the kind of ProcessUnit that matters here.
+_SUBGRAPH_METADATA, _INPUT_TENSOR_METADATA, _PROCESS_UNITS, _OPTIONS_KIND, _OPTIONS = 3, 2, 4, 0, 1
+_NORMALIZATION_OPTIONS = 1
+_SMALLEST_STD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,12 @@ class InputNormalization:
 def input_normalization(content: bytes) -> InputNormalization | None:
     """The first input's ``NormalizationOptions`` in a ``TFLITE_METADATA`` buffer, or None.
 
-    Damaged metadata counts as none: the runtimes do not read it, and the model itself may be sound.
+    Damaged metadata, and values that normalise nothing (other than one or three of them, a std of 0), count as none:
+    the runtimes do not read them, and the model itself may be sound.
     """
     try:
-        metadata = Table.root(memoryview(content))
-        for subgraph in metadata.tables(3)[:1]:
-            for tensor in subgraph.tables(2)[:1]:
+        for subgraph in Table.root(memoryview(content)).tables(_SUBGRAPH_METADATA)[:1]:
+            for tensor in subgraph.tables(_INPUT_TENSOR_METADATA)[:1]:
                 return _first_normalization(tensor)
     except DamagedFlatbuffer:
         return None
@@ -34,9 +38,12 @@ def input_normalization(content: bytes) -> InputNormalization | None:
 
 
 def _first_normalization(tensor: Table) -> InputNormalization | None:
-    for unit in tensor.tables(4):
-        for kind, options in iterate_union(unit, 0, 1):
-            mean, std = options.numbers(0, "float32").tolist(), options.numbers(1, "float32").tolist()
-            if kind == _NORMALIZATION_OPTIONS and mean and std:
-                return InputNormalization(tuple(mean), tuple(std))
+    for unit in tensor.tables(_PROCESS_UNITS):
+        options = unit.table(_OPTIONS)
+        if options is None or unit.integer(_OPTIONS_KIND, "B") != _NORMALIZATION_OPTIONS:
+            continue
+        mean, std = options.numbers(0, "float32").tolist(), options.numbers(1, "float32").tolist()
+        sizes_fit = len(mean) in (1, 3) and len(std) in (1, 3)
+        if sizes_fit and np.isfinite([*mean, *std]).all() and min(map(abs, std)) >= _SMALLEST_STD:
+            return InputNormalization(tuple(mean), tuple(std))
     return None

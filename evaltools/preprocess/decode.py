@@ -32,8 +32,8 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
 
     * EXIF orientation and colour profiles are ignored, as in the native tool.
     * Greyscale is repeated in the three channels. Palette pictures are looked up, transparency is dropped.
-    * CMYK JPEG is converted as ``c * k / 255`` with integer division on the values as an Adobe file stores them
-      (inverted); a file without the Adobe marker is inverted first.
+    * CMYK JPEG is converted as ``c * k / 255`` with integer division on the values that the file stores; without an
+      Adobe marker as ``(255 - c) * (255 - k) / 255``.
     * 16-bit PNG keeps its high byte, ``value >> 8``.
 
     Raises :class:`ImageError` for a file that is unreadable, truncated, too large, or no picture.
@@ -45,6 +45,8 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
     ((2, 4, 3), 7)
     """
     extension = path.suffix.lower()
+    if path.exists() and not path.is_file():
+        raise ImageError("is no regular file")
     try:
         if extension == ".rgb8":
             return _read_rgb8(path, height, width)
@@ -86,13 +88,14 @@ def _jpeg_to_rgb(picture: Image.Image) -> RgbImage:
 
 
 def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
-    """Native rule for four-component JPEG.
+    """Native rule for four-component JPEG: ``c * k / 255``, with inverted values where there is no Adobe marker.
 
-    Pillow inverts the values of Adobe files on reading; undo that to get back what the file stores.
+    Pillow inverts what the file stores on reading, with and without the marker.
     """
-    ink = np.asarray(picture).astype(np.uint16)
-    stored_inverted = 255 - ink
-    rgb = stored_inverted[..., :3] * stored_inverted[..., 3:] // 255
+    values = np.asarray(picture).astype(np.uint16)
+    if "adobe" in picture.info:
+        values = np.uint16(255) - values
+    rgb = values[..., :3] * values[..., 3:] // 255
     return rgb.astype(np.uint8)
 
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from evaltools.errors import UsageError
 
+_SMALLEST_STD: Final = 1e-6
+
 
 @dataclass(frozen=True)
 class Normalization:
@@ -28,8 +30,8 @@ class Normalization:
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, 3):
                 raise UsageError(f"normalization {name} has {len(values)} values; give one, or three in RGB order")
-        if not all(np.isfinite(self.mean)) or not all(np.isfinite(self.std)) or 0 in self.std:
-            raise UsageError(f"normalization needs finite numbers and a std other than 0, got {self}")
+        if not np.isfinite(self.mean).all() or not all(_SMALLEST_STD <= abs(value) < np.inf for value in self.std):
+            raise UsageError(f"normalization needs finite numbers and a std of at least {_SMALLEST_STD}, got {self}")
 
     def apply(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Normalise ``(..., 3)`` float32 pixels; returns a new float32 array."""
@@ -79,7 +81,7 @@ def parse_normalization(text: str) -> Normalization:
     except ValueError:
         pass
     message = (
-        f"--normalization={text!r} is not understood; use auto, {', '.join(_NAMED)}, or numbers on the 0..255 scale "
+        f"normalization {text!r} is not understood; use {', '.join(_NAMED)}, or numbers on the 0..255 scale "
         'as in "mean=127.5;std=127.5" or "mean=123.7,116.3,103.5;std=58.4,57.1,57.4"'
     )
     raise UsageError(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Literal
 
 from evaltools.configuration import Configuration
@@ -43,7 +44,7 @@ def _tensor(tensor: TensorInfo) -> Tensor:
     return Tensor(tensor.name, tensor.dtype, list(tensor.shape_signature), tensor.scale, tensor.zero_point)
 
 
-def describe_configuration(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
+def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResult:
     """What a configuration asked for and what runs it, still without figures."""
     configuration = entry.configuration
     opened = entry if isinstance(entry, Opened) else None
@@ -112,7 +113,7 @@ def _delegates_used(configuration: Configuration, opened: Opened | None) -> list
 def failed_examples(outcome: Outcome[Observation]) -> list[FailedExample]:
     """Each failure once: an input that cannot be made fails for all configurations together."""
     failed: dict[tuple[str, str | None], FailedExample] = {}
-    for record in outcome.records:
+    for record in chain.from_iterable(outcome.records.values()):
         if record.failure is not None:
             configuration = record.configuration if record.failure.stage == "inference" else None
             entry = FailedExample(record.example.id, configuration, record.failure.stage, record.failure.reason)

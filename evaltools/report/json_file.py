@@ -13,8 +13,17 @@ from evaltools.report.result import EvaluationResult
 
 
 def to_json(result: EvaluationResult) -> bytes:
-    """The result as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
+    """The result as indented JSON; bytes of file names and labels that are no UTF-8 are replaced."""
+    return msgspec.json.format(msgspec.json.encode(_valid_text(msgspec.to_builtins(result))), indent=1) + b"\n"
+
+
+def _valid_text(value: Any) -> Any:
+    """The same with every text fit for UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_valid_text(key): _valid_text(item) for key, item in value.items()}
+    return [_valid_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_result(path: Path) -> EvaluationResult:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evaltools.delegates import Value
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
+from evaltools.parameter import Value
 
 SCHEMA_VERSION: Final = "1"
 
@@ -169,12 +169,17 @@ class ExampleRecord:
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """The whole result. ``complete`` is false where the run ended before the last example; ``stopped`` says why."""
+    """The whole result.
+
+    ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
+    the examples that were tried, failed ones included.
+    """
 
     schema_version: Literal["1"]
     task: Literal["imagenet"]
     complete: bool
-    stopped: str | None
+    stopped: Literal["interrupted", "too many failed examples"] | None
+    examples_done: int
     environment: Environment
     model: Model
     data: Data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from evaltools.report.result import Comparison, ConfigurationResult, DelegateUsed, EvaluationResult
@@ -51,7 +50,7 @@ def print_configurations(configurations: list[ConfigurationResult], console: Con
     for configuration in configurations:
         style = "bold red" if configuration.status == "not measured" or configuration.fallback else "none"
         line = f"{configuration.name:<{width}}  {describe_configuration(configuration)}"
-        console.print(escape(line), style=style, soft_wrap=True, highlight=False)
+        console.print(line, style=style)
 
 
 def print_result(result: EvaluationResult, console: Console) -> None:
@@ -59,25 +58,31 @@ def print_result(result: EvaluationResult, console: Console) -> None:
     if any(entry.status == "measured" for entry in result.configurations):
         console.print(_figures(result))
         _print_other_comparisons(result, console)
+    for configuration in result.configurations:
+        if configuration.status == "not measured" and configuration.runtime is not None:
+            line = f"{configuration.name} not measured: {configuration.reason}"
+            console.print(line, style="bold red")
     for failure in result.failed[:10]:
         where = f" ({failure.configuration})" if failure.configuration else ""
-        console.print(escape(f"failed: {failure.example}{where}: {failure.reason}"), soft_wrap=True, highlight=False)
+        console.print(f"failed: {failure.example}{where}: {failure.reason}")
     if len(result.failed) > 10:
-        console.print(f"... and {len(result.failed) - 10} more failures, listed in the JSON result", highlight=False)
+        console.print(f"... and {len(result.failed) - 10} more failures, listed in the JSON result")
     for warning in result.warnings:
-        console.print(escape(f"warning: {warning}"), style="yellow", soft_wrap=True, highlight=False)
+        console.print(f"warning: {warning}", style="yellow")
 
 
 def _figures(result: EvaluationResult) -> Table:
     baseline = _baseline_name(result)
+    role = next((entry.role for entry in result.configurations if entry.name == baseline), "reference")
+    speed_heading = "vs ref" if role == "reference" else f"vs {baseline}"
     against = {comparison.other: comparison for comparison in result.comparisons if comparison.baseline == baseline}
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", overflow="fold")
-    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "p50", "vs ref", "delegated"):
+    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "p50", speed_heading, "delegated"):
         table.add_column(heading, justify="right", no_wrap=True)
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     for configuration in result.configurations:
-        table.add_row(escape(configuration.name), *_row(configuration, against.get(configuration.name), reference))
+        table.add_row(configuration.name, *_row(configuration, against.get(configuration.name), reference))
     return table
 
 
@@ -90,17 +95,26 @@ def _row(
         configuration.delegation,
     )
     if classification is None or latency is None or proof is None:
-        return ["not measured"]
+        return ["-"] * 8
     accuracies = classification.topk.accuracies
-    top5 = f"{100 * accuracies[4]:.2f} %" if len(accuracies) >= 5 else "-"
-    row = [f"{100 * accuracies[0]:.2f} %" if accuracies else "-", top5]
+    row = [_percent(accuracies[k - 1] if len(accuracies) >= k else None, 2) for k in (1, 5)]
     if comparison is None:
         row += ["", "", ""]
     else:
         agreement = comparison.agreement
-        row += [f"{100 * agreement.share:.1f} %", str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
-    row += [f"{latency.p50_us / 1000:.3g} ms", _speed(configuration, reference)]
+        row += [_percent(agreement.share, 1), str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
+    row += [_milliseconds(latency.p50_us), _speed(configuration, reference)]
     return [*row, f"{proof.delegated_nodes}/{proof.total_nodes}" if configuration.delegates else "-"]
+
+
+def _percent(share: float | None, digits: int) -> str:
+    return "-" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def _milliseconds(microseconds: float) -> str:
+    """Three digits, never in scientific notation."""
+    milliseconds = microseconds / 1000
+    return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.3g} ms"
 
 
 def _speed(configuration: ConfigurationResult, reference: ConfigurationResult | None) -> str:
@@ -122,7 +136,7 @@ def _print_other_comparisons(result: EvaluationResult, console: Console) -> None
         agreement = comparison.agreement
         line = (
             f"{comparison.other} against {comparison.baseline}: same top-1 for {agreement.same_top1} of "
-            f"{agreement.example_count} ({100 * agreement.share:.1f} %), {agreement.right_to_wrong} right->wrong, "
+            f"{agreement.example_count} ({_percent(agreement.share, 1)}), {agreement.right_to_wrong} right->wrong, "
             f"{agreement.wrong_to_right} wrong->right"
         )
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        console.print(line)

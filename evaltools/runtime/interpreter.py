@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import importlib.metadata
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,16 @@ from typing import Any, Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import Delegate, parse_external_options
+from evaltools.delegates import parse_external_options
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
 from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.support import require_support
 
+_LONGEST_REASON: Final = 1000
 _RESOLVERS: Final = {
     "default": "AUTO",
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
@@ -35,36 +38,39 @@ _RESOLVERS: Final = {
 class InterpreterRuntime:
     """A Python package with an ``Interpreter`` class.
 
-    ``check`` raises :class:`ConfigurationUnavailable` for an installation that is known to be broken.
+    ``check`` gets the installed version and raises :class:`ConfigurationUnavailable` for an installation that is known
+    to be broken.
     """
 
     name: str
     package: str
     module: str
     install: str
-    check: Callable[[str], None]
+    check: Callable[[str], None] = lambda _version: None
 
     def open(self, model: ModelFile, configuration: Configuration) -> InterpreterSession:
-        """Load the model, apply the delegates, allocate the tensors."""
-        for delegate in configuration.delegates.requested:
-            _require_creatable(delegate, configuration, self.name)
+        """Load the model, apply the delegates, allocate the tensors.
+
+        Raises :class:`ConfigurationUnavailable`, and :class:`UsageError` for a delegate's library that does not exist.
+        """
+        require_support(configuration, self.name)
         _require_order(configuration)
         library = self._library()
-        kernels = effective_kernels(configuration)
-        facts = RuntimeFacts(self.name, self.package, self.version(), kernels)
+        facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
         external = _load_external(library, configuration)
         try:
             interpreter = library.Interpreter(
                 model_path=str(model.path),
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
                 experimental_delegates=[external] if external is not None else None,
-                experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[kernels]),
+                experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
             )
             before = interpreter._get_ops_details()
             interpreter.allocate_tensors()
-        except (ValueError, RuntimeError, SystemError) as error:
-            raise ConfigurationUnavailable(_load_failure(facts, external is not None, error)) from error
-        return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
+            return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
+        except (ValueError, RuntimeError, SystemError, TypeError) as error:
+            culprit = EXTERNAL if external is not None else None
+            raise ConfigurationUnavailable(_load_failure(facts, culprit is not None, error), culprit) from error
 
     def version(self) -> str:
         """The installed version of the package."""
@@ -84,10 +90,11 @@ class InterpreterRuntime:
 
 
 class InterpreterSession:
-    """One interpreter; used by one thread at a time."""
+    """One interpreter; used by one thread at a time, and not after ``close``."""
 
     def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation) -> None:
         self._interpreter = interpreter
+        self._reported = ""
         self.facts: Final = facts
         self.delegation: Final = delegation
         self._input_indices = [detail["index"] for detail in interpreter.get_input_details()]
@@ -105,34 +112,21 @@ class InterpreterSession:
             invoke_us = (time.perf_counter_ns() - start) // 1000
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
         except (ValueError, RuntimeError) as error:
-            raise InferenceError(f"{self.facts.package} {self.facts.version}: {_one_line(error)}") from error
+            raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
         return Inference(outputs, invoke_us)
+
+    def _newly_reported(self, error: Exception) -> str:
+        """The text of an error; the runtimes repeat the texts of all earlier errors in front of it."""
+        text = str(error)
+        new = text.removeprefix(self._reported) or text
+        if isinstance(error, RuntimeError):
+            self._reported = text
+        return _one_line(new)
 
     def close(self) -> None:
         """Release the interpreter now: a delegate must outlive its interpreter and is freed with it."""
         self._interpreter = None
         gc.collect()
-
-
-def effective_kernels(configuration: Configuration) -> str:
-    """The kernel set in force: ``use_xnnpack`` true or false overrides ``kernels``."""
-    if configuration.xnnpack is None:
-        return configuration.kernels
-    if configuration.xnnpack:
-        return "default"
-    return "builtin" if configuration.kernels == "default" else configuration.kernels
-
-
-def _require_creatable(delegate: Delegate, configuration: Configuration, runtime: str) -> None:
-    if runtime not in delegate.runtimes:
-        message = (
-            f"the {delegate.name} delegate cannot be created by the Python runtime {runtime} on this machine; "
-            f"it runs in {delegate.works_in}"
-        )
-        raise ConfigurationUnavailable(message)
-    for flag, reason in (delegate.unsupported or {}).items():
-        if configuration.delegates.value(flag):
-            raise ConfigurationUnavailable(f"--{flag} cannot be honoured by the Python runtime {runtime}: {reason}")
 
 
 def _require_order(configuration: Configuration) -> None:
@@ -141,7 +135,7 @@ def _require_order(configuration: Configuration) -> None:
             "the Python interpreters apply XNNPACK after an external delegate, but --use_xnnpack=true stands before "
             "--external_delegate_path; put --external_delegate_path first"
         )
-        raise ConfigurationUnavailable(message)
+        raise ConfigurationUnavailable(message, EXTERNAL)
 
 
 def _load_external(library: ModuleType, configuration: Configuration) -> Any:
@@ -149,7 +143,8 @@ def _load_external(library: ModuleType, configuration: Configuration) -> Any:
     if not path:
         return None
     if not Path(path).is_file():
-        raise UsageError(f"--external_delegate_path={path}: no such file")
+        problem = "is no file" if Path(path).exists() else "no such file"
+        raise UsageError(f"--external_delegate_path={path}: {problem}")
     _require_delegate_library(path)
     options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
     try:
@@ -157,7 +152,7 @@ def _load_external(library: ModuleType, configuration: Configuration) -> Any:
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {Path(path).resolve()}").strip()
         message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
-        raise ConfigurationUnavailable(message) from error
+        raise ConfigurationUnavailable(message, EXTERNAL) from error
 
 
 def _require_delegate_library(path: str) -> None:
@@ -165,11 +160,12 @@ def _require_delegate_library(path: str) -> None:
     try:
         exported = ctypes.CDLL(str(Path(path).resolve()))
     except OSError as error:
-        raise ConfigurationUnavailable(f"--external_delegate_path={path} cannot be loaded: {error}") from error
+        message = f"--external_delegate_path={path} cannot be loaded: {error}"
+        raise ConfigurationUnavailable(message, EXTERNAL) from error
     for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
         if not hasattr(exported, symbol):
             message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {symbol}"
-            raise ConfigurationUnavailable(message)
+            raise ConfigurationUnavailable(message, EXTERNAL)
 
 
 def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) -> str:
@@ -180,8 +176,10 @@ def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) ->
     return f"{facts.package} {facts.version} cannot load the model {cause}({facts.kernels} kernels): {reason}"
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: Exception | str) -> str:
+    """The text in one line; the runtimes join a delegate's words and their own without a gap."""
+    text = re.sub(r"(?<=\S)(?=Node number \d)", ". ", str(error))
+    return " ".join(text.split())[:_LONGEST_REASON]
 
 
 def _delegation(interpreter: Any, operators_before_default: int, configuration: Configuration) -> Delegation:

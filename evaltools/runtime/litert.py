@@ -5,15 +5,9 @@ from typing import Final
 from evaltools.delegates import LITERT
 from evaltools.runtime.interpreter import InterpreterRuntime
 
-
-def _check(version: str) -> None:
-    """No broken combination is known."""
-
-
 RUNTIME: Final = InterpreterRuntime(
     name=LITERT,
     package="ai-edge-litert",
     module="ai_edge_litert.interpreter",
     install="pip install 'evaltools[litert]'",
-    check=_check,
 )

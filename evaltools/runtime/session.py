@@ -103,4 +103,8 @@ class Runtime(Protocol):
         """The name in ``--runtime``."""
 
     def open(self, model: ModelFile, configuration: Configuration) -> Session:
-        """Load the model; raises :class:`~evaltools.errors.ConfigurationUnavailable`, naming what is missing."""
+        """Load the model.
+
+        Raises :class:`~evaltools.errors.ConfigurationUnavailable`, naming what is missing here, and
+        :class:`~evaltools.errors.UsageError` for a file that the configuration names and that does not exist.
+        """

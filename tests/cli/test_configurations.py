@@ -75,3 +75,9 @@ def test_a_file_that_is_no_yaml_of_configurations_is_refused(tmp_path: Path, con
 def test_a_name_stands_for_one_configuration(name: str) -> None:
     with pytest.raises(UsageError, match="two configurations are named"):
         described("--use_xnnpack=false", f"--config={name}: kernels=builtin")
+
+
+def test_a_key_that_stands_twice_in_yaml_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("a: use_gpu=true\na: use_nnapi=true\n")
+    with pytest.raises(UsageError, match="the key 'a' stands twice"):
+        described(f"--configs={tmp_path / 'c.yaml'}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.delegates import Parameter
 from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
 
 GROUPS = {
     "all": (

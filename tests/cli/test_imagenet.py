@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -162,7 +164,7 @@ def test_too_many_failures_stop_the_run(copied: EvaluationSet) -> None:
         (copied.images / f"00{index}.png").write_bytes(b"")
     completed = evaltools(*copied.flags("--max_failed_examples=2"))
     assert completed.code == 4
-    assert "stopped after 5 of 30 examples: more than --max_failed_examples=2 examples failed" in completed.err
+    assert "stopped after 8 of 30 examples: more than --max_failed_examples=2 examples failed" in completed.err
 
 
 def test_an_example_that_fails_while_running_is_recorded(evaluation: EvaluationSet, rounding_delegate: Path) -> None:
@@ -282,7 +284,41 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
     assert "Top-1 Accuracy: 1\n" in out
     result = read_result(output)
     assert not result.complete
-    assert len(out.splitlines()) > 0
+
+
+def test_the_result_is_written_even_where_nobody_reads_stdout(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    command = shlex.join([sys.executable, "-m", "evaltools.cli.main", *evaluation.flags("--use_xnnpack=false")])
+    script = f"({command} --output_file_path={output}; echo code $? >&2) | true"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert "code 0" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert read_result(output).complete
+
+
+def test_a_full_disk_still_prints_the_figures(evaluation: EvaluationSet) -> None:
+    completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--output_file_path=/dev/full"))
+    assert completed.code == 5
+    assert "Top-1 Accuracy: 0.8\n" in completed.out
+    assert "/dev/full cannot be written: No space left on device" in completed.err
+
+
+def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = [flag for flag in evaluation.flags("--use_xnnpack=false") if "ground_truth_labels" not in flag]
+    command = shlex.join([sys.executable, "-m", "evaltools.cli.main", *flags, f"--output_file_path={output}"])
+    script = f"{command} --ground_truth_labels=<(cat {evaluation.truths})"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    expected = hashlib.sha256(evaluation.truths.read_bytes()).hexdigest()
+    assert read_result(output).data.ground_truth_sha256 == expected
+
+
+def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: EvaluationSet) -> None:
+    (copied.images / "000.png").write_bytes(b"")
+    completed = evaltools(*copied.flags("--use_xnnpack=false", "--compat=native"))
+    assert completed.code == 4
+    assert "stopped after 1 of 30 examples: an example failed, and the native tool stops there" in completed.err
 
 
 @pytest.mark.parametrize(
@@ -298,7 +334,7 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
         ("--config=test: use_xnnpack=false", "two configurations are named 'test'; give each its own name"),
         ("--configs=/none.yaml", "--configs=/none.yaml cannot be read"),
         ("--reference=use_gpuu", "configuration 'reference': "),
-        ("--normalization=wrong", "--normalization='wrong' is not understood"),
+        ("--normalization=wrong", "normalization 'wrong' is not understood"),
         ("--output_file_path=/none/x.json", "the folder /none does not exist"),
         ("--output_file_path=/tmp", "is a folder; give a file name"),
         ("--denylist_file_path=/none", "--denylist_file_path=/none: no such file"),

@@ -1,4 +1,4 @@
-"""The grammar of --external_delegate_options: what native tools drop is an error."""
+"""The grammar of --external_delegate_options: what native tools drop or alter is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_no_text_gives_no_options() -> None:
 
 
 @pytest.mark.parametrize("text", ["k:", ":v", "k", "a:b;;c:d", "path:/a:b", "a:b:", "C:\\x:1", "a:b,c:d"])
-def test_an_item_that_native_tools_drop_is_refused(text: str) -> None:
+def test_an_item_that_native_tools_drop_or_alter_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no key:value pair"):
         parse_external_options(text)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.engine import NotMeasured, Opened, open_configuration
-from evaltools.errors import ConfigurationUnavailable
+from evaltools.delegates.gpu import GPU
+from evaltools.engine import NotMeasured, Opened, open_all, open_configuration
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session
 from evaltools.runtime.fake import FakeSession
@@ -56,18 +57,52 @@ def test_fallback_is_measured_only_when_allowed_and_says_why() -> None:
     assert "took none of the 4 nodes" in opened.fallback
 
 
-def unavailable_with_delegates(_model: ModelFile, configuration: Configuration) -> Session:
-    if configuration.delegates.requested:
-        raise ConfigurationUnavailable("no such accelerator")
+def without_gpu(_model: ModelFile, configuration: Configuration) -> Session:
+    if GPU in configuration.delegates.requested:
+        raise ConfigurationUnavailable("no GPU here", GPU)
     return session_with()
 
 
 @pytest.mark.parametrize("allow", [True, False])
 def test_a_delegate_that_cannot_be_created(allow: bool) -> None:
     configuration = Configuration.from_text("c", "use_gpu=true num_interpreter_threads=2")
-    entry = open_configuration(MODEL, configuration, unavailable_with_delegates, allow)
+    entry = open_configuration(MODEL, configuration, without_gpu, allow)
     if allow:
         assert isinstance(entry, Opened)
-        assert (entry.fallback, entry.configuration) == ("no such accelerator", configuration)
+        assert (entry.fallback, entry.configuration) == ("no GPU here", configuration)
     else:
-        assert entry == NotMeasured(configuration, "no such accelerator")
+        assert entry == NotMeasured(configuration, "no GPU here")
+
+
+def test_a_fallback_leaves_out_only_the_delegate_that_cannot_be_created() -> None:
+    tried: list[list[str]] = []
+
+    def remembering(model: ModelFile, configuration: Configuration) -> Session:
+        tried.append(configuration.to_flags())
+        return without_gpu(model, configuration)
+
+    text = "external_delegate_path=x use_gpu=true gpu_backend=cl max_delegated_partitions=2 use_xnnpack=false"
+    open_configuration(MODEL, Configuration.from_text("c", text), remembering, True)
+    assert tried[1] == ["--external_delegate_path=x", "--use_xnnpack=false"]
+
+
+def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None:
+    def broken(_model: ModelFile, _configuration: Configuration) -> Session:
+        raise ConfigurationUnavailable("no runtime")
+
+    configuration = Configuration.from_text("c", "use_gpu=true")
+    assert open_configuration(MODEL, configuration, broken, True) == NotMeasured(configuration, "no runtime")
+
+
+def test_sessions_are_closed_when_a_later_one_is_the_users_mistake() -> None:
+    session = session_with()
+
+    def second_is_wrong(_model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "b":
+            raise UsageError("no such file")
+        return session
+
+    both = [Configuration("a"), Configuration("b")]
+    with pytest.raises(UsageError), open_all(MODEL, both, second_is_wrong, False):
+        pass
+    assert session.closed

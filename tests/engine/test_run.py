@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, run_pass
-from evaltools.engine.task import Array
+from evaltools.engine import Example, Outcome, Prepared, Record, run_pass
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
 
 
 class CountingTask:
@@ -20,14 +20,16 @@ class CountingTask:
         self.examples = [Example(index, f"e{index}") for index in range(count)]
         self.broken = broken
         self.decoded: list[int] = []
+        self.observed: list[tuple[str, int | None]] = []
 
-    def inputs(self, example: Example) -> tuple[Array, ...]:
+    def prepare(self, example: Example) -> Prepared:
         self.decoded.append(example.index)
         if example.index in self.broken:
             raise ImageError("is broken")
-        return (np.array([example.index]),)
+        return Prepared((np.array([example.index]),), f"context of {example.id}")
 
-    def observe(self, example: Example, outputs: Sequence[Array]) -> int:
+    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> int:
+        self.observed.append((prepared.context, None if reference is None else int(reference[0][0])))
         return int(outputs[0][0])
 
 
@@ -41,20 +43,35 @@ def failing_on_two(inputs: Sequence[Array]) -> tuple[Array, ...]:
     return (inputs[0],)
 
 
+def failures(outcome: Outcome[int]) -> list[Record[int]]:
+    return [record for records in outcome.records.values() for record in records if record.failure]
+
+
 def test_each_example_is_decoded_once_and_run_on_every_configuration() -> None:
     task = CountingTask(3)
     outcome = run_pass(task, {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
     assert task.decoded == [0, 1, 2]
-    assert [record.observation for record in outcome.of("a")] == [0, 2, 4]
-    assert [record.observation for record in outcome.of("b")] == [0, 1, None]
+    assert [record.observation for record in outcome.records["a"]] == [0, 2, 4]
+    assert [record.observation for record in outcome.records["b"]] == [0, 1, None]
     assert len(outcome.preprocessing_us) == 3
 
 
-def test_records_stand_in_the_order_of_examples_and_configurations() -> None:
-    outcome = run_pass(CountingTask(2), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
-    assert [(record.example.id, record.configuration) for record in outcome.records] == [
-        ("e0", "a"), ("e0", "b"), ("e1", "a"), ("e1", "b"),
-    ]  # fmt: skip
+def test_records_of_a_configuration_stand_in_the_order_of_examples() -> None:
+    outcome = run_pass(CountingTask(3), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
+    assert [record.example.id for record in outcome.records["b"]] == ["e0", "e1", "e2"]
+    assert outcome.examples_done == 3
+
+
+def test_the_others_are_observed_beside_the_outputs_of_the_reference() -> None:
+    task = CountingTask(3)
+    run_pass(task, {"b": FakeSession(doubling), "ref": FakeSession(failing_on_two)}, reference="ref")
+    assert task.observed == [
+        ("context of e0", 0),
+        ("context of e0", None),
+        ("context of e1", 1),
+        ("context of e1", None),
+        ("context of e2", None),
+    ]
 
 
 def test_configurations_take_turns_in_going_first() -> None:
@@ -69,7 +86,7 @@ def test_configurations_take_turns_in_going_first() -> None:
 
 def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
     outcome = run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
-    failed = [record for record in outcome.records if record.failure]
+    failed = failures(outcome)
     assert [(record.example.id, record.configuration) for record in failed] == [("e1", "a"), ("e1", "b")]
     assert failed[0].failure is not None
     assert failed[0].failure.stage == "input"
@@ -78,15 +95,15 @@ def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
 
 def test_a_failed_inference_costs_one_example_of_one_configuration() -> None:
     outcome = run_pass(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
-    failed = [record for record in outcome.records if record.failure]
+    failed = failures(outcome)
     assert [(record.example.id, record.configuration) for record in failed] == [("e2", "b")]
-    assert len(outcome.records) == 8
+    assert len(outcome.records["b"]) == 4
 
 
 @pytest.mark.parametrize(("limit", "examples_run"), [(0, 1), (1, 2), (9, 4), (None, 4)])
 def test_the_pass_stops_after_too_many_failures(limit: int | None, examples_run: int) -> None:
-    outcome = run_pass(CountingTask(4, broken=range(4)), {"a": FakeSession(doubling)}, limit)
-    assert len(outcome.records) == examples_run
+    outcome = run_pass(CountingTask(4, broken=range(4)), {"a": FakeSession(doubling)}, None, limit)
+    assert outcome.examples_done == examples_run
     assert (outcome.stopped is not None) == (examples_run < 4)
 
 
@@ -97,11 +114,11 @@ def test_ctrl_c_keeps_the_finished_examples() -> None:
         return (inputs[0],)
 
     outcome = run_pass(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(interrupted)})
-    assert [record.example.index for record in outcome.records] == [0, 0, 1, 1]
-    assert outcome.interrupted
+    assert [len(records) for records in outcome.records.values()] == [2, 2]
+    assert (outcome.stopped, outcome.examples_done) == ("interrupted", 2)
 
 
 def test_progress_is_told_after_every_example() -> None:
     told: list[int] = []
-    run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling)}, None, told.append)
+    run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling)}, None, None, told.append)
     assert told == [0, 1, 1]

@@ -45,6 +45,7 @@ def result(*configurations: ConfigurationResult, preprocessing: Latency | None =
         task="imagenet",
         complete=True,
         stopped=None,
+        examples_done=4,
         environment=Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, []),
         model=Model("m.tflite", "00", 1, 10, [], []),
         data=Data("d", 4, 0, 0, "00", "00", 0, "native", preprocessing or summarise_latency([])),

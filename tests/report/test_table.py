@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from rich.console import Console
-
+from evaltools.cli.terminal import make_console
+from evaltools.metrics.latency import summarise_latency
 from evaltools.report.result import EvaluationResult
 from evaltools.report.table import describe_configuration, print_result
 from tests.report.results import configuration, result
 
 
 def printed(made: EvaluationResult) -> list[str]:
-    console = Console(file=io.StringIO(), width=160)
-    print_result(made, console)
-    assert isinstance(console.file, io.StringIO)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    text = io.StringIO()
+    print_result(made, make_console(text))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
 def test_the_line_of_a_configuration_says_what_ran() -> None:
@@ -51,3 +50,20 @@ def test_the_table_holds_figures_comparison_and_failures() -> None:
     assert lines[1].split() == ["reference", "50.00", "%", "-", "2", "ms", "-"]
     assert lines[2].split() == ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "2", "ms", "1.00x", "9/10"]
     assert lines[3] == "failed: bad.jpg: is [no] picture"
+
+
+def test_long_times_are_written_in_full() -> None:
+    slow = replace(configuration("x"), inference_latency=summarise_latency([1_234_000]))
+    assert "1234 ms" in printed(result(slow))[1]
+
+
+def test_without_a_reference_the_heading_names_the_baseline() -> None:
+    lines = printed(result(configuration("first"), configuration("second")))
+    assert "vs first" in lines[0]
+
+
+def test_what_failed_during_the_run_says_why_after_the_table() -> None:
+    late = replace(
+        configuration("late"), status="not measured", reason="not one example succeeded", classification=None
+    )
+    assert "late not measured: not one example succeeded" in printed(result(configuration("x"), late))

@@ -70,13 +70,12 @@ def test_the_facts_name_package_and_version(additions: ModelFile, runtime: str) 
     assert facts.version == importlib.metadata.version(facts.package)
 
 
-def test_run_gives_copies_and_times_invoke(additions: ModelFile, runtime: str) -> None:
+def test_run_gives_copies_of_the_outputs(additions: ModelFile, runtime: str) -> None:
     session = opened(additions, runtime)
     ones = np.ones(session.inputs[0].shape, np.float32)
     first = session.run([ones])
     second = session.run([ones * 2])
     assert np.array_equal(first.outputs[0].astype(np.float32) * 2, second.outputs[0])
-    assert first.invoke_us >= 0
 
 
 def test_a_wrong_input_is_an_inference_error(additions: ModelFile, runtime: str) -> None:
@@ -142,8 +141,12 @@ def test_a_delegate_that_fails_while_running_is_an_inference_error(
 ) -> None:
     text = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke"
     session = opened(classifier, runtime, text)
-    with pytest.raises(InferenceError, match="failed to invoke"):
-        session.run([np.zeros(session.inputs[0].shape, np.float32)])
+    messages = []
+    for _ in range(3):
+        with pytest.raises(InferenceError, match="failed to invoke") as caught:
+            session.run([np.zeros(session.inputs[0].shape, np.float32)])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] == messages[2]
 
 
 def test_a_missing_library_is_the_users_mistake(classifier: ModelFile, runtime: str) -> None:

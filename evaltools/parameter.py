@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,8 +21,8 @@ _INT32_LIMIT: Final = 1 << 31
 class Parameter:
     """A command-line flag: its name, type, default and meaning.
 
-    ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the native tools have the
-    flag. ``metavar`` is what help shows for the value.
+    ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does
+    something in the native tools. ``repeatable`` flags may be given several times.
     """
 
     name: str
@@ -93,3 +93,24 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """
     nearest = difflib.get_close_matches(wrong, [word for word in known if word], n=1, cutoff=0.6)
     return f" Did you mean {nearest[0]}?" if nearest else ""
+
+
+def split_flag(word: str, known: Mapping[str, Parameter]) -> tuple[str, str]:
+    """``--use-gpu=true``, ``use_gpu=true``, ``--use_gpu`` and ``--nouse_gpu`` -> name and text.
+
+    >>> known = {"use_gpu": Parameter("use_gpu", "bool", False, "")}
+    >>> split_flag("--nouse_gpu", known), split_flag("use-gpu", known), split_flag("--other=a=b", known)
+    (('use_gpu', 'false'), ('use_gpu', 'true'), ('other', 'a=b'))
+    """
+    name, equals, text = word.removeprefix("--").partition("=")
+    name = name.replace("-", "_")
+    if equals:
+        return name, text
+    if name in known and known[name].type == "bool":
+        return name, "true"
+    positive = name.removeprefix("no")
+    if name not in known and positive in known and known[positive].type == "bool":
+        return positive, "false"
+    if name in known:
+        raise UsageError(f"--{name} needs a value: --{name}=...")
+    raise UsageError(f"{word!r}: no such flag.{did_you_mean(name, known)}")

@@ -1,0 +1,101 @@
+"""Checks a whole model before a runtime sees it: every table, vector and text, and every index into another list."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
+from evaltools.model.schema import MODEL, Nested, NestedList, TableSchema, Text, Union, Vector
+
+_MOST_TABLES: Final = 1_000_000
+"""A sound file has far fewer; one that refers to the same tables over and over is refused."""
+
+
+def verify_model(model: Table) -> None:
+    """Raise :class:`DamagedFlatbuffer` for anything that points outside the file or to something that is not there."""
+    _Walk().check(model, MODEL)
+    _check_indices_of(model)
+
+
+class _Walk:
+    """Visits the tables of a file and counts them."""
+
+    def __init__(self) -> None:
+        self._visited = 0
+
+    def check(self, table: Table, schema: TableSchema) -> None:
+        self._visited += 1
+        if self._visited > _MOST_TABLES:
+            raise DamagedFlatbuffer(f"it holds more than {_MOST_TABLES} tables")
+        for number, kind in schema.fields.items():
+            if isinstance(kind, Vector):
+                table.check_vector(number, kind.item_bytes)
+            elif isinstance(kind, Text):
+                table.text(number)
+            else:
+                self._check_tables(table, number, kind)
+
+    def _check_tables(self, table: Table, number: int, kind: Nested | NestedList | Union) -> None:
+        if isinstance(kind, NestedList):
+            for item in table.tables(number):
+                self.check(item, kind.schema)
+            return
+        child = table.table(number)
+        if child is None:
+            return
+        if isinstance(kind, Nested):
+            self.check(child, kind.schema)
+        else:
+            self.check(child, kind.schemas.get(table.integer(kind.kind_field, "B"), TableSchema()))
+
+
+def _check_indices_of(model: Table) -> None:
+    file_bytes = len(model.data)
+    buffers, opcodes, subgraphs = model.tables(4), model.tables(1), model.tables(2)
+    if not subgraphs:
+        raise DamagedFlatbuffer("it holds no graph")
+    for buffer in buffers:
+        _check_range(buffer.integer(1, "Q"), buffer.integer(2, "Q"), file_bytes)
+    for subgraph in subgraphs:
+        _check_subgraph(subgraph, len(opcodes), len(buffers), file_bytes)
+    for signature in model.tables(7):
+        index = signature.integer(4, "I")
+        if index >= len(subgraphs):
+            raise DamagedFlatbuffer("a signature names a graph that does not exist")
+        tensor_count = len(subgraphs[index].tables(0))
+        if any(entry.integer(1, "I") >= tensor_count for entry in signature.tables(0) + signature.tables(1)):
+            raise DamagedFlatbuffer("a signature names a tensor that does not exist")
+
+
+def _check_subgraph(subgraph: Table, opcode_count: int, buffer_count: int, file_bytes: int) -> None:
+    tensors = subgraph.tables(0)
+    for tensor in tensors:
+        buffer = tensor.integer(2, "I")
+        if buffer != 0 and buffer >= buffer_count:
+            raise DamagedFlatbuffer("a tensor names a buffer that does not exist")
+        sizes = np.concatenate([tensor.numbers(0, "int32"), tensor.numbers(7, "int32")]).astype(np.int64)
+        if (sizes < -1).any():
+            raise DamagedFlatbuffer(f"a tensor has the shape {sizes.tolist()}")
+    _check_indices(subgraph.numbers(1, "int32"), len(tensors))
+    _check_indices(subgraph.numbers(2, "int32"), len(tensors))
+    for operator in subgraph.tables(3):
+        if operator.integer(0, "I") >= opcode_count:
+            raise DamagedFlatbuffer("a node names an operator that does not exist")
+        for field in (1, 2, 8):
+            _check_indices(operator.numbers(field, "int32"), len(tensors), optional=True)
+        _check_range(operator.integer(9, "Q"), operator.integer(10, "Q"), file_bytes)
+
+
+def _check_range(offset: int, size: int, file_bytes: int) -> None:
+    """Weights and options may lie behind the FlatBuffer; offsets 0 and 1 mean that they do not."""
+    if offset > 1 and offset + size > file_bytes:
+        raise DamagedFlatbuffer("weights or options lie behind the end of the file")
+
+
+def _check_indices(indices: npt.NDArray[np.generic], tensor_count: int, optional: bool = False) -> None:
+    lowest = -1 if optional else 0
+    if any(not lowest <= int(index) < tensor_count for index in indices.tolist()):
+        raise DamagedFlatbuffer("a node or graph names a tensor that does not exist")

@@ -1,0 +1,71 @@
+"""Folders of pictures, label files and denylists."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets.image_folder import list_images
+from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.errors import DataError
+
+
+def test_pictures_come_in_bytewise_order(tmp_path: Path) -> None:
+    for name in ("2.jpg", "10.jpg", "b.PNG", "Z.jpeg", "é.jpg", ".hidden.jpg", "notes.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder.jpg").mkdir()
+    folder = list_images(tmp_path, "--images")
+    assert [path.name for path in folder.paths] == ["10.jpg", "2.jpg", "Z.jpeg", "b.PNG", "é.jpg"]
+    assert folder.skipped == (".hidden.jpg", "notes.txt")
+    assert len(list_images(tmp_path, "--images", every_file=True).paths) == 7
+
+
+def test_a_name_that_is_no_unicode_is_listed(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.jpg")).touch()
+    assert len(list_images(tmp_path, "--images").paths) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", ("a", "b")),
+        (b"a\nb", ("a", "b")),
+        (b"a\n\nb\n\n", ("a", "", "b", "")),
+        (b"\xef\xbb\xbfa\r\nb\r\n", ("a", "b")),
+        ("zoë\n".encode(), ("zoë",)),
+        ("zoë\n".encode("latin-1"), ("zo\udceb",)),
+        (b" a \n", (" a ",)),
+    ],
+)
+def test_labels(tmp_path: Path, content: bytes, lines: tuple[str, ...]) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_bytes(content)
+    found = read_labels(path, "--labels")
+    assert found.lines == lines
+    assert found.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_labels_as_the_native_tools_read_them(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_bytes(b"a\r\nb\r\n")
+    assert read_labels(tmp_path / "labels.txt", "--labels", keep_carriage_return=True).lines == ("a\r", "b\r")
+
+
+def test_a_binary_file_holds_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_bytes(b"a\0b")
+    with pytest.raises(DataError, match="holds zero bytes"):
+        read_labels(tmp_path / "labels.txt", "--labels")
+
+
+def test_denylist_numbers_start_at_one(tmp_path: Path) -> None:
+    (tmp_path / "deny.txt").write_text("\ufeff3\n\n 1 \n3\n")
+    assert read_denylist(tmp_path / "deny.txt", "--deny", 3) == {0, 2}
+
+
+@pytest.mark.parametrize(("line", "message"), [("x", "'x' is no number"), ("0", "no picture 0"), ("4", "no picture 4")])
+def test_a_wrong_denylist_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "deny.txt").write_text(f"1\n{line}\n")
+    with pytest.raises(DataError, match=f"line 2: {message}"):
+        read_denylist(tmp_path / "deny.txt", "--deny", 3)
