@@ -7,10 +7,12 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
 .PHONY: demo test lint types bench generate clean
 
+DELEGATE := examples/external_delegate/rounding_delegate.so
+
 demo: $(DEMO_VENV)/ready
-	@$(MAKE) --silent -C examples/external_delegate || echo "no C compiler: the demo goes on without the example delegate"
-	@$(DEMO_VENV)/bin/evaltools demo \
-	  $$(test -f examples/external_delegate/rounding_delegate.so && echo --external_delegate_path=examples/external_delegate/rounding_delegate.so)
+	@if command -v $(CC) >/dev/null; then $(MAKE) --silent -C examples/external_delegate; \
+	else echo "no C compiler ($(CC)): the demo goes on without the example delegate"; fi
+	@$(DEMO_VENV)/bin/evaltools demo $$(test -f $(DELEGATE) && echo --external_delegate_path=$(DELEGATE))
 
 test: $(VENV)/ready lint types
 	$(VENV)/bin/python -m pytest
@@ -34,11 +36,13 @@ generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py
 
 $(VENV)/ready: pyproject.toml
+	@echo "installing into $(VENV), which takes a minute"
 	$(PYTHON) -m venv $(VENV)
 	cd $(VENV) && $(PIP) --editable '..[dev]'
 	touch $@
 
 $(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f -not -name '*.pyc' 2>/dev/null)
+	@echo "installing into $(DEMO_VENV), which takes half a minute"
 	$(PYTHON) -m venv $(DEMO_VENV)
 	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) '..[litert]'
 	touch $@

@@ -215,6 +215,8 @@ def _answers_are_unrelated(answers: Sequence[int], truths: Sequence[str], class_
 
 
 def _permutation_example(answers: Sequence[int], truths: Sequence[str], class_labels: Sequence[str | None]) -> str:
-    pairs = Counter(zip(answers, truths, strict=True))
+    pairs = Counter(
+        (answer, truth) for answer, truth in zip(answers, truths, strict=True) if class_labels[answer] != truth
+    )
     (answer, truth), count = pairs.most_common(1)[0]
     return f"output {answer}, labelled {class_labels[answer]!r}, came first for {count} pictures of {truth!r}"

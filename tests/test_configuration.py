@@ -59,6 +59,7 @@ def test_the_native_tool_ignores_num_threads() -> None:
         ("num_interpreter_threads=-2", "use 1 or more, or -1"),
         ("kernels=reference use_xnnpack=true", "contradict each other"),
         ("use_gpu='", "cannot be split into flags"),
+        ("delegate=", "--delegate is empty; use one of xnnpack,"),
     ],
 )
 def test_mistakes_name_the_configuration_and_the_flag(text: str, message: str) -> None:
@@ -66,6 +67,12 @@ def test_mistakes_name_the_configuration_and_the_flag(text: str, message: str) -
         Configuration.from_text("x", text)
     assert str(caught.value).startswith("configuration 'x': ")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nINFO: Top-1 Accuracy: 1", "\x1b[31mred", "x" * 61])
+def test_a_name_that_could_deceive_a_reader_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="is no name for a configuration"):
+        Configuration(name)
 
 
 def test_yaml_takes_texts_and_mappings() -> None:

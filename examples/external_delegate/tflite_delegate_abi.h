@@ -172,11 +172,12 @@ typedef struct {
 } TfLiteDepthwiseConvParams;
 
 /* TfLiteContext.tensors is an array, so a wrong size of the struct would go unnoticed until
- * the second tensor. The sizes are those of the usual 64-bit systems. */
-_Static_assert(sizeof(void *) != 8 || sizeof(TfLiteTensor) == 112, "layout of TfLiteTensor");
-_Static_assert(sizeof(void *) != 8 || sizeof(TfLiteNode) == 80, "layout of TfLiteNode");
-_Static_assert(sizeof(void *) != 8 || sizeof(TfLiteRegistration) == 88,
-               "layout of TfLiteRegistration");
-_Static_assert(sizeof(void *) != 8 || sizeof(TfLiteDelegate) == 56, "layout of TfLiteDelegate");
+ * the second tensor; and TfLiteRegistration is passed by value. The layouts are those of 64-bit
+ * systems; on 32-bit ones they differ between versions of TensorFlow Lite. */
+_Static_assert(sizeof(void *) == 8, "this header describes 64-bit systems only");
+_Static_assert(sizeof(TfLiteTensor) == 112, "layout of TfLiteTensor");
+_Static_assert(sizeof(TfLiteNode) == 80, "layout of TfLiteNode");
+_Static_assert(sizeof(TfLiteRegistration) == 88, "layout of TfLiteRegistration");
+_Static_assert(sizeof(TfLiteDelegate) == 56, "layout of TfLiteDelegate");
 
 #endif

@@ -53,6 +53,8 @@ def test_the_record_holds_defaults_and_common_flags_of_a_delegate() -> None:
         (["min_nodes_per_partition=2", "use_gpu=true"], "Add --use_hexagon=true or --use_coreml=true"),
         (["use_gpu=true", "use_gpu=false"], "--use_gpu is given twice, as --use_gpu=true and --use_gpu=false"),
         (["use_gpu=true", "delegate_serialize_dir=/x"], "work only together; give both"),
+        (["external_delegate_path="], "--external_delegate_path is empty; give a file, or leave the flag out"),
+        (["stable_delegate_settings_file="], "is empty"),
     ],
 )
 def test_what_would_not_take_effect_is_refused(flags: list[str], message: str) -> None:

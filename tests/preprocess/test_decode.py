@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,29 @@ def test_cmyk_multiplies_by_black_with_integer_division(tmp_path: Path) -> None:
     assert abs(red - 117) <= 1
     assert abs(green - 150) <= 1
     assert blue <= 1
+
+
+def without_adobe_marker(jpeg: bytes) -> bytes:
+    """The same file without its APP14 segment."""
+    start = jpeg.index(b"\xff\xee")
+    length = int.from_bytes(jpeg[start + 2 : start + 4], "big")
+    return jpeg[:start] + jpeg[start + 2 + length :]
+
+
+def test_cmyk_without_the_adobe_marker_is_inverted_first(tmp_path: Path) -> None:
+    """The file stores 200 and 150; inverted 55 and 105; 55 * 105 // 255 = 22."""
+    path = saved(tmp_path, "a.jpg", Image.new("CMYK", (16, 16), (55, 0, 255, 105)), quality=100, subsampling=0)
+    path.write_bytes(without_adobe_marker(path.read_bytes()))
+    red, green, blue = decode_image(path)[8, 8].tolist()
+    assert abs(red - 22) <= 1
+    assert green <= 1
+    assert abs(blue - 105) <= 1
+
+
+def test_a_pipe_is_no_picture(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jpg")
+    with pytest.raises(ImageError, match="is no regular file"):
+        decode_image(tmp_path / "a.jpg")
 
 
 def test_sixteen_bit_png_keeps_the_high_byte(tmp_path: Path) -> None:

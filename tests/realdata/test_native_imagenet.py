@@ -13,6 +13,7 @@ from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.runtime import open_session
 from tests.command import Completed, evaltools
+from tests.interpreters import BUILTIN_KERNELS, make_interpreter, run
 from tests.realdata.conftest import CLASSIFIERS
 
 KERNEL_SETS = {
@@ -75,7 +76,8 @@ def test_every_input_and_output_tensor_equals_the_native_tools(
             wrong_outputs.append(name)
     session.close()
     assert wrong_inputs == []
-    if model_file.outputs[0].dtype == "float32" and _first_photo(tsv) in wrong_outputs:
+    is_float = model_file.outputs[0].dtype == "float32"
+    if wrong_outputs and is_float and not _raw_output_is_recorded(tsv, photos, to_tensor):
         pytest.skip("this processor's float kernels differ from the recording machine's in the last bits")
     assert wrong_outputs == []
 
@@ -109,8 +111,16 @@ def _recorded_checksums(tsv: Path) -> list[tuple[str, int, int]]:
     return [(row[0], int(row[1].split("=")[1], 16), int(row[2].rsplit("=")[-1], 16)) for row in rows]
 
 
-def _first_photo(tsv: Path) -> str:
-    return _recorded_checksums(tsv)[0][0]
+def _raw_output_is_recorded(tsv: Path, photos: Path, to_tensor: ImageToTensor) -> bool:
+    """Whether the runtime alone, without evaltools around it, gives the recorded output for the first photo."""
+    model, kernels = tsv.stem.split("__")
+    runtime = "ai_edge_litert" if kernels == "xnn" else "tflite_runtime"
+    resolver = "AUTO" if kernels == "xnn" else BUILTIN_KERNELS
+    content = (photos.parent / "zoo" / f"{model}.tflite").read_bytes()
+    interpreter = make_interpreter(runtime, content, kernels=resolver)
+    name, _, crc = _recorded_checksums(tsv)[0]
+    output = run(interpreter, [to_tensor(decode_image(photos / "images" / name))])
+    return zlib.crc32(output.tobytes()) == crc
 
 
 def _wire_fields(data: bytes, path: tuple[int, ...] = ()) -> dict[tuple[int, ...], list[object]]:

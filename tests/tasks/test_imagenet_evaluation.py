@@ -1,0 +1,137 @@
+"""The evaluation with sessions that are not there: order of checks, what is compared, how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
+from evaltools.model import ModelFile
+from evaltools.report.result import ConfigurationResult
+from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
+from evaltools.tasks.imagenet import ImagenetOptions
+from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
+from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
+
+IMAGE = TensorSpec("input", np.dtype("float32"), (1, 16, 16, 3))
+SCORES = TensorSpec("scores", np.dtype("float32"), (1, CLASSES))
+
+
+class Silent:
+    """An observer that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.described: list[ConfigurationResult] = []
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        self.described = configurations
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
+        yield lambda _failed: None
+
+
+@pytest.fixture(scope="module")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSet:
+    return make_evaluation_set(tmp_path_factory.mktemp("set"), 30, 0)
+
+
+@pytest.fixture
+def asked(evaluation: EvaluationSet) -> ImagenetRequest:
+    return ImagenetRequest(
+        model_file=evaluation.model,
+        options=ImagenetOptions(evaluation.images, evaluation.truths, evaluation.labels),
+        reference=Configuration("reference", kernels="builtin"),
+        tests=(Configuration("a"), Configuration("b")),
+        label_check=False,
+    )
+
+
+class Answering(FakeSession):
+    """Puts the given class first for every picture."""
+
+    def __init__(self, answer: int, outputs: tuple[TensorSpec, ...] = (SCORES,)) -> None:
+        super().__init__(lambda _inputs: (np.eye(CLASSES, dtype=np.float32)[[answer]],))
+        self.inputs = (IMAGE,)  # type: ignore[misc]
+        self.outputs = outputs  # type: ignore[misc]
+
+
+def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session]:
+    return lambda _model, configuration: by_name[configuration.name]
+
+
+def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: ImagenetRequest) -> None:
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
+    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.comparisons}
+    assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
+
+
+def test_accuracy_counts_the_right_answers(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
+    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
+    measured = result.configurations[1].classification
+    assert measured is not None
+    assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
+    assert measured.distinct_answers == 1
+    assert "a: the same class came first for every picture" in result.warnings
+
+
+def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: ImagenetRequest) -> None:
+    def failing(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise InferenceError("no")
+
+    broken = Answering(0)
+    broken._function = failing
+    result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
+    assert [(entry.baseline, entry.other) for entry in result.comparisons] == [("a", "b")]
+    assert result.configurations[0].reason == "not one example succeeded"
+
+
+def test_without_a_test_that_can_run_nothing_is_measured(asked: ImagenetRequest) -> None:
+    def only_the_reference(_model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "reference":
+            return Answering(0)
+        raise ConfigurationUnavailable("not here")
+
+    observer = Silent()
+    result = evaluate(asked, observer, only_the_reference)
+    assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
+    assert [entry.status for entry in result.configurations] == ["not measured"] * 3
+    assert (result.complete, result.examples_done) == (False, 0)
+
+
+def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: ImagenetRequest) -> None:
+    other = Answering(0, (replace(SCORES, shape=(1, 6)),))
+    with pytest.raises(ModelError, match=r"the file states the output .*\[1,12\], but fake makes it float32\[1, 6\]"):
+        evaluate(asked, Silent(), sessions(reference=other, a=other, b=other))
+    assert other.closed
+
+
+def test_the_record_of_examples_holds_every_answer(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
+    request = replace(asked, record_examples=True)
+    result = evaluate(request, Silent(), sessions(reference=Answering(3), a=Answering(4), b=Answering(5)))
+    assert result.examples is not None
+    assert len(result.examples) == 30
+    first = result.examples[0]
+    assert first.truth == f"class{evaluation.answers[0]}"
+    assert {name: answer.classes[0] for name, answer in first.answers.items()} == {"reference": 3, "a": 4, "b": 5}
+
+
+def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, tmp_path: Path) -> None:
+    labels, truths = tmp_path / "labels.txt", tmp_path / "truths.txt"
+    labels.write_bytes(b"\xff0\n" + b"".join(b"class%d\n" % index for index in range(1, CLASSES)))
+    truths.write_bytes(b"\xff0\n" * 30)
+    options = replace(asked.options, ground_truth_labels=truths, model_output_labels=labels)
+    result = evaluate(
+        replace(asked, options=options), Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1))
+    )
+    measured = result.configurations[1].classification
+    assert measured is not None
+    assert measured.topk.accuracies[0] == 1.0
