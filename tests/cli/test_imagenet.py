@@ -390,6 +390,27 @@ def test_missing_flags_are_named() -> None:
     )
 
 
+def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied: EvaluationSet) -> None:
+    """A picture of 16x16 pixels in one colour looks the same cropped and whole, so both kinds get the same answer."""
+    chance = np.random.default_rng(3)
+    for path in copied.images.iterdir():
+        colour = chance.integers(0, 256, 3, np.uint8)
+        picture = np.broadcast_to(colour, (16, 16, 3))
+        Image.fromarray(np.ascontiguousarray(picture)).save(path)
+        path.with_name(f"{path.stem}_raw.rgb8").write_bytes(picture.tobytes())
+    truths = copied.truths.read_text().splitlines()
+    copied.truths.write_text("".join(f"{truth}\n{truth}\n" for truth in truths))
+    output = copied.folder / "result.json"
+    flags = ["--use_xnnpack=false", "--reference=none", "--label_check=false", "--record_examples"]
+    completed = evaltools(*copied.flags(*flags, f"--output_file_path={output}"))
+    assert completed.code == 0, completed.err
+    examples = read_result(output).examples
+    assert examples is not None
+    assert [entry.example for entry in examples[:2]] == ["000.png", "000_raw.rgb8"]
+    for decoded, raw in zip(examples[::2], examples[1::2], strict=True):
+        assert decoded.answers["test"].scores == raw.answers["test"].scores
+
+
 def test_pictures_of_other_kinds_go_through(copied: EvaluationSet) -> None:
     Image.open(copied.images / "020.png").convert("L").save(copied.images / "020.png")
     completed = evaltools(*copied.flags("--use_xnnpack=false"))
