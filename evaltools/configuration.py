@@ -8,12 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evaltools.delegates import DELEGATES, PARAMETERS, Delegate, DelegateSettings
+from evaltools.delegates import DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
-RUNTIME_NAMES: Final = ("tflite_runtime", "litert")
+RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime"}
+"""The runtimes and the package that each needs, best first; ``evaltools.runtime.NAME`` holds the runtime.
+
+A new runtime is one file there plus one line here, and a word in the file of each delegate that it can create.
+"""
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
 _DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if delegate.key}
@@ -24,7 +28,7 @@ OWN_PARAMETERS: Final = (
         "string",
         AUTO,
         "Python runtime; auto takes ai-edge-litert where it is installed, else tflite-runtime.",
-        choices=(AUTO, *RUNTIME_NAMES),
+        choices=(AUTO, *RUNTIMES),
     ),
     Parameter(
         "kernels",

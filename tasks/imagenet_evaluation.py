@@ -18,9 +18,11 @@ from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import (
+    comparison_pairs,
     describe_entry,
     describe_model,
     failed_examples,
+    why_no_figures,
     with_figures,
     without_figures,
 )
@@ -180,14 +182,8 @@ def _figures(
         return described
     records = outcome.records[described.name]
     if not any(record.observation for record in records):
-        return without_figures(described, _why_no_figures(outcome))
+        return without_figures(described, why_no_figures(outcome))
     return with_figures(described, records, task.summarise(records))
-
-
-def _why_no_figures(outcome: Outcome[TopKObservation]) -> str:
-    if outcome.examples_done:
-        return "not one example succeeded"
-    return "no example was finished" if outcome.stopped else "no test configuration can run"
 
 
 def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKObservation]) -> Data:
@@ -211,13 +207,10 @@ def _normalization_used(task: ImagenetTask) -> str:
 
 
 def _comparisons(configurations: Sequence[ConfigurationResult], outcome: Outcome[TopKObservation]) -> list[Comparison]:
-    """Every configuration against the reference, and the other tests against the first one."""
-    with_figures = [entry for entry in configurations if entry.classification is not None]
-    references = [entry.name for entry in with_figures if entry.role == "reference"]
-    tests = [entry.name for entry in with_figures if entry.role == "test"]
-    pairs = [(reference, test) for reference in references for test in tests]
-    pairs += [(tests[0], test) for test in tests[1:]]
-    return [Comparison(baseline, other, compare(outcome, baseline, other)) for baseline, other in pairs]
+    return [
+        Comparison(baseline, other, compare(outcome, baseline, other))
+        for baseline, other in comparison_pairs(configurations)
+    ]
 
 
 def _warnings(material: _Material, configurations: Sequence[ConfigurationResult]) -> list[str]:

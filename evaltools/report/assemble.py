@@ -85,6 +85,24 @@ def without_figures(described: ConfigurationResult, reason: str) -> Configuratio
     return replace(described, status="not measured", reason=described.reason or reason)
 
 
+def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
+    """Which configurations are compared: every test with the reference, and the other tests with the first one.
+
+    Only those with figures.
+    """
+    measured = [entry for entry in configurations if entry.status == "measured"]
+    references = [entry.name for entry in measured if entry.role == "reference"]
+    tests = [entry.name for entry in measured if entry.role == "test"]
+    return [(reference, test) for reference in references for test in tests] + [(tests[0], test) for test in tests[1:]]
+
+
+def why_no_figures(outcome: Outcome[Observation]) -> str:
+    """Why a configuration that could run has no figures."""
+    if outcome.examples_done:
+        return "not one example succeeded"
+    return "no example was finished" if outcome.stopped else "no test configuration can run"
+
+
 def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
     return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels)
 

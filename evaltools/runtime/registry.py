@@ -1,33 +1,26 @@
-"""The list of runtimes. A new runtime is one file beside this one plus one line in ``_MODULES``."""
+"""Finds the runtime of a configuration."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import Final
 
-from evaltools.configuration import AUTO, Configuration
+from evaltools.configuration import AUTO, RUNTIMES, Configuration
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile
 from evaltools.runtime.session import Runtime, Session
-
-_MODULES: Final = {
-    "litert": ("evaltools.runtime.litert", "ai_edge_litert"),
-    "tflite_runtime": ("evaltools.runtime.tflite_runtime", "tflite_runtime"),
-}
-"""Name -> (our module, the package that it needs), best first."""
 
 
 def find_runtime(name: str) -> Runtime:
     """The runtime of that name; ``auto`` is the first one that is installed."""
     if name == AUTO:
         name = _first_installed()
-    runtime: Runtime = importlib.import_module(_MODULES[name][0]).RUNTIME
+    runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
     return runtime
 
 
 def _first_installed() -> str:
-    for name, (_, package) in _MODULES.items():
+    for name, package in RUNTIMES.items():
         if importlib.util.find_spec(package) is not None:
             return name
     message = (
