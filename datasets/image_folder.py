@@ -26,7 +26,7 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
     ``flag`` names the option in messages. Raises :class:`DataError` for a folder that is missing or has no picture.
     """
     try:
-        names = sorted((entry.name for entry in os.scandir(folder) if not entry.is_dir()), key=os.fsencode)
+        names = sorted((entry.name for entry in os.scandir(folder) if not _is_folder(entry)), key=os.fsencode)
     except FileNotFoundError:
         raise DataError(f"{flag}={folder}: no such folder") from None
     except OSError as error:
@@ -40,6 +40,13 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
     return ImageFolder(
         folder, tuple(folder / name for name in chosen), tuple(name for name in names if name not in kept)
     )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _is_picture(name: str) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaltools.errors import DataError
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,10 @@ def read_denylist(path: Path, flag: str, example_count: int) -> frozenset[int]:
     for number, line in enumerate(_decode(_read_bytes(path, flag), path, flag).splitlines(), start=1):
         if not line.strip():
             continue
-        try:
-            position = int(line)
-        except ValueError:
+        if not _NUMBER.fullmatch(line.strip()):
             message = f"{flag}={path}, line {number}: {line.strip()!r} is no number; give one picture number per line"
-            raise DataError(message) from None
+            raise DataError(message)
+        position = int(line)
         if not 1 <= position <= example_count:
             message = f"{flag}={path}, line {number}: no picture {position}; numbers go from 1 to {example_count}"
             raise DataError(message)

@@ -6,6 +6,7 @@ import reprlib
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from evaltools.delegates import DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
@@ -136,6 +137,12 @@ class Configuration:
         stated = [CONFIGURATION_PARAMETERS[name].format(value) for name, value in own.items()
                   if value != CONFIGURATION_PARAMETERS[name].default]  # fmt: skip
         return stated + self.delegates.to_flags()
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that the delegates' flags name."""
+        names = ("external_delegate_path", "stable_delegate_settings_file", "xnnpack_weight_cache_file_path")
+        return [Path(str(self.delegates.value(name))) for name in names if self.delegates.value(name)]
 
     def without(self, delegate: Delegate) -> Configuration:
         """The same configuration without one of its delegates."""

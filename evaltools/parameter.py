@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,6 +16,7 @@ TypeName = Literal["bool", "int32", "float", "string"]
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _INT32_LIMIT: Final = 1 << 31
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,9 @@ class Parameter:
 
 
 def _int32(text: str) -> int:
-    value = int(text)
-    if not -_INT32_LIMIT <= value < _INT32_LIMIT or "_" in text:
+    if not _WHOLE_NUMBER.fullmatch(text) or not -_INT32_LIMIT <= int(text) < _INT32_LIMIT:
         raise ValueError(text)
-    return value
+    return int(text)
 
 
 def _finite(value: float) -> float:

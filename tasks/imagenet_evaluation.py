@@ -182,7 +182,7 @@ def _figures(
         return described
     records = outcome.records[described.name]
     if not any(record.observation for record in records):
-        return without_figures(described, why_no_figures(outcome))
+        return without_figures(described, len(records), why_no_figures(outcome))
     return with_figures(described, records, task.summarise(records))
 
 

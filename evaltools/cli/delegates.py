@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.exit_codes import OK
+from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
+from evaltools.cli.streams import say
 from evaltools.delegates import DELEGATES
 from evaltools.parameter import Parameter
 
@@ -19,8 +20,7 @@ def run(arguments: list[str]) -> int:
     if given.is_on("flags"):
         from evaltools.cli.reference import reference_page
 
-        print(reference_page(), end="")
-        return OK
-    for delegate in DELEGATES:
-        print(f"{delegate.name:<16} --{delegate.enabled_by:<30} {delegate.works_in}")
-    return OK
+        text = reference_page().rstrip()
+    else:
+        text = "\n".join(f"{entry.name:<16} --{entry.enabled_by:<30} {entry.works_in}" for entry in DELEGATES)
+    return OK if say(text) else NOT_WRITTEN

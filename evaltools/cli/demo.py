@@ -6,11 +6,11 @@ import contextlib
 import importlib.util
 import io
 import shlex
-import sys
 from typing import Final
 
 from evaltools.cli import exit_codes, imagenet
 from evaltools.cli.flags import parse_flags
+from evaltools.cli.streams import complain
 from evaltools.datasets.sample import MODELS, ground_truth_file, images_dir, labels_file, model_file
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
@@ -45,12 +45,12 @@ def run(arguments: list[str]) -> int:
         raise UsageError(f"--models: {unknown[0]!r} is no model of the sample; use some of {','.join(MODELS)}")
     for name in names:
         command = _command(name, flags.text("external_delegate_path"))
-        print(f"\n$ evaltools imagenet {shlex.join(command)}", file=sys.stderr, flush=True)
+        complain(f"\n$ evaltools imagenet {shlex.join(command)}")
         with contextlib.redirect_stdout(io.StringIO()):
             code = imagenet.run(command)
         if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
             return code
-    print(NEXT_STEPS, file=sys.stderr)
+    complain(NEXT_STEPS)
     return exit_codes.OK
 
 

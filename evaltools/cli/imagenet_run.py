@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from evaltools.cli.configurations import read_configurations
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.progress import show_progress
+from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
 from evaltools.errors import OutputError, UsageError
 from evaltools.preprocess import IMAGE_EXTENSIONS
@@ -52,7 +52,7 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
     files = plan_files(output, [configuration.name for configuration in request.tests]) if output else {}
     for path in set(files.values()):
         require_writable(path, "--output_file_path")
-        _require_no_input(path, request)
+        _require_no_input(path, request, flags)
     if request.record_examples and (output is None or output.suffix.lower() != ".json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     handler = signal.getsignal(signal.SIGINT)
@@ -94,14 +94,26 @@ def _request(flags: GivenFlags, command: list[str]) -> ImagenetRequest:
     )
 
 
-def _require_no_input(path: Path, request: ImagenetRequest) -> None:
-    """Refuse to overwrite what the evaluation reads."""
+def _require_no_input(path: Path, request: ImagenetRequest, flags: GivenFlags) -> None:
+    """Refuse to overwrite what the evaluation reads, or stdout, which carries the native lines."""
     options = request.options
     inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
-    if any(source is not None and source.exists() and path.exists() and path.samefile(source) for source in inputs):
+    inputs += [Path(text) for text in flags.texts("configs")]
+    for configuration in (request.reference, *request.tests):
+        inputs += configuration.files if configuration else []
+    if any(source is not None and _same_file(path, source) for source in inputs):
         raise UsageError(f"--output_file_path={path} would overwrite an input of this run; give another name")
+    if _same_file(path, 1) and not path.samefile(os.devnull):
+        raise UsageError(f"--output_file_path={path} is stdout, which carries the native lines; give a file")
     if path.suffix.lower() in IMAGE_EXTENSIONS:
         raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
+
+
+def _same_file(path: Path, other: Path | int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.stat(other))
+    except OSError:
+        return False
 
 
 def _write(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
@@ -120,23 +132,9 @@ def _write(result: EvaluationResult, files: dict[str, Path], console: Console) -
 
 
 def _print_native_lines(result: EvaluationResult) -> list[OutputError]:
-    """Print to stdout; whoever reads it may have closed it already. Returns what could not be printed."""
-    if sys.stdout is None:
-        return []
-    try:
-        for line in native_lines(result):
-            print(line)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_stdout()
-    except OSError as error:
-        _discard_stdout()
-        return [OutputError(f"stdout cannot be written: {error.strerror}")]
-    return []
-
-
-def _discard_stdout() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Print to stdout; returns what could not be printed."""
+    lines = native_lines(result)
+    return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
 
 
 def _print_early_end(result: EvaluationResult, request: ImagenetRequest, console: Console) -> None:

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, OK, USAGE
+from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
+from evaltools.cli.streams import complain, say
 from evaltools.errors import EvaltoolsError
 from evaltools.parameter import did_you_mean
 
@@ -39,26 +40,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except EvaltoolsError as error:
-        print(f"evaltools: {error}", file=sys.stderr)
+        complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        print("evaltools: interrupted before the first picture was finished", file=sys.stderr)
+        complain("evaltools: interrupted before the first picture was finished")
         return INTERRUPTED
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(_help_text())
-        return OK if arguments else USAGE
+    if not arguments:
+        return _printed(_help_text()) or USAGE
+    if arguments[0] in ("-h", "--help", "help"):
+        return _printed(_help_text())
     if arguments[0] == "--version":
-        print(_version())
-        return OK
+        return _printed(_version())
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        print(f"evaltools: {name!r} is no command.{did_you_mean(name, COMMANDS)}\n{_help_text()}", file=sys.stderr)
+        complain(f"evaltools: {name!r} is no command.{did_you_mean(name, COMMANDS)}\n{_help_text()}")
         return USAGE
     run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
     return run(rest)
+
+
+def _printed(text: str) -> int:
+    return OK if say(text) else NOT_WRITTEN
 
 
 def _help_text() -> str:

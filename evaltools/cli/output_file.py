@@ -11,12 +11,14 @@ from evaltools.errors import OutputError, UsageError
 
 def require_writable(path: Path, flag: str) -> None:
     """Raise :class:`UsageError` where ``path`` cannot be written, before any long work."""
-    folder = path.parent
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UsageError(f"{flag}={path} is a folder; give a file name")
-    if not folder.is_dir():
-        raise UsageError(f"{flag}={path}: the folder {folder} does not exist; create it first")
-    target = path if _is_written_in_place(path) else path.resolve().parent
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{flag}={path}: the folder {folder} does not exist, or cannot be entered; create it first")
+    if os.path.islink(path) and os.path.islink(os.path.realpath(path)):
+        raise UsageError(f"{flag}={path} is a symbolic link that leads to itself; give another name")
+    target = path if _is_written_in_place(path) else folder
     if not os.access(target, os.W_OK):
         raise UsageError(f"{flag}={path}: no permission to write to {target}")
 
@@ -30,14 +32,20 @@ def write_file(path: Path, content: bytes) -> None:
         if _is_written_in_place(path):
             path.write_bytes(content)
         else:
-            _replace(path.resolve(), content)
+            _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    except ValueError as error:
+        raise OutputError(f"{str(path)!a} cannot be written: {error}") from error
 
 
 def _is_written_in_place(path: Path) -> bool:
     """Devices, pipes, and names such as /dev/stdout that stand for an open file."""
-    return path.is_relative_to("/dev") or path.is_relative_to("/proc") or (path.exists() and not path.is_file())
+    return (
+        path.is_relative_to("/dev")
+        or path.is_relative_to("/proc")
+        or (os.path.exists(path) and not os.path.isfile(path))
+    )
 
 
 def _replace(path: Path, content: bytes) -> None:

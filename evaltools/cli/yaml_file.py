@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from evaltools.errors import UsageError
 
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_MOST_MERGED_KEYS: Final = 10_000
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A safe loader that refuses a mapping with the same key twice, which YAML forbids and PyYAML accepts."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses a mapping with the same key twice, which YAML forbids and PyYAML accepts.
+
+    Merge keys (``<<: *base``) work; files that merge without end are refused.
+    """
+
+    _merged_keys = 0
+
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
         for key in keys:
             if keys.count(key) > 1:
                 raise yaml.YAMLError(f"the key {key!r} stands twice, at line {node.start_mark.line + 1} and after")
-        return super().construct_mapping(node, deep)
+        return node
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        self._merged_keys += len(node.value)
+        if self._merged_keys > _MOST_MERGED_KEYS:
+            raise yaml.YAMLError(f"it merges more than {_MOST_MERGED_KEYS} keys")
 
 
 def read_yaml(path: Path, flag: str) -> Any:
     """The content of a YAML file as plain Python values; raises :class:`UsageError` with the reason."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeyLoader)
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise UsageError(f"{flag}={path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:

@@ -16,10 +16,15 @@ Open = Callable[[ModelFile, Configuration], Session]
 
 @dataclass(frozen=True)
 class Opened:
-    """A configuration that can be measured. ``fallback`` says why it runs without a delegate that it asked for."""
+    """A configuration that can be measured.
+
+    ``running`` is what the session was opened with: the configuration itself, or with ``fallback``, which says why, the
+    same without delegates that cannot be created.
+    """
 
     configuration: Configuration
     session: Session
+    running: Configuration
     fallback: str | None = None
 
 
@@ -73,16 +78,17 @@ def open_configuration(
             hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
             return NotMeasured(configuration, f"{error}; {hint}")
         left_out.append(str(error))
-    return Opened(configuration, session, "; ".join(left_out) or None)
+    return Opened(configuration, session, running, "; ".join(left_out) or None)
 
 
 def require_delegates_ran(delegation: Delegation) -> None:
     """Raise :class:`DelegateTookNothing` where a requested delegate has no node."""
-    for delegate in delegation.delegates:
-        if delegate.requested and delegate.nodes == 0:
-            left = ", ".join(f"{name} x{count}" for name, count in list(delegation.cpu_operators.items())[:5])
-            message = (
-                f"the {delegate.delegate} delegate was applied but took none of the {delegation.total_nodes} nodes "
-                f"({left or 'other delegates took them all'})"
-            )
-            raise DelegateTookNothing(message)
+    idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]
+    if not idle:
+        return
+    left = ", ".join(f"{name} x{count}" for name, count in list(delegation.cpu_operators.items())[:5])
+    message = (
+        f"the {' and the '.join(idle)} delegate was applied but took none of the {delegation.total_nodes} nodes "
+        f"({f'the CPU keeps {left}' if left else 'other delegates took them all'})"
+    )
+    raise DelegateTookNothing(message)

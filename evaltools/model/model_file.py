@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,9 +85,9 @@ def read_model(path: Path) -> ModelFile:
 
 
 def _read_bytes(path: Path) -> bytes:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ModelError(f"{path} is a folder; give a .tflite file")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise ModelError(f"{path} is no regular file; the runtimes read a model several times, so save it first")
     try:
         content = path.read_bytes()

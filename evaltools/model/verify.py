@@ -60,7 +60,7 @@ def _check_indices_of(model: Table) -> None:
     for buffer in buffers:
         _check_range(buffer.integer(1, "Q"), buffer.integer(2, "Q"), file_bytes)
     for subgraph in subgraphs:
-        _check_subgraph(subgraph, len(opcodes), len(buffers), file_bytes)
+        _check_subgraph(subgraph, len(opcodes), buffers, file_bytes)
     for signature in model.tables(7):
         index = signature.integer(4, "I")
         if index >= len(subgraphs):
@@ -70,12 +70,13 @@ def _check_indices_of(model: Table) -> None:
             raise DamagedFlatbuffer("a signature names a tensor that does not exist")
 
 
-def _check_subgraph(subgraph: Table, opcode_count: int, buffer_count: int, file_bytes: int) -> None:
+def _check_subgraph(subgraph: Table, opcode_count: int, buffers: list[Table], file_bytes: int) -> None:
     tensors = subgraph.tables(0)
     for tensor in tensors:
         buffer = tensor.integer(2, "I")
-        if buffer != 0 and buffer >= buffer_count:
+        if buffer != 0 and buffer >= len(buffers):
             raise DamagedFlatbuffer("a tensor names a buffer that does not exist")
+        _check_quantization(tensor)
         sizes = np.concatenate([tensor.numbers(0, "int32"), tensor.numbers(7, "int32")]).astype(np.int64)
         if (sizes < -1).any():
             raise DamagedFlatbuffer(f"a tensor has the shape {sizes.tolist()}")
@@ -86,7 +87,26 @@ def _check_subgraph(subgraph: Table, opcode_count: int, buffer_count: int, file_
             raise DamagedFlatbuffer("a node names an operator that does not exist")
         for field in (1, 2, 8):
             _check_indices(operator.numbers(field, "int32"), len(tensors), optional=True)
+        for output in operator.numbers(2, "int32").tolist():
+            if output >= 0 and _has_data(buffers, tensors[output].integer(2, "I")):
+                raise DamagedFlatbuffer("the output of a node has a constant value")
         _check_range(operator.integer(9, "Q"), operator.integer(10, "Q"), file_bytes)
+
+
+def _has_data(buffers: list[Table], index: int) -> bool:
+    return 0 < index < len(buffers) and len(buffers[index].numbers(0, "uint8")) > 0
+
+
+def _check_quantization(tensor: Table) -> None:
+    """The runtimes trust that there is a zero point per scale, and stop the process at a scale that is no number."""
+    quantization = tensor.table(4)
+    if quantization is None:
+        return
+    scales, zero_points = quantization.numbers(2, "float32"), quantization.numbers(3, "int64")
+    if len(zero_points) not in (0, len(scales)):
+        raise DamagedFlatbuffer(f"a tensor has {len(scales)} scales and {len(zero_points)} zero points")
+    if not np.isfinite(scales.astype(np.float32)).all() or (scales.astype(np.float32) < 0).any():
+        raise DamagedFlatbuffer("a tensor has a scale that is negative or no number")
 
 
 def _check_range(offset: int, size: int, file_bytes: int) -> None:

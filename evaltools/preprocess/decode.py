@@ -7,6 +7,7 @@ greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule eac
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -45,7 +46,7 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
     ((2, 4, 3), 7)
     """
     extension = path.suffix.lower()
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise ImageError("is no regular file")
     try:
         if extension == ".rgb8":

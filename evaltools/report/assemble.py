@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Literal
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import DELEGATES
+from evaltools.delegates import DELEGATES, Delegate
 from evaltools.engine import NotMeasured, Opened, Outcome
 from evaltools.engine.task import Observation, Record
 from evaltools.metrics.classification import ClassificationMetrics
@@ -23,7 +23,7 @@ from evaltools.report.result import (
     RuntimeUsed,
     Tensor,
 )
-from evaltools.runtime import Delegation, RuntimeFacts
+from evaltools.runtime import DelegateCoverage, Delegation, RuntimeFacts
 
 Role = Literal["reference", "test"]
 
@@ -80,9 +80,9 @@ def with_figures(
     )
 
 
-def without_figures(described: ConfigurationResult, reason: str) -> ConfigurationResult:
-    """A configuration that could run, but was not."""
-    return replace(described, status="not measured", reason=described.reason or reason)
+def without_figures(described: ConfigurationResult, failed: int, reason: str) -> ConfigurationResult:
+    """A configuration that could run, but has no figures; ``failed`` of its examples failed."""
+    return replace(described, status="not measured", reason=described.reason or reason, failed_examples=failed)
 
 
 def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
@@ -112,20 +112,35 @@ def _proof(delegation: Delegation) -> DelegationProof:
 
 
 def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
-    settings = configuration.delegates
-    covered = {entry.delegate: entry for entry in opened.session.delegation.delegates} if opened else {}
-    requested = list(settings.requested)
-    added = [delegate for delegate in DELEGATES if delegate.name in covered and delegate not in requested]
-    return [
-        DelegateUsed(
-            name=delegate.name,
-            requested=delegate in requested,
-            options=settings.effective_options(delegate),
-            nodes=covered[delegate.name].nodes if delegate.name in covered else None,
-            partitions=covered[delegate.name].partitions if delegate.name in covered else None,
-        )
-        for delegate in requested + added
+    """Those asked for, in order, then those that the runtime added; nodes only for those that the session has."""
+    if opened is None:
+        return [_delegate_used(delegate, True, configuration, None) for delegate in configuration.delegates.requested]
+    running = opened.running
+    covered = {entry.delegate: entry for entry in opened.session.delegation.delegates}
+    asked_for = [
+        _delegate_used(delegate, True, configuration, covered.get(delegate.name))
+        if delegate in running.delegates.requested
+        else _delegate_used(delegate, True, configuration, None)
+        for delegate in configuration.delegates.requested
     ]
+    added = [
+        _delegate_used(delegate, False, running, covered[delegate.name])
+        for delegate in DELEGATES
+        if delegate.name in covered and delegate not in running.delegates.requested
+    ]
+    return asked_for + added
+
+
+def _delegate_used(
+    delegate: Delegate, requested: bool, configuration: Configuration, coverage: DelegateCoverage | None
+) -> DelegateUsed:
+    return DelegateUsed(
+        name=delegate.name,
+        requested=requested,
+        options=configuration.delegates.effective_options(delegate),
+        nodes=coverage.nodes if coverage else None,
+        partitions=coverage.partitions if coverage else None,
+    )
 
 
 def failed_examples(outcome: Outcome[Observation]) -> list[FailedExample]:

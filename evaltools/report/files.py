@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ def plan_files(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
     for number, name in enumerate(configurations):
         safe_name = re.sub(r"[^\w.-]+", "_", name)
         path = output.with_name(f"{output.stem}.{safe_name}{output.suffix}") if number else output
-        if path in files.values():
+        if os.path.realpath(path) in [os.path.realpath(other) for other in files.values()]:
             raise UsageError(f"two configurations would be written to {path}; give them names that differ in letters")
         files[name] = path
     return files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,18 @@ def read_result(path: Path) -> EvaluationResult:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a result, derived from the types in ``result``."""
-    schema = msgspec.json.schema(EvaluationResult)
+    schema: dict[str, Any] = _tidy(msgspec.json.schema(EvaluationResult))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "evaltools result"} | schema
+
+
+def _tidy(value: Any) -> Any:
+    """The same with descriptions free of the indentation of docstrings, which differs between Python versions."""
+    if isinstance(value, dict):
+        return {
+            key: inspect.cleandoc(item) if key == "description" and isinstance(item, str) else _tidy(item)
+            for key, item in value.items()
+        }
+    return [_tidy(item) for item in value] if isinstance(value, list) else value
 
 
 def schema_text() -> str:

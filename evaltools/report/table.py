@@ -20,7 +20,7 @@ def describe_configuration(configuration: ConfigurationResult) -> str:
         left = ", ".join(f"{name} x{count}" for name, count in list(proof.cpu_operators.items())[:4])
         parts.append(f"CPU keeps {left}{', ...' if len(proof.cpu_operators) > 4 else ''}")
     if configuration.fallback:
-        parts.append(f"FALLBACK to the CPU: {configuration.fallback}")
+        parts.append(f"FALLBACK: {configuration.fallback}")
     return ", ".join(parts)
 
 

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import importlib
 import importlib.metadata
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
+from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
 
@@ -60,7 +62,7 @@ class InterpreterRuntime:
         external = _load_external(library, configuration)
         try:
             interpreter = library.Interpreter(
-                model_path=str(model.path),
+                **_model_argument(model.path),
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
                 experimental_delegates=[external] if external is not None else None,
                 experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
@@ -68,7 +70,7 @@ class InterpreterRuntime:
             before = interpreter._get_ops_details()
             interpreter.allocate_tensors()
             return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
-        except (ValueError, RuntimeError, SystemError, TypeError) as error:
+        except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
             culprit = EXTERNAL if external is not None else None
             raise ConfigurationUnavailable(_load_failure(facts, culprit is not None, error), culprit) from error
 
@@ -83,7 +85,8 @@ class InterpreterRuntime:
     def _library(self) -> ModuleType:
         self.check(self.version())
         try:
-            return importlib.import_module(self.module)
+            with deferred_interrupt():
+                return importlib.import_module(self.module)
         except Exception as error:  # a broken native extension raises ImportError, AttributeError, SystemError, ...
             message = f"{self.package} {self.version()} is installed but cannot be imported: {error}; {self.install}"
             raise ConfigurationUnavailable(message) from error
@@ -111,7 +114,7 @@ class InterpreterSession:
             self._interpreter.invoke()
             invoke_us = (time.perf_counter_ns() - start) // 1000
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
         return Inference(outputs, invoke_us)
 
@@ -129,6 +132,15 @@ class InterpreterSession:
         gc.collect()
 
 
+def _model_argument(path: Path) -> dict[str, Any]:
+    """The model as the interpreters take it: by path, or by content where the path is no Unicode."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return {"model_content": path.read_bytes()}
+    return {"model_path": str(path)}
+
+
 def _require_order(configuration: Configuration) -> None:
     if configuration.delegates.requested[:2] == (XNNPACK, EXTERNAL):
         message = (
@@ -142,8 +154,8 @@ def _load_external(library: ModuleType, configuration: Configuration) -> Any:
     path = str(configuration.delegates.value(EXTERNAL.enabled_by))
     if not path:
         return None
-    if not Path(path).is_file():
-        problem = "is no file" if Path(path).exists() else "no such file"
+    if not os.path.isfile(path):
+        problem = "is no file" if os.path.exists(path) else "no such file"
         raise UsageError(f"--external_delegate_path={path}: {problem}")
     _require_delegate_library(path)
     options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
@@ -178,7 +190,7 @@ def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) ->
 
 def _one_line(error: Exception | str) -> str:
     """The text in one line; the runtimes join a delegate's words and their own without a gap."""
-    text = re.sub(r"(?<=\S)(?=Node number \d)", ". ", str(error))
+    text = re.sub(r"(?<=\S)(?=Node number \d|Restored original)", ". ", str(error))
     return " ".join(text.split())[:_LONGEST_REASON]
 
 

@@ -77,6 +77,27 @@ def test_a_name_stands_for_one_configuration(name: str) -> None:
         described("--use_xnnpack=false", f"--config={name}: kernels=builtin")
 
 
+def test_merge_keys_in_yaml_work(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "base: &base {use_xnnpack: true, num_threads: 2}\n"
+        "wide: &wide {<<: *base, num_threads: 4}\n"
+        "wider: {<<: *wide, runtime: litert}\n"
+    )
+    tests = described(f"--configs={tmp_path / 'c.yaml'}").tests
+    assert [configuration.num_threads for configuration in tests] == [2, 4, 4]
+    assert [configuration.xnnpack for configuration in tests] == [True, True, True]
+
+
+def test_merges_without_end_are_refused(tmp_path: Path) -> None:
+    lines = ["a0: &a0 {k1: 1, k2: 1}"]
+    for level in range(1, 20):
+        merged = ", ".join([f"*a{level - 1}"] * 9)
+        lines.append(f"a{level}: &a{level} {{<<: [{merged}]}}")
+    (tmp_path / "c.yaml").write_text("\n".join(lines))
+    with pytest.raises(UsageError, match="it merges more than 10000 keys"):
+        described(f"--configs={tmp_path / 'c.yaml'}")
+
+
 def test_a_key_that_stands_twice_in_yaml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("a: use_gpu=true\na: use_nnapi=true\n")
     with pytest.raises(UsageError, match="the key 'a' stands twice"):

@@ -134,7 +134,7 @@ def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) 
     completed = evaltools(*evaluation.flags("--use_gpu=true", "--allow_fallback=true"))
     assert completed.code == 0
     assert "Top-1 Accuracy: 0.8" in completed.out
-    assert "FALLBACK to the CPU: the GPU delegate cannot be created" in completed.err
+    assert "FALLBACK: the GPU delegate cannot be created" in completed.err
 
 
 def test_the_example_delegate_runs_and_is_proven(evaluation: EvaluationSet, rounding_delegate: Path) -> None:
@@ -270,7 +270,11 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
         *evaluation.flags("--use_xnnpack=false", "--kernels=reference"),
     ]
     process = subprocess.Popen(
-        [*command, f"--output_file_path={output}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, f"--output_file_path={output}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     while not process.stderr.readline().startswith("test "):
@@ -319,6 +323,69 @@ def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: Evaluatio
     completed = evaltools(*copied.flags("--use_xnnpack=false", "--compat=native"))
     assert completed.code == 4
     assert "stopped after 1 of 30 examples: an example failed, and the native tool stops there" in completed.err
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&1 | true"])
+def test_the_result_is_written_even_where_stderr_is_gone(
+    evaluation: EvaluationSet, tmp_path: Path, redirection: str
+) -> None:
+    output = tmp_path / "result.json"
+    command = shlex.join([sys.executable, "-m", "evaltools.cli.main", *evaluation.flags("--use_xnnpack=false")])
+    script = f"{command} --output_file_path={output} {redirection}"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0
+    assert read_result(output).complete
+
+
+def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate: Path) -> None:
+    configs = copied.folder / "configs.json"
+    configs.write_text('{"a": "use_xnnpack=false"}')
+    library = copied.folder / "delegate.json"
+    shutil.copy(rounding_delegate, library)
+    for target, flags in (
+        (copied.labels, []),
+        (copied.truths, []),
+        (copied.model, []),
+        (configs, [f"--configs={configs}"]),
+        (library, [f"--config=x: external_delegate_path={library}"]),
+    ):
+        before = target.read_bytes()
+        completed = evaltools(*copied.flags(*flags, f"--output_file_path={target}"))
+        assert completed.code == 2
+        assert "would overwrite an input of this run" in completed.err
+        assert target.read_bytes() == before
+    assert "has the ending of a picture" in evaltools(*copied.flags(f"--output_file_path={copied.folder}/x.jpg")).err
+
+
+def test_stdout_is_no_result_file(evaluation: EvaluationSet) -> None:
+    completed = evaltools(*evaluation.flags("--output_file_path=/dev/stdout"))
+    assert completed.code == 2
+    assert "is stdout, which carries the native lines" in completed.err
+
+
+@pytest.mark.parametrize("flag", ["output_file_path", "model_file", "external_delegate_path", "ground_truth_labels"])
+def test_a_name_that_no_system_takes_is_refused(evaluation: EvaluationSet, flag: str) -> None:
+    flags = [given for given in evaluation.flags() if not given.startswith(f"--{flag}=")]
+    completed = evaltools(*flags, f"--{flag}=/tmp/{'x' * 300}.json")
+    assert completed.code in (2, 5)
+    assert "Traceback" not in completed.err
+
+
+def test_a_link_to_itself_is_refused(copied: EvaluationSet) -> None:
+    (copied.folder / "loop.json").symlink_to(copied.folder / "loop.json")
+    completed = evaltools(*copied.flags(f"--output_file_path={copied.folder}/loop.json"))
+    assert completed.code in (2, 5)
+    assert "Traceback" not in completed.err
+
+
+def test_what_was_asked_and_what_ran_are_told_apart_after_a_fallback(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = ["--use_xnnpack", "--xnnpack_force_fp16", "--allow_fallback", f"--output_file_path={output}"]
+    assert evaltools(*evaluation.flags(*flags)).code == 0
+    asked_for, added = read_result(output).configurations[1].delegates
+    assert (asked_for.requested, asked_for.options["xnnpack_force_fp16"], asked_for.nodes) == (True, True, None)
+    assert (added.requested, added.options["xnnpack_force_fp16"]) == (False, False)
+    assert added.nodes is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -53,3 +54,23 @@ def test_delegates_lists_each_with_its_switch() -> None:
     assert completed.code == 0
     assert "NNAPI            --use_nnapi" in completed.out
     assert "`gpu_precision_loss_allowed`" in evaltools("delegates", "--flags").out
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", "delegates", "delegates --flags", "imagenet --bad"])
+@pytest.mark.parametrize("ending", ["| true", "2>&1 | true"])
+def test_a_reader_that_has_seen_enough_is_no_error(arguments: str, ending: str) -> None:
+    script = f"{shlex.quote(sys.executable)} -m evaltools.cli.main {arguments} {ending}"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in completed.stderr
+
+
+def test_help_that_cannot_be_printed_is_an_error() -> None:
+    script = f"{shlex.quote(sys.executable)} -m evaltools.cli.main --help > /dev/full"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert completed.returncode == 5
+    assert "Traceback" not in completed.stderr
+
+
+def test_control_characters_in_messages_are_shown_not_sent() -> None:
+    completed = evaltools("a\x1b[31mb\nc")
+    assert "\x1b" not in completed.err

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+
 import flatbuffers
 import pytest
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 from evaltools.model.schema import BUILTIN_OPTIONS, MODEL
-from evaltools.model.verify import _Walk
+from evaltools.model.verify import _Walk, verify_model
 from tests import tiny_models
 
-SUBGRAPHS, TENSORS, NAME, SQUEEZE_OPTIONS = 2, 0, 3, 30
+SUBGRAPHS, TENSORS, NAME, QUANTIZATION, SCALE, SQUEEZE_OPTIONS = 2, 0, 3, 4, 2, 30
 
 
 def position_of(table: Table, field: int) -> int:
@@ -56,3 +58,22 @@ def test_tables_that_are_referred_to_over_and_over_are_refused(monkeypatch: pyte
     model = Table.root(memoryview(tiny_models.add_chain(length=8)))
     with pytest.raises(DamagedFlatbuffer, match="more than 5 tables"):
         _Walk().check(model, MODEL)
+
+
+@pytest.mark.parametrize("scale", [float("nan"), float("inf"), -1.0])
+def test_a_scale_that_is_no_sound_number_is_refused(scale: float) -> None:
+    content = bytearray(tiny_models.classifier(input_dtype="int8"))
+    image = Table.root(memoryview(bytes(content))).tables(SUBGRAPHS)[0].tables(TENSORS)[0]
+    quantization = image.table(QUANTIZATION)
+    assert quantization is not None
+    field = position_of(quantization, SCALE)
+    value = field + int.from_bytes(content[field : field + 4], "little") + 4
+    assert struct.unpack_from("<f", content, value) == (1 / 128,)
+    struct.pack_into("<f", content, value, scale)
+    with pytest.raises(DamagedFlatbuffer, match="a scale that is negative or no number"):
+        verify_model(Table.root(memoryview(bytes(content))))
+
+
+def test_every_tiny_model_is_sound() -> None:
+    for content in (tiny_models.add_chain(), tiny_models.classifier(), tiny_models.two_inputs()):
+        verify_model(Table.root(memoryview(content)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from evaltools.errors import ImageError, UsageError
@@ -12,7 +15,7 @@ ALL_VALUES = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axi
 RAMP = np.array([[[0, 0, 0], [51, 51, 51]]], np.uint8)
 
 
-def unscaled(dtype: str, **options: object) -> np.ndarray:  # type: ignore[type-arg]
+def unscaled(dtype: str, **options: object) -> npt.NDArray[Any]:
     to_tensor = ImageToTensor(16, 16, np.dtype(dtype), crop_fraction=None, **options)  # type: ignore[arg-type]
     return to_tensor(ALL_VALUES, already_sized=True)[0, :, :, 0].ravel()
 

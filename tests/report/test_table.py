@@ -30,7 +30,7 @@ def test_a_missing_delegate_and_a_fallback_are_named() -> None:
     missing = replace(configuration("x"), status="not measured", reason="no such thing", runtime=None, delegation=None)
     assert describe_configuration(missing) == "not measured: no such thing"
     fallen = replace(configuration("x"), fallback="no such thing")
-    assert describe_configuration(fallen).endswith("FALLBACK to the CPU: no such thing")
+    assert describe_configuration(fallen).endswith("FALLBACK: no such thing")
 
 
 def test_the_table_holds_figures_comparison_and_failures() -> None:
