@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.datasets.image_folder import ImageFolder, list_images
-from evaltools.datasets.labels import LabelFile, read_denylist, read_labels
+from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.engine import Example, Outcome, Prepared, Record
 from evaltools.errors import DataError, ModelError
 from evaltools.metrics.agreement import Agreement, Answer, compare_answers
@@ -23,9 +23,9 @@ from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 
 TOP_K: Final = 10
-TENSOR_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
 _MOST_INPUT_VALUES: Final = 1 << 29
-NATIVE_TENSOR_TYPES: Final = ("float32", "uint8", "int8")
+NATIVE_TYPES: Final = ("float32", "uint8", "int8")
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def check_model(model: ModelFile, native: bool = False) -> None:
             f"{_listed(model.outputs, 'output')}; one picture in and one vector of scores out is expected"
         )
         raise ModelError(message)
-    types = NATIVE_TENSOR_TYPES if native else TENSOR_TYPES
+    types = NATIVE_TYPES if native else ACCEPTED_TYPES
     _check_input(model, types)
     output = model.outputs[0]
     if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
@@ -205,7 +205,7 @@ def class_count(model: ModelFile) -> int:
 def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
     """List pictures and labels, check that they fit, apply denylist and ``num_images``."""
     folder = list_images(options.ground_truth_images_path, "--ground_truth_images_path", options.native)
-    truths: LabelFile = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
+    truths = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
     if len(truths.lines) != len(folder.paths):
         left_out = f" ({len(folder.skipped)} other files were left out)" if folder.skipped else ""
         message = (

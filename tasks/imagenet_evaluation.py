@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -253,8 +253,7 @@ def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> l
                 rank=record.observation.rank,
                 invoke_us=record.invoke_us,
             )
-    return [_example_record(task, index, given) for index, given in sorted(answers.items())]
-
-
-def _example_record(task: ImagenetTask, index: int, answers: Mapping[str, ExampleAnswer]) -> ExampleRecord:
-    return ExampleRecord(task.examples[index].id, task.images.truths[index], dict(answers))
+    return [
+        ExampleRecord(task.examples[index].id, task.images.truths[index], given)
+        for index, given in sorted(answers.items())
+    ]

@@ -36,10 +36,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with the label list: a sentence, and what to do about it."""
+    """What does not fit the model: what was found, in a sentence, and what to do about it."""
 
     finding: str
     advice: str
+    subject: str = "the labels"
 
 
 def probe_positions(truths: Sequence[str]) -> list[int]:
@@ -152,13 +153,13 @@ def diagnose(
     counts the probes whose right label is among the ten best classes; None: not known.
     """
     class_labels = shifted(labels, class_count, offset)
-    as_given = count_hits(answers, truths, class_labels)
+    given = [class_labels[answer] == truth for answer, truth in zip(answers, truths, strict=True)]
+    as_given = sum(given)
     tried = f"of {len(answers)} pictures tried, {as_given} are right as given"
     best = readings(answers, truths, labels, class_count, offset)[0]
     learned = learned_hits(answers, truths)
     if clearly_better(best.hits, as_given, truths) and best.hits * 2 > sum(learned):
         return Diagnosis(f"{tried}, {best.hits} {best.description}", best.advice)
-    given = [class_labels[answer] == truth for answer, truth in zip(answers, truths, strict=True)]
     if _explains_more(learned, given):
         example = _permutation_example(answers, truths, class_labels)
         finding = (

@@ -37,7 +37,7 @@ def require_fitting_labels(task: ImagenetTask, session: Session, labels: Sequenc
         diagnosis = _other_normalization(task, session, as_given) or diagnosis
     if diagnosis is not None:
         message = (
-            f"the labels do not fit the model's outputs: {diagnosis.finding}.\n"
+            f"{diagnosis.subject} do not fit the model: {diagnosis.finding}.\n"
             f"  Fix: {diagnosis.advice}. To evaluate all the same: --label_check=false"
         )
         raise DataError(message)
@@ -90,4 +90,4 @@ def _other_normalization(task: ImagenetTask, session: Session, as_given: int) ->
         return None
     table = ", ".join(f"{name} {count}" for name, count in hits.items())
     finding = f"only {as_given} pictures are right, but other input values give: {table} (of {len(answers)})"
-    return Diagnosis(finding, f"The labels are fine; pass --normalization={best}")
+    return Diagnosis(finding, f"The labels are fine; pass --normalization={best}", subject="the input values")

@@ -126,7 +126,7 @@ def _unknown_flag(word: str, parameters: Mapping[str, Parameter]) -> str:
     if not word.startswith("-"):
         return f"{word!r} is no flag; everything is given as --name=value"
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
-    if word.startswith("--") is False and name in parameters:
+    if not word.startswith("--") and name in parameters:
         return f"{word}: flags start with two dashes: -{word}"
     nearest = did_you_mean(name, parameters).replace("mean ", "mean --")
     return f"{word}: no such flag.{nearest}" + ("" if nearest else " See --help for the flags")

@@ -98,7 +98,7 @@ class DelegateSettings:
             readers = (owner,) if owner else tuple(d for d in DELEGATES if name in d.common)
             if owner is not None and name == owner.enabled_by:
                 continue
-            if not any(d.is_enabled(self._values) or self.is_given(d.enabled_by) for d in readers):
+            if not any(self.is_given(delegate.enabled_by) for delegate in readers):
                 raise UsageError(_without_effect(name, readers))
         pair = ("delegate_serialize_dir", "delegate_serialize_token")
         if any(self.value(name) for name in pair) and not all(self.value(name) for name in pair):

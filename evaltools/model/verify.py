@@ -102,10 +102,11 @@ def _check_quantization(tensor: Table) -> None:
     quantization = tensor.table(4)
     if quantization is None:
         return
-    scales, zero_points = quantization.numbers(2, "float32"), quantization.numbers(3, "int64")
+    scales = quantization.numbers(2, "float32").astype(np.float32)
+    zero_points = quantization.numbers(3, "int64")
     if len(zero_points) not in (0, len(scales)):
         raise DamagedFlatbuffer(f"a tensor has {len(scales)} scales and {len(zero_points)} zero points")
-    if not np.isfinite(scales.astype(np.float32)).all() or (scales.astype(np.float32) < 0).any():
+    if not np.isfinite(scales).all() or (scales < 0).any():
         raise DamagedFlatbuffer("a tensor has a scale that is negative or no number")
 
 

@@ -46,7 +46,7 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
     ((2, 4, 3), 7)
     """
     extension = path.suffix.lower()
-    if os.path.exists(path) and not os.path.isfile(path):
+    if not os.path.isfile(path) and os.path.exists(path):
         raise ImageError("is no regular file")
     try:
         if extension == ".rgb8":

@@ -113,20 +113,17 @@ def _proof(delegation: Delegation) -> DelegationProof:
 
 def _delegates_used(configuration: Configuration, opened: Opened | None) -> list[DelegateUsed]:
     """Those asked for, in order, then those that the runtime added; nodes only for those that the session has."""
+    requested = configuration.delegates.requested
     if opened is None:
-        return [_delegate_used(delegate, True, configuration, None) for delegate in configuration.delegates.requested]
+        return [_delegate_used(delegate, True, configuration, None) for delegate in requested]
     running = opened.running
     covered = {entry.delegate: entry for entry in opened.session.delegation.delegates}
-    asked_for = [
-        _delegate_used(delegate, True, configuration, covered.get(delegate.name))
-        if delegate in running.delegates.requested
-        else _delegate_used(delegate, True, configuration, None)
-        for delegate in configuration.delegates.requested
-    ]
+    created = {delegate.name: covered.get(delegate.name) for delegate in running.delegates.requested}
+    asked_for = [_delegate_used(delegate, True, configuration, created.get(delegate.name)) for delegate in requested]
     added = [
         _delegate_used(delegate, False, running, covered[delegate.name])
         for delegate in DELEGATES
-        if delegate.name in covered and delegate not in running.delegates.requested
+        if delegate.name in covered and delegate.name not in created
     ]
     return asked_for + added
 

@@ -100,10 +100,11 @@ class InterpreterSession:
         self._reported = ""
         self.facts: Final = facts
         self.delegation: Final = delegation
-        self._input_indices = [detail["index"] for detail in interpreter.get_input_details()]
-        self._output_indices = [detail["index"] for detail in interpreter.get_output_details()]
-        self.inputs: Final = _specs(interpreter.get_input_details())
-        self.outputs: Final = _specs(interpreter.get_output_details())
+        inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+        self._input_indices = [detail["index"] for detail in inputs]
+        self._output_indices = [detail["index"] for detail in outputs]
+        self.inputs: Final = _specs(inputs)
+        self.outputs: Final = _specs(outputs)
 
     def run(self, inputs: Sequence[Array]) -> Inference:
         """Set the inputs, invoke (the only part that is timed), copy the outputs."""
@@ -157,20 +158,21 @@ def _load_external(library: ModuleType, configuration: Configuration) -> Any:
     if not os.path.isfile(path):
         problem = "is no file" if os.path.exists(path) else "no such file"
         raise UsageError(f"--external_delegate_path={path}: {problem}")
-    _require_delegate_library(path)
+    library_path = str(Path(path).resolve())
+    _require_delegate_library(path, library_path)
     options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
     try:
-        return library.load_delegate(str(Path(path).resolve()), options)
+        return library.load_delegate(library_path, options)
     except ValueError as error:
-        reason = _one_line(error).removeprefix(f"Failed to load delegate from {Path(path).resolve()}").strip()
+        reason = _one_line(error).removeprefix(f"Failed to load delegate from {library_path}").strip()
         message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
         raise ConfigurationUnavailable(message, EXTERNAL) from error
 
 
-def _require_delegate_library(path: str) -> None:
+def _require_delegate_library(path: str, library_path: str) -> None:
     """Check what ``load_delegate`` relies on; it prints a traceback of its own where something is missing."""
     try:
-        exported = ctypes.CDLL(str(Path(path).resolve()))
+        exported = ctypes.CDLL(library_path)
     except OSError as error:
         message = f"--external_delegate_path={path} cannot be loaded: {error}"
         raise ConfigurationUnavailable(message, EXTERNAL) from error
