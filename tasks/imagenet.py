@@ -18,9 +18,10 @@ from evaltools.metrics.agreement import Agreement, Answer, compare_answers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, Quantization, decode_image, parse_normalization
+from evaltools.preprocess import ImageToTensor, Normalization, decode_image
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
+from evaltools.tasks.image_input import input_transform
 
 TOP_K: Final = 10
 ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
@@ -234,30 +235,6 @@ def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
     )
 
 
-def input_transform(model: ModelFile, options: ImagenetOptions) -> ImageToTensor:
-    """How a picture becomes this model's input."""
-    tensor = model.inputs[0]
-    quantization = None
-    if tensor.scale is not None and tensor.zero_point is not None:
-        quantization = Quantization(tensor.scale, tensor.zero_point)
-    normalization = _normalization(model, options)
-    is_integer = not tensor.dtype.startswith("float")
-    if is_integer and quantization is None and (normalization is not None or tensor.dtype == "int16"):
-        message = f"{model.path}: the input {tensor} has no per-tensor quantisation, so real values cannot be converted"
-        raise ModelError(message)
-    _, height, width, _ = tensor.shape
-    return ImageToTensor(height, width, np.dtype(tensor.dtype), normalization, quantization)
-
-
-def _normalization(model: ModelFile, options: ImagenetOptions) -> Normalization | None:
-    if options.normalization != "auto":
-        return parse_normalization(options.normalization)
-    stated = model.normalization
-    if stated is None or options.native or not model.inputs[0].dtype.startswith("float"):
-        return None
-    return Normalization(stated.mean, stated.std, "model metadata")
-
-
 def build_task(
     model: ModelFile, images: LabelledImages, class_labels: Sequence[str | None], options: ImagenetOptions
 ) -> ImagenetTask:
@@ -272,4 +249,5 @@ def build_task(
                 "Leave out --compat=native"
             )
             raise ModelError(message)
-    return ImagenetTask(images, input_transform(model, options), class_labels, scores_dtype)
+    to_tensor = input_transform(model, model.inputs[0], options.normalization, options.native)
+    return ImagenetTask(images, to_tensor, class_labels, scores_dtype)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
@@ -37,6 +36,7 @@ from evaltools.report.result import (
     ExampleRecord,
 )
 from evaltools.runtime import Session, open_session
+from evaltools.tasks.evaluation import Observer
 from evaltools.tasks.imagenet import (
     ImagenetOptions,
     ImagenetTask,
@@ -73,16 +73,6 @@ class ImagenetRequest:
     command: tuple[str, ...] = ()
 
 
-class Observer(Protocol):
-    """Who wants to know how the evaluation goes."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Called once with what each configuration runs on, before anything is measured."""
-
-    def progress(self, total: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Entered around the pass; what it yields is called after each example with the failed ones so far."""
-
-
 @dataclass(frozen=True)
 class _Material:
     """The checked inputs of an evaluation."""
@@ -103,7 +93,8 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = _prepare(request)
     wanted = ((request.reference,) if request.reference else ()) + request.tests
-    with open_all(material.model, wanted, open_with, request.allow_fallback) as entries:
+    models = [(material.model, configuration) for configuration in wanted]
+    with open_all(models, open_with, request.allow_fallback) as entries:
         described = [
             describe_entry(entry, "reference" if entry.configuration is request.reference else "test")
             for entry in entries.values()
@@ -182,7 +173,7 @@ def _figures(
         return described
     records = outcome.records[described.name]
     if not any(record.observation for record in records):
-        return without_figures(described, len(records), why_no_figures(outcome))
+        return without_figures(described, len(records), why_no_figures(outcome, described.name))
     return with_figures(described, records, task.summarise(records))
 
 
@@ -246,12 +237,12 @@ def _signs_of_damage(configuration: ConfigurationResult) -> list[str]:
 def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
     answers: dict[int, dict[str, ExampleAnswer]] = {}
     for record in chain.from_iterable(outcome.records.values()):
-        if record.observation is not None and record.invoke_us is not None:
+        if record.observation is not None:
             answers.setdefault(record.example.index, {})[record.configuration] = ExampleAnswer(
                 classes=list(record.observation.classes),
                 scores=list(record.observation.scores),
                 rank=record.observation.rank,
-                invoke_us=record.invoke_us,
+                invoke_us=record.invokes_us[-1],
             )
     return [
         ExampleRecord(task.examples[index].id, task.images.truths[index], given)

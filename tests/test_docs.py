@@ -74,10 +74,10 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import demo
-    from evaltools.cli.imagenet import GROUPS
+    from evaltools.cli import demo, imagenet, inference_diff
 
-    known = {parameter.name for group in GROUPS.values() for parameter in group} | set(PARAMETERS)
+    groups = [*imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
+    known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
     known |= {parameter.name for parameter in demo.PARAMETERS} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)", page.read_text()):

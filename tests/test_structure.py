@@ -12,15 +12,16 @@ MAY_IMPORT = {
     "parameter": set(),
     "delegates": {"parameter"},
     "configuration": {"delegates", "parameter"},
-    "model": set(),
+    "model": {"parameter"},
     "preprocess": set(),
     "metrics": set(),
     "proto": set(),
+    "gates": {"metrics"},
     "runtime": {"configuration", "delegates", "model"},
     "datasets": {"preprocess"},
     "engine": {"configuration", "delegates", "model", "runtime", "metrics"},
-    "report": {"configuration", "delegates", "engine", "metrics", "model", "parameter", "proto", "runtime"},
-    "tasks": {"configuration", "datasets", "engine", "metrics", "model", "preprocess", "report", "runtime"},
+    "report": {"configuration", "delegates", "engine", "gates", "metrics", "model", "parameter", "proto", "runtime"},
+    "tasks": {"configuration", "datasets", "engine", "gates", "metrics", "model", "preprocess", "report", "runtime"},
 }
 
 

@@ -60,11 +60,11 @@ class Configurations:
         return ((self.reference,) if self.reference else ()) + self.tests
 
 
-def read_configurations(flags: GivenFlags) -> Configurations:
+def read_configurations(flags: GivenFlags, reference_kernels: str = REFERENCE_KERNELS) -> Configurations:
     """Collect all configurations; raises :class:`UsageError` for wrong flags or names used twice.
 
     The configuration flags on the command line describe the configuration ``test``. It exists where there is such a
-    flag, or where no other configuration is given.
+    flag, or where no other configuration is given. The reference has ``reference_kernels`` unless it states others.
     """
     native = flags.text("compat") == "native"
     others = [_from_config_text(text, native) for text in flags.texts("config")]
@@ -76,7 +76,7 @@ def read_configurations(flags: GivenFlags) -> Configurations:
     reference_text = flags.text("reference")
     reference = None
     if reference_text.strip() != "none":
-        reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, REFERENCE_KERNELS)
+        reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, reference_kernels)
     found = Configurations(reference, tuple(tests))
     _require_unique_names(found)
     return found

@@ -3,6 +3,7 @@
 from typing import Final
 
 OK: Final = 0
+LIMIT_BROKEN: Final = 1
 USAGE: Final = 2
 NOT_MEASURED: Final = 3
 EXAMPLES_FAILED: Final = 4
@@ -11,8 +12,9 @@ INTERRUPTED: Final = 130
 
 EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
+  1    a limit that was set is broken
   2    a flag, a file or a list is wrong; nothing was measured
   3    a configuration could not be measured here, or its delegate took nothing
-  4    some examples failed, or gave NaN or infinite scores; the figures are those of the others
+  4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
   5    the result file could not be written; the figures were printed
   130  interrupted; the figures are those of the examples finished until then"""

@@ -35,3 +35,13 @@ class Delegate:
     def is_enabled(self, values: Mapping[str, Value]) -> bool:
         """Whether ``values`` (flags by name) switch this delegate on."""
         return bool(values.get(self.enabled_by))
+
+    def __reduce__(self) -> tuple[Callable[[str], Delegate], tuple[str]]:
+        """Another process gets its own delegate of that name: there is one of each, and they are told apart by that."""
+        return _registered, (self.name,)
+
+
+def _registered(name: str) -> Delegate:
+    from evaltools.delegates.registry import DELEGATES
+
+    return next(delegate for delegate in DELEGATES if delegate.name == name)

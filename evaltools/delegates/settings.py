@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS, owner_of
@@ -54,7 +53,7 @@ class DelegateSettings:
 
     @cached_property
     def _values(self) -> Mapping[str, Value]:
-        return MappingProxyType(dict(self.given))
+        return dict(self.given)
 
     def is_given(self, name: str) -> bool:
         """Whether the flag was stated; ``use_xnnpack`` means three different things: true, false, not given."""

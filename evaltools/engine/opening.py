@@ -38,12 +38,12 @@ class NotMeasured:
 
 @contextmanager
 def open_all(
-    model: ModelFile, configurations: Iterable[Configuration], open_session: Open, allow_fallback: bool
+    wanted: Iterable[tuple[ModelFile, Configuration]], open_session: Open, allow_fallback: bool
 ) -> Iterator[dict[str, Opened | NotMeasured]]:
-    """Open every configuration, by name; the sessions are closed at the end, whatever happens."""
+    """Open every configuration with its model, by name; the sessions are closed at the end, whatever happens."""
     with ExitStack() as stack:
         entries = {}
-        for configuration in configurations:
+        for model, configuration in wanted:
             entry = open_configuration(model, configuration, open_session, allow_fallback)
             if isinstance(entry, Opened):
                 stack.callback(entry.session.close)

@@ -37,8 +37,11 @@ def run_pass(
     reference: str | None = None,
     max_failed_examples: int | None = None,
     on_example: Callable[[int], None] = lambda _failed_examples: None,
+    invocations: int = 1,
 ) -> Outcome[Observation]:
     """Run all examples on all sessions; ``reference`` names the one that the others are observed against.
+
+    Every example is invoked ``invocations`` times on each.
 
     An example that fails is recorded and the pass goes on; with more than ``max_failed_examples`` of them it stops.
     Ctrl-C ends the pass after the last finished example. ``on_example`` is called after each example with the number of
@@ -48,7 +51,7 @@ def run_pass(
     start = time.perf_counter()
     try:
         for example in task.examples:
-            records, preprocessing_us = _run_example(task, example, sessions, reference)
+            records, preprocessing_us = _run_example(task, example, sessions, reference, invocations)
             for record in records:
                 outcome.records[record.configuration].append(record)
             if preprocessing_us is not None:
@@ -66,31 +69,35 @@ def run_pass(
 
 
 def _run_example(
-    task: Task[Observation], example: Example, sessions: Mapping[str, Session], reference: str | None
+    task: Task[Observation],
+    example: Example,
+    sessions: Mapping[str, Session],
+    reference: str | None,
+    invocations: int,
 ) -> tuple[list[Record[Observation]], int | None]:
     start = time.perf_counter_ns()
     try:
         prepared = task.prepare(example)
     except ImageError as error:
         failure = Failure("input", str(error))
-        return [Record(example, name, None, None, failure) for name in sessions], None
+        return [Record(example, name, (), None, failure) for name in sessions], None
     preprocessing_us = (time.perf_counter_ns() - start) // 1000
-    runs = _run_in_turn(example, prepared, sessions)
+    runs = _run_in_turn(example, prepared, sessions, invocations)
     base = runs.get(reference) if reference is not None else None
     base_outputs = base.outputs if isinstance(base, Inference) else None
     records: list[Record[Observation]] = []
     for name in sessions:
         run = runs[name]
         if isinstance(run, Failure):
-            records.append(Record(example, name, None, None, run))
+            records.append(Record(example, name, (), None, run))
             continue
         observation = task.observe(prepared, run.outputs, None if name == reference else base_outputs)
-        records.append(Record(example, name, run.invoke_us, observation))
+        records.append(Record(example, name, run.invokes_us, observation, read_us=run.read_us))
     return records, preprocessing_us
 
 
 def _run_in_turn(
-    example: Example, prepared: Prepared, sessions: Mapping[str, Session]
+    example: Example, prepared: Prepared, sessions: Mapping[str, Session], invocations: int
 ) -> dict[str, Inference | Failure]:
     """Run every session, each example starting with another one, so that none always finds the caches warm."""
     names = list(sessions)
@@ -98,7 +105,7 @@ def _run_in_turn(
     runs: dict[str, Inference | Failure] = {}
     for name in names[turn:] + names[:turn]:
         try:
-            runs[name] = sessions[name].run(prepared.inputs)
+            runs[name] = sessions[name].run(prepared.inputs, invocations)
         except InferenceError as error:
             runs[name] = Failure("inference", str(error))
     return runs

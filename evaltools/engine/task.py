@@ -40,14 +40,16 @@ class Failure:
 class Record(Generic[Observation]):
     """What one configuration did with one example: an observation, or a failure.
 
-    ``invoke_us`` is the time of ``invoke`` alone in whole microseconds.
+    ``invokes_us`` has the time of each ``invoke`` alone in whole microseconds, ``read_us`` that of reading the outputs
+    after the last one; a failed example has neither.
     """
 
     example: Example
     configuration: str
-    invoke_us: int | None
+    invokes_us: tuple[int, ...]
     observation: Observation | None
     failure: Failure | None = None
+    read_us: int | None = None
 
 
 class Task(Protocol[Observed]):

@@ -94,6 +94,10 @@ class Table:
         if self.has(field):
             self._vector(field, item_bytes)
 
+    def vector_start(self, field: int) -> int:
+        """Where in ``data`` the first item of a vector lies; the field must be present."""
+        return self._vector(field, 0)[0]
+
     def _target(self, field: int) -> int:
         return _follow(self.data, self.position + self.field_offsets[field])
 

@@ -1,4 +1,4 @@
-"""Reads what TFLite model metadata says about the first input."""
+"""Reads what TFLite model metadata says about the inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
 
 # Field numbers of the metadata schema, and the kind of ProcessUnit that matters here.
-_SUBGRAPH_METADATA, _INPUT_TENSOR_METADATA, _PROCESS_UNITS, _OPTIONS_KIND, _OPTIONS = 3, 2, 4, 0, 1
+_SUBGRAPH_METADATA, _INPUT_TENSOR_METADATA, _PROCESS_UNITS, _STATS, _OPTIONS_KIND, _OPTIONS = 3, 2, 4, 5, 0, 1
 _NORMALIZATION_OPTIONS = 1
 _SMALLEST_STD = 1e-6
 
@@ -20,6 +20,32 @@ class InputNormalization:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Smallest and largest value of a tensor, both reached."""
+
+    low: float
+    high: float
+
+
+def input_ranges(content: bytes) -> dict[int, ValueRange]:
+    """What the ``Stats`` of a ``TFLITE_METADATA`` buffer state about the values of inputs, by position.
+
+    Damaged metadata and ranges that are none count as nothing stated.
+    """
+    found = {}
+    try:
+        for subgraph in Table.root(memoryview(content)).tables(_SUBGRAPH_METADATA)[:1]:
+            for position, tensor in enumerate(subgraph.tables(_INPUT_TENSOR_METADATA)):
+                stats = tensor.table(_STATS)
+                high, low = (stats.numbers(field, "float32").tolist() if stats else [] for field in (0, 1))
+                if high and low and np.isfinite([*high, *low]).all() and min(low) < max(high):
+                    found[position] = ValueRange(float(min(low)), float(max(high)))
+    except DamagedFlatbuffer:
+        return {}
+    return found
 
 
 def input_normalization(content: bytes) -> InputNormalization | None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from evaltools.errors import ModelError
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.metadata import InputNormalization, input_normalization
+from evaltools.model.graph import (
+    DetectionOutputs,
+    Node,
+    find_detection_outputs,
+    holds_scores,
+    keeps_state,
+    read_nodes,
+    rows_selected,
+)
+from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
+from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
 from evaltools.model.verify import verify_model
+from evaltools.parameter import did_you_mean
 
 IDENTIFIER: Final = b"TFL3"
 _METADATA_NAME: Final = "TFLITE_METADATA"
@@ -31,14 +40,19 @@ TENSOR_TYPES: Final = (
     "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16",
 )  # fmt: skip
 """Names of the schema's ``TensorType`` in its order."""
+QUANTIZED_TYPES: Final = ("uint8", "int8", "int16", "uint16", "int4")
 
 
 @dataclass(frozen=True)
 class TensorInfo:
     """One tensor of the main graph.
 
-    ``shape`` is the shape in the file, ``shape_signature`` the same with -1 where the size may change. ``scale`` and
-    ``zero_point`` are per-tensor quantisation, ``None`` where there is none (or it is per channel).
+    ``shape`` is the shape to run with (that of the file unless stated otherwise), ``shape_signature`` the file's with
+    -1 where the size may change. ``scale`` and ``zero_point`` are per-tensor quantisation, ``None`` where there is none
+    (or it is per channel). ``signature_name`` is the name in the signature, empty without one.
+
+    What the graph and the metadata tell: ``rows`` of a table, one of which each value of an input selects; the
+    ``stated_range`` of an input's values; whether an output ``holds_scores`` of SOFTMAX or LOGISTIC.
     """
 
     index: int
@@ -48,6 +62,15 @@ class TensorInfo:
     shape_signature: tuple[int, ...]
     scale: float | None
     zero_point: int | None
+    signature_name: str = ""
+    rows: int | None = None
+    stated_range: ValueRange | None = None
+    holds_scores: bool = False
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether whole numbers stand for real ones, ``real = (quantised - zero_point) * scale``."""
+        return bool(self.scale) and self.dtype in QUANTIZED_TYPES
 
     def __str__(self) -> str:
         return f"{self.name or 'unnamed'}: {self.dtype}[{','.join(map(str, self.shape_signature))}]"
@@ -55,7 +78,11 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model that was checked completely: all that it points to lies inside the file."""
+    """A model that was checked completely: all that it points to lies inside the file.
+
+    ``content`` is None where the file is to be run as it is; ``signature`` names the one whose graph is run, empty for
+    the main graph. A ``stateful`` model may answer the same inputs differently the next time.
+    """
 
     path: Path
     sha256: str
@@ -64,10 +91,60 @@ class ModelFile:
     outputs: tuple[TensorInfo, ...]
     node_count: int
     normalization: InputNormalization | None
+    signature: str = ""
+    detection: DetectionOutputs | None = None
+    stateful: bool = False
+    content: bytes | None = None
+
+    def read(self) -> bytes:
+        """What is run: ``content``, or that of the file."""
+        return self.path.read_bytes() if self.content is None else self.content
+
+    def with_content(self, content: bytes) -> ModelFile:
+        """The same model with other constants."""
+        return replace(self, content=content)
+
+    def with_input_shapes(self, shapes: Mapping[int, tuple[int, ...]]) -> ModelFile:
+        """The same model to be run with other shapes, by position of the input.
+
+        Raises :class:`ModelError` for a shape that contradicts the file's; sizes that the file leaves open are free.
+        """
+        inputs = [
+            _resized(tensor, shapes[position], self.path) if position in shapes else tensor
+            for position, tensor in enumerate(self.inputs)
+        ]
+        return replace(self, inputs=tuple(inputs))
+
+    def named(self, what: str, name: str, tensors: Sequence[TensorInfo]) -> int:
+        """Position of the tensor of that name, signature name or number; raises :class:`ModelError`."""
+        for position, tensor in enumerate(tensors):
+            if name in (tensor.name, tensor.signature_name):
+                return position
+        if name.isdecimal() and int(name) < len(tensors):
+            return int(name)
+        names = [tensor.signature_name or tensor.name for tensor in tensors]
+        hint = did_you_mean(name, names)
+        raise ModelError(f"{self.path} has no {what} {name!r}; it has {', '.join(map(repr, names)) or 'none'}.{hint}")
 
 
-def read_model(path: Path) -> ModelFile:
-    """Read and check a model; raises :class:`ModelError` for a missing, empty, truncated, damaged or foreign file."""
+def _resized(tensor: TensorInfo, shape: tuple[int, ...], path: Path) -> TensorInfo:
+    stated = tensor.shape_signature
+    fits = not stated or (
+        len(shape) == len(stated) and all(own in (-1, size) for own, size in zip(stated, shape, strict=True))
+    )
+    if not fits or any(size < 1 for size in shape):
+        raise ModelError(
+            f"{path}: the input {tensor} cannot have the shape {','.join(map(str, shape))}; "
+            "sizes must be 1 or more, and only those that the model states as -1 are free"
+        )
+    return replace(tensor, shape=shape)
+
+
+def read_model(path: Path, signature: str = "") -> ModelFile:
+    """Read and check a model, to be run from its main graph or from that of a signature.
+
+    Raises :class:`ModelError` for a missing, empty, truncated, damaged or foreign file, and for an unknown signature.
+    """
     content = _read_bytes(path)
     if content[4:8] != IDENTIFIER:
         raise ModelError(
@@ -75,7 +152,7 @@ def read_model(path: Path) -> ModelFile:
             f"{_foreign_kind(content)}Convert it to .tflite first, or check the path"
         )
     try:
-        return _describe(path, content)
+        return _describe(path, content, signature)
     except DamagedFlatbuffer as error:
         message = (
             f"{path} is damaged or cut short ({len(content)} bytes read): {error}. "
@@ -106,27 +183,54 @@ def _foreign_kind(content: bytes) -> str:
     return ""
 
 
-def _describe(path: Path, content: bytes) -> ModelFile:
+def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
     model = Table.root(memoryview(content))
     verify_model(model)
-    main = model.tables(_MODEL_SUBGRAPHS)[0]
-    tensors = main.tables(_SUBGRAPH_TENSORS)
+    edited = _with_signature_first(path, content, model, signature) if signature else content
+    graph = signature_graph(model, signature) if signature else 0
+    main = model.tables(_MODEL_SUBGRAPHS)[graph]
+    tensors, nodes = main.tables(_SUBGRAPH_TENSORS), read_nodes(model, main)
+    inputs = main.numbers(_SUBGRAPH_INPUTS, "int32").tolist()
+    outputs = main.numbers(_SUBGRAPH_OUTPUTS, "int32").tolist()
+    input_names, output_names = signature_names(model, graph, signature or None)
+    metadata = _metadata(model)
+    ranges = input_ranges(metadata) if graph == 0 else {}
     return ModelFile(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
         size_bytes=len(content),
-        inputs=_infos(tensors, main.numbers(_SUBGRAPH_INPUTS, "int32")),
-        outputs=_infos(tensors, main.numbers(_SUBGRAPH_OUTPUTS, "int32")),
-        node_count=len(main.tables(_SUBGRAPH_OPERATORS)),
-        normalization=_metadata_normalization(model),
+        inputs=tuple(
+            replace(
+                _info(index, tensors[index], input_names),
+                rows=rows_selected(nodes, tensors, index),
+                stated_range=ranges.get(position),
+            )
+            for position, index in enumerate(inputs)
+        ),
+        outputs=tuple(_output(index, tensors[index], output_names, nodes) for index in outputs),
+        node_count=len(nodes),
+        normalization=input_normalization(metadata),
+        signature=signature,
+        detection=find_detection_outputs(nodes, outputs),
+        stateful=keeps_state(model.tables(_MODEL_SUBGRAPHS)),
+        content=edited if graph else None,
     )
 
 
-def _infos(tensors: list[Table], indices: npt.NDArray[np.generic]) -> tuple[TensorInfo, ...]:
-    return tuple(_info(index, tensors[index]) for index in indices.tolist())
+def _with_signature_first(path: Path, content: bytes, model: Table, signature: str) -> bytes:
+    keys = signature_keys(model)
+    if signature not in keys:
+        known = f"it has {', '.join(map(repr, keys))}" if keys else "it has none; leave --signature out"
+        raise ModelError(f"{path} has no signature {signature!r}; {known}.{did_you_mean(signature, keys)}")
+    graph = signature_graph(model, signature)
+    return with_main_graph(content, graph, f"{path}: the graph of signature {signature!r}") if graph else content
 
 
-def _info(index: int, tensor: Table) -> TensorInfo:
+def _output(index: int, tensor: Table, names: Mapping[int, str], nodes: Sequence[Node]) -> TensorInfo:
+    return replace(_info(index, tensor, names), holds_scores=holds_scores(nodes, index))
+
+
+def _info(index: int, tensor: Table, names: Mapping[int, str]) -> TensorInfo:
     kind = tensor.integer(_TENSOR_TYPE, "b")
     shape = tuple(tensor.numbers(_TENSOR_SHAPE, "int32").tolist())
     scale, zero_point = _per_tensor_quantization(tensor)
@@ -138,6 +242,7 @@ def _info(index: int, tensor: Table) -> TensorInfo:
         shape_signature=tuple(tensor.numbers(_TENSOR_SHAPE_SIGNATURE, "int32").tolist()) or shape,
         scale=scale,
         zero_point=zero_point,
+        signature_name=names.get(index, ""),
     )
 
 
@@ -152,10 +257,11 @@ def _per_tensor_quantization(tensor: Table) -> tuple[float | None, int | None]:
     return float(scales[0]), int(zero_points[0]) if zero_points else 0
 
 
-def _metadata_normalization(model: Table) -> InputNormalization | None:
+def _metadata(model: Table) -> bytes:
+    """The TFLite metadata, empty where there is none."""
     buffers = model.tables(_MODEL_BUFFERS)
     for entry in model.tables(_MODEL_METADATA):
         index = entry.integer(_METADATA_BUFFER, "I")
         if entry.text(_METADATA_KEY) == _METADATA_NAME and index < len(buffers):
-            return input_normalization(buffers[index].numbers(0, "uint8").tobytes())
-    return None
+            return buffers[index].numbers(0, "uint8").tobytes()
+    return b""

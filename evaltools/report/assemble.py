@@ -35,12 +35,13 @@ def describe_model(model: ModelFile) -> Model:
         sha256=model.sha256,
         size_bytes=model.size_bytes,
         node_count=model.node_count,
-        inputs=[_tensor(tensor) for tensor in model.inputs],
-        outputs=[_tensor(tensor) for tensor in model.outputs],
+        inputs=[describe_tensor(tensor) for tensor in model.inputs],
+        outputs=[describe_tensor(tensor) for tensor in model.outputs],
     )
 
 
-def _tensor(tensor: TensorInfo) -> Tensor:
+def describe_tensor(tensor: TensorInfo) -> Tensor:
+    """The facts about an input or output."""
     return Tensor(tensor.name, tensor.dtype, list(tensor.shape_signature), tensor.scale, tensor.zero_point)
 
 
@@ -68,10 +69,10 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
 def with_figures(
     described: ConfigurationResult,
     records: Sequence[Record[Observation]],
-    classification: ClassificationMetrics,
+    classification: ClassificationMetrics | None = None,
 ) -> ConfigurationResult:
     """The same configuration with what was measured."""
-    latencies = [record.invoke_us for record in records if record.invoke_us is not None]
+    latencies = [invoke_us for record in records for invoke_us in record.invokes_us]
     return replace(
         described,
         inference_latency=summarise_latency(latencies),
@@ -96,10 +97,11 @@ def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tupl
     return [(reference, test) for reference in references for test in tests] + [(tests[0], test) for test in tests[1:]]
 
 
-def why_no_figures(outcome: Outcome[Observation]) -> str:
+def why_no_figures(outcome: Outcome[Observation], name: str) -> str:
     """Why a configuration that could run has no figures."""
     if outcome.examples_done:
-        return "not one example succeeded"
+        reasons = [record.failure.reason for record in outcome.records[name] if record.failure is not None]
+        return f"not one example succeeded{f': {reasons[0]}' if reasons else ''}"
     return "no example was finished" if outcome.stopped else "no test configuration can run"
 
 

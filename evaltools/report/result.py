@@ -6,13 +6,17 @@ one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
+from evaltools.report.diff_result import InferenceDiff
+from evaltools.report.result_model import Model, Tensor
+
+__all__ = ["Model", "Tensor"]
 
 SCHEMA_VERSION: Final = "1"
 
@@ -34,31 +38,8 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Tensor:
-    """An input or output of the model; -1 in ``shape`` is a size that may change."""
-
-    name: str
-    dtype: str
-    shape: list[int]
-    scale: float | None
-    zero_point: int | None
-
-
-@dataclass(frozen=True)
-class Model:
-    """The model file. ``sha256`` is that of its bytes."""
-
-    file: str
-    sha256: str
-    size_bytes: int
-    node_count: int
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-
-
-@dataclass(frozen=True)
 class Data:
-    """What was evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
+    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
 
     images: str
     example_count: int
@@ -112,6 +93,10 @@ class ConfigurationResult:
     ``status`` is ``measured`` or ``not measured``, then with ``reason``. ``fallback`` says why a configuration that
     asked for a delegate was measured on the CPU (``--allow_fallback=true``). ``flags`` give the same configuration
     again.
+
+    An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
+    ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
+    sums up, in order.
     """
 
     name: str
@@ -127,6 +112,9 @@ class ConfigurationResult:
     inference_latency: Latency | None
     failed_examples: int
     classification: ClassificationMetrics | None
+    first_run_us: int | None = None
+    run_and_read_latency: Latency | None = None
+    invokes_us: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -172,19 +160,21 @@ class EvaluationResult:
     """The whole result.
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
-    the examples that were tried, failed ones included.
+    the examples that were tried, failed ones included. ``data`` and ``comparisons`` belong to the task ``imagenet``,
+    ``inference_diff`` to the task of that name.
     """
 
     schema_version: Literal["1"]
-    task: Literal["imagenet"]
+    task: Literal["imagenet", "inference_diff"]
     complete: bool
     stopped: Literal["interrupted", "too many failed examples"] | None
     examples_done: int
     environment: Environment
     model: Model
-    data: Data
+    data: Data | None
     configurations: list[ConfigurationResult]
     comparisons: list[Comparison]
     failed: list[FailedExample]
     warnings: list[str]
     examples: list[ExampleRecord] | None
+    inference_diff: InferenceDiff | None = None

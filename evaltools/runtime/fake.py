@@ -31,9 +31,9 @@ class FakeSession:
         self.outputs: Final[tuple[TensorSpec, ...]] = ()
         self.closed = False
 
-    def run(self, inputs: Sequence[Array]) -> Inference:
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Call the function; what it raises is raised."""
-        return Inference(self._function(inputs), self._invoke_us)
+        return Inference(self._function(inputs), (self._invoke_us,) * invocations)
 
     def close(self) -> None:
         """Remember that the session was closed."""

@@ -62,12 +62,15 @@ class InterpreterRuntime:
         external = _load_external(library, configuration)
         try:
             interpreter = library.Interpreter(
-                **_model_argument(model.path),
+                **_model_argument(model),
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
                 experimental_delegates=[external] if external is not None else None,
                 experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
             )
             before = interpreter._get_ops_details()
+            for detail, tensor in zip(interpreter.get_input_details(), model.inputs, strict=True):
+                if tuple(detail["shape"]) != tensor.shape:
+                    interpreter.resize_tensor_input(detail["index"], tensor.shape)
             interpreter.allocate_tensors()
             return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
@@ -106,18 +109,23 @@ class InterpreterSession:
         self.inputs: Final = _specs(inputs)
         self.outputs: Final = _specs(outputs)
 
-    def run(self, inputs: Sequence[Array]) -> Inference:
-        """Set the inputs, invoke (the only part that is timed), copy the outputs."""
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Set the inputs, invoke, copy the outputs."""
         try:
             for index, value in zip(self._input_indices, inputs, strict=True):
                 self._interpreter.set_tensor(index, value)
+            invokes_us = tuple(self._timed_invoke() for _ in range(invocations))
             start = time.perf_counter_ns()
-            self._interpreter.invoke()
-            invoke_us = (time.perf_counter_ns() - start) // 1000
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
+            read_us = (time.perf_counter_ns() - start) // 1000
         except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
-        return Inference(outputs, invoke_us)
+        return Inference(outputs, invokes_us, read_us)
+
+    def _timed_invoke(self) -> int:
+        start = time.perf_counter_ns()
+        self._interpreter.invoke()
+        return (time.perf_counter_ns() - start) // 1000
 
     def _newly_reported(self, error: Exception) -> str:
         """The text of an error; the runtimes repeat the texts of all earlier errors in front of it."""
@@ -133,13 +141,15 @@ class InterpreterSession:
         gc.collect()
 
 
-def _model_argument(path: Path) -> dict[str, Any]:
-    """The model as the interpreters take it: by path, or by content where the path is no Unicode."""
+def _model_argument(model: ModelFile) -> dict[str, Any]:
+    """The model as the interpreters take it: by path, or by content where that differs or the path is no Unicode."""
+    if model.content is not None:
+        return {"model_content": model.content}
     try:
-        str(path).encode("utf-8")
+        str(model.path).encode("utf-8")
     except UnicodeEncodeError:
-        return {"model_content": path.read_bytes()}
-    return {"model_path": str(path)}
+        return {"model_content": model.read()}
+    return {"model_path": str(model.path)}
 
 
 def _require_order(configuration: Configuration) -> None:

@@ -19,10 +19,14 @@ def find_runtime(name: str) -> Runtime:
     return runtime
 
 
+def installed_runtimes() -> list[str]:
+    """The runtimes whose package is there, best first; whether they work shows when they open a model."""
+    return [name for name, package in RUNTIMES.items() if importlib.util.find_spec(package) is not None]
+
+
 def _first_installed() -> str:
-    for name, package in RUNTIMES.items():
-        if importlib.util.find_spec(package) is not None:
-            return name
+    for name in installed_runtimes():
+        return name
     message = (
         "no TensorFlow Lite runtime is installed; pip install 'evaltools[litert]' (any Python), "
         "or pip install tflite-runtime (Linux, Python 3.11 or older)"

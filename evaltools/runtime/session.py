@@ -63,10 +63,15 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Inference:
-    """Outputs of one run (copies, in the model's order) and how long ``invoke`` alone took."""
+    """Outputs of one run (copies, in the model's order) and how long it took, in whole microseconds.
+
+    ``invokes_us`` has the time of each ``invoke`` alone, ``read_us`` that of copying the outputs after the last one:
+    some delegates only enqueue their work in ``invoke`` and wait for it there.
+    """
 
     outputs: tuple[Array, ...]
-    invoke_us: int
+    invokes_us: tuple[int, ...]
+    read_us: int = 0
 
 
 class Session(Protocol):
@@ -88,8 +93,8 @@ class Session(Protocol):
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Outputs in the model's order."""
 
-    def run(self, inputs: Sequence[Array]) -> Inference:
-        """Run once; raises :class:`~evaltools.errors.InferenceError`."""
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Set the inputs, invoke so many times, read the outputs; raises :class:`~evaltools.errors.InferenceError`."""
 
     def close(self) -> None:
         """Release the model and its delegates. The session cannot run any more."""

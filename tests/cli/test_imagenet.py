@@ -134,7 +134,9 @@ def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) 
     completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
     expected = hashlib.sha256(evaluation.truths.read_bytes()).hexdigest()
-    assert read_result(output).data.ground_truth_sha256 == expected
+    data = read_result(output).data
+    assert data is not None
+    assert data.ground_truth_sha256 == expected
 
 
 def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied: EvaluationSet) -> None:

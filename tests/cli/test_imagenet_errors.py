@@ -36,7 +36,8 @@ def test_an_example_that_fails_while_running_is_recorded(evaluation: EvaluationS
     completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--config", config))
     assert completed.code == 3
     assert "INFO: Configuration: test" in completed.out
-    assert "(bad): " in completed.err
+    assert "bad not measured: not one example succeeded" in completed.err
+    assert "invoke fails, as option fail asks" in completed.err
     assert "invoke fails, as option fail asks" in completed.err
 
 

@@ -52,7 +52,9 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     assert len(answers["x"]["scores"]) == 10
     assert document["model"]["sha256"]
     assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
-    assert read_result(output).data.example_count == 30
+    data = read_result(output).data
+    assert data is not None
+    assert data.example_count == 30
 
 
 def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(

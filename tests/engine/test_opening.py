@@ -104,6 +104,6 @@ def test_sessions_are_closed_when_a_later_one_is_the_users_mistake() -> None:
         return session
 
     both = [Configuration("a"), Configuration("b")]
-    with pytest.raises(UsageError), open_all(MODEL, both, second_is_wrong, False):
+    with pytest.raises(UsageError), open_all([(MODEL, one) for one in both], second_is_wrong, False):
         pass
     assert session.closed

@@ -91,7 +91,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: Image
     broken._function = failing
     result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
     assert [(entry.baseline, entry.other) for entry in result.comparisons] == [("a", "b")]
-    assert result.configurations[0].reason == "not one example succeeded"
+    assert result.configurations[0].reason == "not one example succeeded: no"
 
 
 def test_without_a_test_that_can_run_nothing_is_measured(asked: ImagenetRequest) -> None:

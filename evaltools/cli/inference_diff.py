@@ -1,0 +1,109 @@
+"""``evaltools inference-diff``: the same inputs through a reference and other configurations, then how far apart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli import configurations
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
+from evaltools.cli.flags import parse_flags
+from evaltools.configuration import OWN_PARAMETERS
+from evaltools.delegates import COMMON, DELEGATES
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+RUN_PARAMETERS: Final = (
+    Parameter("model_file", "string", "", "The .tflite model. Required."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "Result file: *.json is ours, anything else the native tool's binary protobuf.",
+    ),
+    Parameter(
+        "num_runs", "int32", 50, "Runs, each with inputs of its own; with files or pictures: as many as they hold."
+    ),
+    Parameter("warmup_runs", "int32", 1, "Runs of each configuration before those that count; --compat=native: 0."),
+    Parameter("reference_model_file", "string", "", "Another model for the reference, such as the float one."),
+    Parameter("signature", "string", "", "Run the function of this signature instead of the main one."),
+    Parameter("max_failed_examples", "int32", -1, "Stop once more than this many runs have failed; -1: no limit."),
+    Parameter("example_timeout", "float", 300.0, "Seconds after which a run, or loading the model, counts as hanging."),
+)
+INPUT_PARAMETERS: Final = (
+    Parameter("seed", "int32", 1, "Seed of the random inputs; 1 gives those of the native tool."),
+    Parameter(
+        "input_range",
+        "string",
+        "",
+        "NAME:LOW:HIGH, values of an input, both reached by whole numbers. May be repeated.",
+        repeatable=True,
+    ),
+    Parameter(
+        "input_files",
+        "string",
+        "",
+        "NAME=PATH or PATH: .npy, .npz, raw bytes, or a folder of those, instead of random numbers. May be repeated.",
+        repeatable=True,
+    ),
+    Parameter("input_images", "string", "", "Folder of pictures for the input [1,height,width,3]."),
+    Parameter(
+        "normalization",
+        "string",
+        "auto",
+        "Values of pictures: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, "
+        'or "mean=M[,M,M];std=S[,S,S]".',
+    ),
+    Parameter("input_shape", "string", "", "NAME:1,224,224,3 for a dynamic shape. May be repeated.", repeatable=True),
+)
+JUDGEMENT_PARAMETERS: Final = (
+    Parameter(
+        "noise_floor_runs",
+        "int32",
+        10,
+        "Runs over which CPU variants, precisions and repeatability are measured; 0: none. --compat=native: 0.",
+    ),
+    Parameter(
+        "max_avg_error", "string", "", "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True
+    ),
+    Parameter(
+        "max_quanta",
+        "string",
+        "",
+        "Largest difference in quanta, for all or as OUTPUT=VALUE. Repeatable.",
+        repeatable=True,
+    ),
+    Parameter(
+        "min_snr_db", "string", "", "Smallest SNR in dB, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True
+    ),
+)
+SAVING_PARAMETERS: Final = (
+    Parameter("save_outputs", "string", "", "New folder for inputs and outputs of all runs."),
+    Parameter(
+        "load_reference", "string", "", "Folder of --save_outputs, perhaps of another machine, as the reference."
+    ),
+    Parameter("allow_model_mismatch", "bool", False, "Accept --load_reference of another model file."),
+)
+
+GROUPS: Final = {
+    "evaluation": RUN_PARAMETERS,
+    "inputs": INPUT_PARAMETERS,
+    "judgement": JUDGEMENT_PARAMETERS,
+    "two machines": SAVING_PARAMETERS,
+    "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
+    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+    "delegates, common": COMMON,
+}
+DESCRIPTION: Final = """\
+How far a delegate's outputs are from the CPU's, for any model and without labels: differences per output beside a noise
+floor, latency, a verdict with its reason.
+stdout: the lines of the native tool. stderr: what ran, progress, tables, verdicts."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    flags = parse_flags("inference-diff", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
+    if not flags.text("model_file"):
+        raise UsageError("missing: --model_file=... See evaltools inference-diff --help")
+    from evaltools.cli.inference_diff_run import evaluate_inference_diff
+
+    return evaluate_inference_diff(flags, ["evaltools", "inference-diff", *arguments])

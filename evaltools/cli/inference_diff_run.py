@@ -1,0 +1,123 @@
+"""``evaltools inference-diff`` behind its flags: request, evaluation, output, exit code."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from evaltools.cli import exit_codes
+from evaltools.cli.configurations import REFERENCE_KERNELS, Configurations, read_configurations
+from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
+from evaltools.cli.flags import GivenFlags
+from evaltools.cli.terminal import make_console
+from evaltools.errors import UsageError
+from evaltools.gates.limits import LIMIT_NAMES, parse_limit
+from evaltools.preprocess import parse_normalization
+from evaltools.report.result import EvaluationResult
+from evaltools.runtime.isolated import open_isolated
+from evaltools.tasks.diff_inputs import InputOptions
+from evaltools.tasks.diff_request import DiffRequest
+from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+
+
+def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
+    """Compare, print, write; returns the exit code."""
+    console = make_console()
+    native = flags.text("compat") == "native"
+    configurations = _configurations(flags, native)
+    request = _request(flags, configurations, native, command)
+    inputs = [request.model_file, request.reference_model_file, *map(Path, request.inputs.files)]
+    files = planned_files(flags, configurations, inputs)
+    timeout = float(flags.value("example_timeout"))
+    if timeout <= 0:
+        raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
+    with interrupts_restored():
+        result = evaluate_diff(request, Terminal(console), partial(open_isolated, timeout_s=timeout))
+        not_written = hand_out(result, files, console)
+        total = result.inference_diff.num_runs if result.inference_diff else 0
+        print_early_end(result, total, request.max_failed_examples, native, console)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
+
+
+def _configurations(flags: GivenFlags, native: bool) -> Configurations:
+    """The native tool's reference has the runtime's default kernels, ours builtin ones."""
+    loads = bool(flags.text("load_reference"))
+    if loads and "reference" in flags:
+        raise UsageError("--load_reference and --reference both state the reference; keep one")
+    found = read_configurations(flags, "default" if native else REFERENCE_KERNELS)
+    if loads:
+        return Configurations(None, found.tests)
+    if found.reference is None:
+        raise UsageError(
+            "--reference=none leaves nothing to compare with; leave it out, or give --load_reference=FOLDER"
+        )
+    return found
+
+
+def _request(flags: GivenFlags, configurations: Configurations, native: bool, command: list[str]) -> DiffRequest:
+    limit = flags.number("max_failed_examples")
+    return DiffRequest(
+        model_file=Path(flags.text("model_file")),
+        reference=configurations.reference,
+        tests=configurations.tests,
+        inputs=_inputs(flags, native),
+        reference_model_file=flags.path("reference_model_file"),
+        signature=flags.text("signature"),
+        input_shapes=tuple(flags.texts("input_shape")),
+        yardstick_runs=_count(flags, "noise_floor_runs", 0, 0 if native else None),
+        warmup_runs=_count(flags, "warmup_runs", 0, 0 if native else None),
+        limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in flags.texts(name)),
+        save_outputs=flags.path("save_outputs"),
+        load_reference=flags.path("load_reference"),
+        allow_model_mismatch=flags.is_on("allow_model_mismatch"),
+        allow_fallback=flags.is_on("allow_fallback"),
+        max_failed_examples=(0 if native else None) if limit < 0 else limit,
+        native=native,
+        command=tuple(command),
+    )
+
+
+def _inputs(flags: GivenFlags, native: bool) -> InputOptions:
+    seed = flags.number("seed")
+    if seed < 1:
+        raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
+    normalization = flags.text("normalization")
+    images = flags.path("input_images")
+    if "normalization" in flags and images is None:
+        raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
+    if normalization != "auto":
+        parse_normalization(normalization)
+    return InputOptions(
+        num_runs=_count(flags, "num_runs", 1) if "num_runs" in flags else None,
+        seed=seed,
+        ranges=tuple(flags.texts("input_range")),
+        files=tuple(flags.texts("input_files")),
+        images=images,
+        normalization=normalization,
+        native=native,
+    )
+
+
+def _count(flags: GivenFlags, name: str, lowest: int, unless_given: int | None = None) -> int:
+    if name not in flags and unless_given is not None:
+        return unless_given
+    number = flags.number(name)
+    if number < lowest:
+        raise UsageError(f"--{name}={number}: use {lowest} or more")
+    return number
+
+
+def _exit_code(result: EvaluationResult) -> int:
+    assert result.inference_diff is not None
+    comparisons = result.inference_diff.comparisons
+    if result.stopped == "interrupted":
+        return exit_codes.INTERRUPTED
+    if any(entry.status == "not measured" for entry in result.configurations):
+        return exit_codes.NOT_MEASURED
+    if any(comparison.within_limits is False for comparison in comparisons):
+        return exit_codes.LIMIT_BROKEN
+    sides = [side for c in comparisons for o in c.outputs for side in (o.difference.test, o.difference.reference)]
+    damaged = any(side.nan or side.infinite for side in sides)
+    return exit_codes.EXAMPLES_FAILED if result.failed or damaged else exit_codes.OK

@@ -1,0 +1,1 @@
+"""Judgement of what was measured: verdicts with reasons, and limits that the user sets."""

@@ -1,0 +1,223 @@
+"""From the difference of an output to a verdict, with yardsticks measured on the same model and inputs.
+
+Two yardsticks are measured. The *noise floor*: how far apart CPU kernels are that nobody doubts. And for fp16 and bf16:
+how far the outputs move when every constant of the model and every input is rounded to that precision, on the CPU. A
+delegate that computes in that precision comes out at 0.2 to 1.5 times the second (measured on 14 models).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.output_difference import OutputDifference, Values
+
+EQUIVALENT: Final = "equivalent"
+DIVERGED: Final = "diverged"
+NOT_MEASURED: Final = "not measured"
+Grade = Literal["equivalent", "fp16", "bf16", "int8", "diverged"]
+GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "diverged")
+"""From best to worst; a precision means ``within expected precision of`` it."""
+
+UNIT_ROUNDOFF: Final[Mapping[str, float]] = {"float32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-8}
+_OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
+_FLOOR_FACTOR: Final = 4.0
+_YARDSTICK_FACTOR: Final = 2.0
+_FEW_ROUNDINGS: Final = 16.0
+_COARSEST: Final = 0.5
+_INT8_STEPS_OF_INT16: Final = 256.0
+_BOX_SCORE_ROUNDING: Final = 1e-5
+_INT8_BOX_SHARE: Final = 0.05
+_INT8_SHARE: Final = 0.001
+
+
+@dataclass(frozen=True)
+class Yardsticks:
+    """What one output's difference is held against.
+
+    ``floor`` has one entry per CPU variant, ``precisions`` the output's movement in fp16 and bf16. ``node_count``
+    stands in for the second where it was not measured.
+    """
+
+    floor: Sequence[OutputDifference]
+    precisions: Mapping[str, OutputDifference]
+    node_count: int
+
+
+@dataclass(frozen=True)
+class OutputVerdict:
+    """The grade of one output and why; ``tolerances`` has the largest value accepted for each grade, in ``unit``."""
+
+    grade: Grade
+    reason: str
+    unit: str
+    tolerances: dict[str, float]
+
+
+def wording(grade: Grade) -> str:
+    """The verdict in words.
+
+    >>> wording("fp16")
+    'within expected precision of fp16'
+    """
+    return grade if grade in (EQUIVALENT, DIVERGED) else f"within expected precision of {grade}"
+
+
+def worst(grades: Sequence[Grade]) -> Grade:
+    """The worst of some grades, ``equivalent`` for none."""
+    return max(grades, key=GRADES.index, default="equivalent")
+
+
+def judge_output(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    """Grade one output."""
+    damage = _damage(found)
+    if damage is not None:
+        return OutputVerdict("diverged", damage, "", {})
+    if found.identical:
+        return OutputVerdict("equivalent", "identical in every element", "", {})
+    judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
+    return judges[found.kind](found, yardsticks)
+
+
+def judge_boxes(
+    found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
+) -> OutputVerdict:
+    """Grade the boxes of a detector: the share of boxes without a partner of the same class."""
+    unmatched = 1 - found.share
+    noise = max((1 - other.share for other in floor), default=0.0)
+    shift = max((other.score_shift for other in floor), default=0.0)
+    tolerances = {"equivalent": 2 * noise}
+    for precision, other in precisions.items():
+        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * (1 - other.share))
+    if not precisions or "int8" in precisions:
+        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_BOX_SHARE)
+    grade = _grade(unmatched, tolerances)
+    if grade == "equivalent" and found.score_shift > max(_BOX_SCORE_ROUNDING, 2 * shift):
+        grade = next((name for name in GRADES[1:] if name in tolerances), "diverged")
+    text = (
+        f"{found.matched} boxes matched, {found.lost} lost, {found.new} new, {found.class_changes} of another class, "
+        f"scores shifted by at most {found.score_shift:.2g} (CPU variants among themselves: {100 * noise:.2g} % of "
+        f"boxes without a partner, {shift:.2g})"
+    )
+    return OutputVerdict(grade, text, "share of boxes without a partner of the same class", tolerances)
+
+
+def _damage(found: OutputDifference) -> str | None:
+    """What makes figures meaningless."""
+    if not found.same_shape:
+        return "the shapes of the outputs differ"
+    sides = [(name, side) for name, side in (("test", found.test), ("reference", found.reference)) if _broken(side)]
+    if sides:
+        return " and ".join(f"the {name} has {_count(side)}" for name, side in sides) + f" of {found.elements} values"
+    if found.torn:
+        return (
+            f"{found.torn} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
+            "memory that was never written looks like this"
+        )
+    if found.identical:
+        return None
+    if found.test.constant and not found.reference.constant:
+        return f"the test's output is {found.test.low:g} everywhere, in every run"
+    if found.runs > 1 and found.test.distinct_outputs == 1 and found.reference.distinct_outputs > 1:
+        return "the test's output is the same in every run, whatever the input"
+    return None
+
+
+def _broken(side: Values) -> bool:
+    return side.nan > 0 or side.infinite > 0
+
+
+def _count(side: Values) -> str:
+    parts = [f"{count} {name}" for count, name in ((side.nan, "NaN"), (side.infinite, "infinite")) if count]
+    return " and ".join(parts)
+
+
+def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    unit = "relative RMS of the difference"
+    own = _OWN_ROUNDOFF.get(found.dtype, UNIT_ROUNDOFF["float32"])
+    floor = max((other.relative_rms or 0.0 for other in yardsticks.floor), default=0.0)
+    tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, _FEW_ROUNDINGS * own if own < 1e-6 else own)}
+    for precision in yardsticks.precisions or ("fp16", "bf16"):
+        expected = _expected_relative_rms(precision, yardsticks)
+        tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
+    if found.relative_rms is None:
+        return OutputVerdict("diverged", "the reference is 0 everywhere, the test is not", unit, tolerances)
+    grade = _grade(found.relative_rms, tolerances)
+    snr = "" if found.snr_db is None else f" (SNR {found.snr_db:.1f} dB)"
+    text = (
+        f"relative RMS {found.relative_rms:.2g}{snr}, {_against(grade, tolerances)}; CPU variants differ by {floor:.2g}"
+    )
+    return OutputVerdict(grade, text, unit, tolerances)
+
+
+def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
+    """Twice what was measured, at least one rounding (int8: one per node); by the nodes alone if not measured."""
+    one_per_node = UNIT_ROUNDOFF[precision] * math.sqrt(max(1, yardsticks.node_count))
+    measured = yardsticks.precisions.get(precision)
+    if measured is None or measured.relative_rms is None:
+        return _FLOOR_FACTOR * one_per_node
+    least = one_per_node if precision == "int8" else UNIT_ROUNDOFF[precision]
+    return max(least, _YARDSTICK_FACTOR * measured.relative_rms)
+
+
+def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    assert found.quanta is not None
+    noise = [other.quanta for other in yardsticks.floor if other.quanta is not None]
+    noise_rms = max((other.rms for other in noise), default=0.0)
+    noise_max = max((other.max for other in noise), default=0)
+    step = _INT8_STEPS_OF_INT16 if "16" in found.dtype else 1.0
+    shaken = yardsticks.precisions.get("int8")
+    expected = _YARDSTICK_FACTOR * shaken.quanta.rms if shaken is not None and shaken.quanta is not None else 0.0
+    tolerances = {"equivalent": 2 * noise_rms, "int8": max(step, expected, _FLOOR_FACTOR * noise_rms)}
+    grade: Grade = _grade(found.quanta.rms, tolerances)
+    if found.quanta.max <= 1:
+        grade = "equivalent"
+    elif grade == "equivalent" and found.quanta.max > max(2, 2 * noise_max):
+        grade = "int8"
+    zero, one, two, more = (100 * share for share in found.quanta.shares)
+    text = (
+        f"{zero:.3g} % of the elements are equal, {one:.3g} % off by 1 quantum, {two:.3g} % by 2, "
+        f"{more:.3g} % by more, at most {found.quanta.max}; RMS {found.quanta.rms:.2g} quanta, CPU variants "
+        f"{noise_rms:.2g}, at most {noise_max}"
+    )
+    return OutputVerdict(grade, text, "RMS of the difference in quanta", tolerances)
+
+
+def _judge_share(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    """Whole numbers, truth values and texts: equal or not, with no distance that means something."""
+    share = found.different / found.elements
+    noise = max((_share(other) for other in yardsticks.floor), default=0.0)
+    tolerances = {"equivalent": 2 * noise}
+    for precision, other in yardsticks.precisions.items():
+        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * _share(other))
+    if not yardsticks.precisions or "int8" in yardsticks.precisions:
+        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_SHARE)
+    grade = _grade(share, tolerances)
+    text = f"{100 * share:.3g} % of the elements differ; among CPU variants {100 * noise:.3g} %"
+    return OutputVerdict(grade, text, "share of elements that differ", tolerances)
+
+
+def _share(found: OutputDifference) -> float:
+    return found.different / found.elements if found.elements else 0.0
+
+
+def _grade(value: float, tolerances: Mapping[str, float]) -> Grade:
+    for grade in GRADES:
+        if value <= tolerances.get(grade, -1.0):
+            return grade
+    return "diverged"
+
+
+def _last(tolerances: Mapping[str, float]) -> float:
+    return list(tolerances.values())[-1]
+
+
+def _against(grade: Grade, tolerances: Mapping[str, float]) -> str:
+    if grade == "diverged":
+        coarsest = list(tolerances)[-1]
+        return f"more than {coarsest} explains ({tolerances[coarsest]:.2g})"
+    name = "CPU variants explain" if grade == "equivalent" else f"{grade} explains"
+    return f"no more than {name} ({tolerances[grade]:.2g})"

@@ -1,0 +1,127 @@
+"""Whether two detectors find the same boxes; needs no ground truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+MIN_IOU: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Boxes ``(N, 4)`` as top, left, bottom, right in any unit, with N classes and N scores."""
+
+    boxes: npt.NDArray[np.float64]
+    classes: npt.NDArray[np.float64]
+    scores: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BoxAgreement:
+    """Boxes of two detectors, matched one to one where they overlap by an IoU of 0.5 or more; adds up over examples.
+
+    ``lost`` are the reference's without a partner, ``new`` the test's. ``moved`` is the largest ``1 - IoU`` of a pair,
+    ``score_shift`` the largest change of a score.
+    """
+
+    matched: int
+    lost: int
+    new: int
+    class_changes: int
+    sum_iou: float
+    moved: float
+    score_shift: float
+
+    def __add__(self, other: BoxAgreement) -> BoxAgreement:
+        return BoxAgreement(
+            self.matched + other.matched,
+            self.lost + other.lost,
+            self.new + other.new,
+            self.class_changes + other.class_changes,
+            self.sum_iou + other.sum_iou,
+            max(self.moved, other.moved),
+            max(self.score_shift, other.score_shift),
+        )
+
+    @property
+    def mean_iou(self) -> float | None:
+        """Mean IoU of the pairs, None without one."""
+        return self.sum_iou / self.matched if self.matched else None
+
+    @property
+    def share(self) -> float:
+        """Share of all boxes of both sides that have a partner of the same class, 0..1; 1 without any box."""
+        everything = 2 * self.matched + self.lost + self.new
+        return 2 * (self.matched - self.class_changes) / everything if everything else 1.0
+
+
+def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
+    """From the outputs of ``TFLite_Detection_PostProcess``; entries from ``count`` on, and empty ones, are left out.
+
+    Boxes with NaN are kept: they match nothing.
+    """
+    flat = np.asarray(scores, np.float64).reshape(-1)
+    stated = float(np.asarray(count).reshape(-1)[0])
+    number = int(min(max(stated, 0), len(flat))) if np.isfinite(stated) else len(flat)
+    kept = np.flatnonzero(flat[:number] != 0)
+    return Detections(
+        np.asarray(boxes, np.float64).reshape(-1, 4)[kept],
+        np.asarray(classes, np.float64).reshape(-1)[kept],
+        flat[kept],
+    )
+
+
+def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
+    """Pair boxes greedily, the best overlap first, partners of the same class before others.
+
+    >>> one = Detections(np.array([[0, 0, 1.0, 1.0]]), np.array([3.0]), np.array([0.5]))
+    >>> compare_boxes(one, one).matched
+    1
+    """
+    overlaps = intersection_over_union(test.boxes, reference.boxes)
+    same_class = test.classes[:, None] == reference.classes[None, :]
+    candidates = np.argwhere(overlaps >= MIN_IOU).tolist()
+    candidates.sort(key=lambda pair: (not same_class[tuple(pair)], -overlaps[tuple(pair)], pair))
+    free_tests, free_references = set(range(len(test.boxes))), set(range(len(reference.boxes)))
+    pairs = []
+    for first, second in candidates:
+        if first in free_tests and second in free_references:
+            free_tests.remove(first)
+            free_references.remove(second)
+            pairs.append((first, second))
+    ious = [float(overlaps[pair]) for pair in pairs]
+    shifts = [float(abs(test.scores[first] - reference.scores[second])) for first, second in pairs]
+    return BoxAgreement(
+        matched=len(pairs),
+        lost=len(free_references),
+        new=len(free_tests),
+        class_changes=sum(not same_class[pair] for pair in pairs),
+        sum_iou=sum(ious),
+        moved=max((1 - iou for iou in ious), default=0.0),
+        score_shift=max(shifts, default=0.0),
+    )
+
+
+def intersection_over_union(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """IoU of each of ``(N, 4)`` boxes with each of ``(M, 4)``, as ``(N, M)``; equal boxes give 1, empty ones too.
+
+    >>> intersection_over_union(np.array([[0, 0, 2.0, 2.0]]), np.array([[0, 0, 1.0, 2.0]])).tolist()
+    [[0.5]]
+    """
+    top_left = np.maximum(first[:, None, :2], second[None, :, :2])
+    bottom_right = np.minimum(first[:, None, 2:], second[None, :, 2:])
+    common = np.prod(np.maximum(bottom_right - top_left, 0), axis=2)
+    union = _area(first)[:, None] + _area(second)[None, :] - common
+    equal = (first[:, None, :] == second[None, :, :]).all(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        overlap = np.where(union > 0, common / union, 0.0)
+    return np.where(equal, 1.0, np.nan_to_num(overlap))
+
+
+def _area(boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    area: npt.NDArray[np.float64] = np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), axis=1)
+    return area

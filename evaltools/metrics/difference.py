@@ -1,0 +1,254 @@
+"""How far apart two tensors are: the figures of one output of one example, which add up over examples."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
+from evaltools.metrics.native_error import mean_error
+from evaltools.metrics.scores import ScoreAgreement, compare_scores
+
+Array = npt.NDArray[np.generic]
+Float64s = npt.NDArray[np.float64]
+
+_SMALLEST_NORMAL: Final = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}
+_CLEARLY_NORMAL: Final = 1e-6
+_ORDINARY_WIDTH: Final = 2
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What whole numbers stand for: ``real = (quantised - zero_point) * scale``."""
+
+    scale: float
+    zero_point: int
+
+    def real(self, values: Array) -> Float64s:
+        """Dequantise."""
+        return (values.astype(np.float64) - self.zero_point) * self.scale
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side's values are like, differences apart. ``low`` and ``high`` are of the finite ones.
+
+    ``digest`` is a checksum of all bytes: equal for equal outputs.
+    """
+
+    nan: int
+    infinite: int
+    denormal: int
+    low: float
+    high: float
+    digest: int
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums and maxima over the elements that are finite on both sides, in real units.
+
+    ``absolute`` and ``squared`` are sums of the difference, ``max_relative`` its largest ratio to the reference:
+    infinite where that is 0 and the test is not.
+    """
+
+    absolute: float
+    max_absolute: float
+    max_relative: float
+    squared: float
+    test_squared: float
+    reference_squared: float
+    dot: float
+
+
+@dataclass(frozen=True)
+class TensorDifference:
+    """Figures of one output of one example; ``sums`` is over the ``compared`` elements, finite on both sides.
+
+    ``different`` counts elements that are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
+    ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``torn`` counts denormal numbers that face an ordinary
+    value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false where the shapes differ, and
+    nothing is compared.
+    """
+
+    elements: int
+    compared: int
+    different: int
+    native_error: float
+    sums: Sums
+    magnitudes: Magnitudes
+    quanta: tuple[int, int, int, int] | None
+    max_quanta: int
+    torn: int
+    test: Side
+    reference: Side
+    scores: ScoreAgreement | None = None
+    same_shape: bool = True
+
+
+def compare_tensors(
+    test: Array,
+    reference: Array,
+    test_scale: Scale | None = None,
+    reference_scale: Scale | None = None,
+    as_scores: bool = False,
+) -> TensorDifference:
+    """Compare two tensors of numbers, bools or texts.
+
+    Scales say that a side is quantised. With equal scales and types, differences are counted in quanta as well.
+
+    >>> found = compare_tensors(np.array([1, 4], np.uint8), np.array([1, 2], np.uint8), Scale(0.5, 0), Scale(0.5, 0))
+    >>> found.quanta, found.sums.max_absolute, found.native_error
+    ((1, 0, 1, 0), 1.0, 1.0)
+    """
+    if test.shape != reference.shape:
+        return _incomparable(test, reference)
+    if test.dtype.kind in "OSU" or reference.dtype.kind in "OSU":
+        return _compare_texts(test, reference)
+    if test.dtype.kind == "c":
+        test, reference = _as_pairs(test), _as_pairs(reference)
+    in_quanta = test_scale is not None and test_scale == reference_scale and test.dtype == reference.dtype
+    if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
+        return _compare_quantised(test, reference, test_scale, as_scores)
+    return _compare_real(test, reference, test_scale, reference_scale, as_scores)
+
+
+def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: bool) -> TensorDifference:
+    steps = np.abs(test.astype(np.int64) - reference.astype(np.int64)).ravel()
+    magnitudes = count_magnitudes(steps, whole=True)
+    quanta = [0, 0, 0, 0]
+    for step, count in zip(magnitudes.bins.tolist(), magnitudes.counts.tolist(), strict=True):
+        quanta[min(step, 3)] += count
+    first, second = scale.real(test).ravel(), scale.real(reference).ravel()
+    errors = steps * scale.scale
+    return TensorDifference(
+        elements=test.size,
+        compared=test.size,
+        different=test.size - quanta[0],
+        native_error=mean_error(test, reference),
+        sums=_sums(first, second, errors),
+        magnitudes=magnitudes,
+        quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
+        max_quanta=int(steps.max(initial=0)),
+        torn=0,
+        test=_side(test, first),
+        reference=_side(reference, second),
+        scores=compare_scores(test, reference) if as_scores else None,
+    )
+
+
+def _compare_real(
+    test: Array, reference: Array, test_scale: Scale | None, reference_scale: Scale | None, as_scores: bool
+) -> TensorDifference:
+    first = (test_scale.real(test) if test_scale else test.astype(np.float64)).ravel()
+    second = (reference_scale.real(reference) if reference_scale else reference.astype(np.float64)).ravel()
+    finite = np.isfinite(first) & np.isfinite(second)
+    all_finite = bool(finite.all())
+    compared, base = (first, second) if all_finite else (first[finite], second[finite])
+    errors = np.abs(compared - base)
+    equal = int(np.count_nonzero(first == second))
+    if not all_finite:
+        equal += int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
+    same_units = test.dtype == reference.dtype and test_scale == reference_scale
+    raw = (test, reference) if same_units else (first, second)
+    return TensorDifference(
+        elements=test.size,
+        compared=compared.size,
+        different=test.size - equal,
+        native_error=mean_error(*raw),
+        sums=_sums(compared, base, errors),
+        magnitudes=count_magnitudes(errors, whole=False),
+        quanta=None,
+        max_quanta=0,
+        torn=_torn(test, first, second) + _torn(reference, second, first),
+        test=_side(test, first),
+        reference=_side(reference, second),
+        scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
+    )
+
+
+def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
+    return Sums(
+        absolute=float(errors.sum()),
+        max_absolute=float(errors.max(initial=0.0)),
+        max_relative=_largest_relative(reference, errors),
+        squared=float(errors @ errors),
+        test_squared=float(test @ test),
+        reference_squared=float(reference @ reference),
+        dot=float(test @ reference),
+    )
+
+
+def _largest_relative(reference: Float64s, errors: Float64s) -> float:
+    if not errors.any():
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = errors / np.abs(reference)
+    return float(np.fmax.reduce(relative, initial=0.0))
+
+
+def _side(values: Array, real: Float64s) -> Side:
+    digest = zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data if values.size else b"")
+    if values.dtype.kind != "f":
+        low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
+        return Side(0, 0, 0, low, high, digest)
+    finite = np.isfinite(real)
+    kept = real if finite.all() else real[finite]
+    nan = int(np.count_nonzero(np.isnan(real)))
+    low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
+    denormal = int(np.count_nonzero(_denormal(values, real)))
+    return Side(nan, real.size - kept.size - nan, denormal, low, high, digest)
+
+
+def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (real != 0) & (np.abs(real) < _SMALLEST_NORMAL[values.dtype.itemsize])
+    return found
+
+
+def _torn(values: Array, real: Float64s, other: Float64s) -> int:
+    if values.dtype.kind != "f":
+        return 0
+    return int(np.count_nonzero(_denormal(values, real) & (np.abs(other) >= _CLEARLY_NORMAL)))
+
+
+def _compare_texts(test: Array, reference: Array) -> TensorDifference:
+    different = int(np.count_nonzero(test.ravel() != reference.ravel()))
+    return _without_numbers(test, reference, different, same_shape=True)
+
+
+def _incomparable(test: Array, reference: Array) -> TensorDifference:
+    return _without_numbers(test, reference, max(test.size, reference.size), same_shape=False)
+
+
+def _without_numbers(test: Array, reference: Array, different: int, same_shape: bool) -> TensorDifference:
+    nothing = np.empty(0)
+    return TensorDifference(
+        elements=max(test.size, reference.size),
+        compared=0,
+        different=different,
+        native_error=math.nan,
+        sums=_sums(nothing, nothing, nothing),
+        magnitudes=count_magnitudes(nothing, whole=False),
+        quanta=None,
+        max_quanta=0,
+        torn=0,
+        test=_nameless_side(test),
+        reference=_nameless_side(reference),
+        same_shape=same_shape,
+    )
+
+
+def _nameless_side(values: Array) -> Side:
+    content: Any = repr(values.tolist()).encode() if values.dtype.kind in "OSU" else values.tobytes()
+    return Side(0, 0, 0, math.nan, math.nan, zlib.crc32(content))
+
+
+def _as_pairs(values: Array) -> Array:
+    """Complex numbers as real and imaginary parts, in a last axis of two."""
+    wide = np.ascontiguousarray(values)
+    return wide.view(np.dtype(f"f{values.dtype.itemsize // 2}")).reshape(*values.shape, 2)

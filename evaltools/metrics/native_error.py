@@ -1,0 +1,60 @@
+"""The error figures of the native inference diff tool, in its arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class NativeError:
+    """Over the runs, of the mean error of each run: average, population standard deviation, smallest and largest.
+
+    ``std_dev`` is a spread between runs, not between elements. None where a figure is no finite number.
+    """
+
+    avg_error: float | None
+    std_dev: float | None
+    min_error: float | None
+    max_error: float | None
+
+
+def mean_error(test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic]) -> float:
+    """``sum(|float32(test) - float32(reference)|) / float32(n)`` of raw values, summed in float32 from first to last.
+
+    No element at all gives NaN.
+
+    >>> mean_error(np.array([3, 250], np.uint8), np.array([5, 250], np.uint8))
+    1.0
+    """
+    if test.size == 0:
+        return math.nan
+    errors = np.abs(test.astype(np.float32) - reference.astype(np.float32)).ravel()
+    with np.errstate(all="ignore"):
+        return float(np.cumsum(errors, dtype=np.float32)[-1] / np.float32(test.size))
+
+
+def summarise_errors(errors: Sequence[float], native: bool = False) -> NativeError:
+    """Summarise the mean errors of one or more runs (float32 values).
+
+    ``avg = float64(float32 sum) / n``; ``std = sqrt(float32(float64 sum of squares / n - avg ** 2))``, which rounding
+    can make the root of a negative number: 0 then, NaN with ``native``. Source: ``Stat<float>`` of tsl
+    ``stats_calculator.h``.
+
+    >>> summarise_errors([1.0, 3.0])
+    NativeError(avg_error=2.0, std_dev=1.0, min_error=1.0, max_error=3.0)
+    """
+    values = np.array(errors, np.float32)
+    with np.errstate(all="ignore"):
+        average = float(np.cumsum(values, dtype=np.float32)[-1]) / len(values)
+        squares = float(np.cumsum(values.astype(np.float64) ** 2)[-1])
+        variance = np.float32(squares / len(values) - average * average)
+        if min(errors) == max(errors) or (variance < 0 and not native):
+            variance = np.float32(0)
+        deviation = float(np.sqrt(variance))
+    figures = (average, deviation, float(values.min()), float(values.max()))
+    return NativeError(*(figure if math.isfinite(figure) else None for figure in figures))

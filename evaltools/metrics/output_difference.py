@@ -1,0 +1,216 @@
+"""The difference of one output over a whole run: what is reported and judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltools.metrics.difference import Side, TensorDifference
+from evaltools.metrics.magnitudes import merge_magnitudes
+from evaltools.metrics.native_error import NativeError, summarise_errors
+
+
+@dataclass(frozen=True)
+class Quanta:
+    """Of the elements of a quantised output, how many are off by 0, 1, 2 and more quanta.
+
+    ``rms`` is the root mean square of the difference in quanta.
+    """
+
+    off_by_0: int
+    off_by_1: int
+    off_by_2: int
+    off_by_more: int
+    max: int
+    rms: float
+
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """The same as shares, 0..1."""
+        counts = (self.off_by_0, self.off_by_1, self.off_by_2, self.off_by_more)
+        total = max(1, sum(counts))
+        zero, one, two, more = (count / total for count in counts)
+        return zero, one, two, more
+
+
+@dataclass(frozen=True)
+class Values:
+    """What one side's values are like, over all runs.
+
+    ``constant``: one and the same value everywhere, in all runs. ``distinct_outputs`` is the number of different
+    outputs; with several runs and different inputs, 1 means that the output does not depend on them. ``low`` and
+    ``high`` are of finite values, null without any.
+    """
+
+    nan: int
+    infinite: int
+    denormal: int
+    low: float | None
+    high: float | None
+    constant: bool
+    all_zero: bool
+    distinct_outputs: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How many of ``positions`` score vectors have the same best class in both, and what the five best share."""
+
+    positions: int
+    same_best: int
+    top5_overlap: float | None
+
+    @property
+    def share(self) -> float:
+        """Share of positions with the same best class, 0..1."""
+        return self.same_best / self.positions
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """One output, test against reference, over ``runs`` runs and ``elements`` elements in all.
+
+    ``native`` is the native tool's figure: of raw numbers where both sides have the same type and quantisation, else of
+    real ones. Everything else is in real units and over the elements that are finite on both sides (``compared``).
+    ``p50``, ``p90`` and ``p99`` are percentiles of the absolute difference. ``relative_rms`` is the root mean square of
+    the difference over that of the reference; ``snr_db`` is ``-20 log10`` of it. Null where a figure does not exist:
+    ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
+
+    ``kind``: ``real`` for floats and dequantised numbers, ``quantised`` for outputs that can be compared in quanta,
+    ``exact`` for whole numbers, truth values and texts.
+    """
+
+    output: str
+    dtype: str
+    kind: Literal["real", "quantised", "exact"]
+    runs: int
+    elements: int
+    compared: int
+    different: int
+    native: NativeError | None
+    mean: float | None
+    max: float | None
+    max_relative: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    relative_rms: float | None
+    snr_db: float | None
+    cosine: float | None
+    quanta: Quanta | None
+    torn: int
+    same_shape: bool
+    test: Values
+    reference: Values
+    scores: Scores | None
+
+    @property
+    def identical(self) -> bool:
+        """Equal in every element of every run."""
+        return self.different == 0
+
+
+def summarise_differences(
+    name: str, dtype: str, parts: Sequence[TensorDifference], dequantised: bool = False, native: bool = False
+) -> OutputDifference:
+    """Add up the differences of one output over the runs, at least one.
+
+    ``dequantised`` says that whole numbers of that type stand for real ones.
+    """
+    compared = sum(part.compared for part in parts)
+    squared = sum(part.sums.squared for part in parts)
+    reference_squared = sum(part.sums.reference_squared for part in parts)
+    magnitudes = merge_magnitudes(part.magnitudes for part in parts)
+    relative_rms = _relative_rms(squared, reference_squared) if compared else None
+    quantum = _quantum(parts)
+    p50, p90, p99 = (_finite(magnitudes.percentile(percent) * quantum) for percent in (50, 90, 99))
+    quanta = _quanta(parts, quantum)
+    is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
+    return OutputDifference(
+        output=name,
+        dtype=dtype,
+        kind="quantised" if quanta else "real" if is_real else "exact",
+        runs=len(parts),
+        elements=sum(part.elements for part in parts),
+        compared=compared,
+        different=sum(part.different for part in parts),
+        native=None if dtype == "string" else summarise_errors([part.native_error for part in parts], native),
+        mean=sum(part.sums.absolute for part in parts) / compared if compared else None,
+        max=max(part.sums.max_absolute for part in parts) if compared else None,
+        max_relative=_finite(max(part.sums.max_relative for part in parts)) if compared else None,
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        relative_rms=relative_rms,
+        snr_db=-20 * math.log10(relative_rms) if relative_rms else None,
+        cosine=_cosine(parts, squared, reference_squared) if compared else None,
+        quanta=quanta,
+        torn=sum(part.torn for part in parts),
+        same_shape=all(part.same_shape for part in parts),
+        test=_values([part.test for part in parts]),
+        reference=_values([part.reference for part in parts]),
+        scores=_scores(parts),
+    )
+
+
+def _relative_rms(squared: float, reference_squared: float) -> float | None:
+    if squared == 0:
+        return 0.0
+    return _finite(math.sqrt(squared / reference_squared)) if reference_squared else None
+
+
+def _cosine(parts: Sequence[TensorDifference], squared: float, reference_squared: float) -> float | None:
+    """1 for identical outputs, null where one side is all zero."""
+    if squared == 0:
+        return 1.0
+    norm = math.sqrt(sum(part.sums.test_squared for part in parts)) * math.sqrt(reference_squared)
+    return _finite(sum(part.sums.dot for part in parts) / norm) if norm else None
+
+
+def _quantum(parts: Sequence[TensorDifference]) -> float:
+    """Real size of a quantum where magnitudes are counted in quanta, else 1."""
+    for part in parts:
+        if part.quanta is not None and part.max_quanta:
+            return part.sums.max_absolute / part.max_quanta
+    return 1.0
+
+
+def _quanta(parts: Sequence[TensorDifference], quantum: float) -> Quanta | None:
+    counted = [part.quanta for part in parts if part.quanta is not None]
+    if not counted:
+        return None
+    zero, one, two, more = (sum(counts[index] for counts in counted) for index in range(4))
+    mean_square = sum(part.sums.squared for part in parts) / quantum**2 / max(1, zero + one + two + more)
+    return Quanta(zero, one, two, more, max(part.max_quanta for part in parts), math.sqrt(mean_square))
+
+
+def _values(sides: Sequence[Side]) -> Values:
+    lows = [side.low for side in sides if not math.isnan(side.low)]
+    highs = [side.high for side in sides if not math.isnan(side.high)]
+    low, high = (min(lows), max(highs)) if lows else (None, None)
+    finite = not any(side.nan or side.infinite for side in sides)
+    constant = finite and low is not None and low == high
+    return Values(
+        nan=sum(side.nan for side in sides),
+        infinite=sum(side.infinite for side in sides),
+        denormal=sum(side.denormal for side in sides),
+        low=low,
+        high=high,
+        constant=constant,
+        all_zero=constant and low == 0,
+        distinct_outputs=len({side.digest for side in sides}),
+    )
+
+
+def _scores(parts: Sequence[TensorDifference]) -> Scores | None:
+    found = [part.scores for part in parts if part.scores is not None]
+    if not found:
+        return None
+    total = sum(found[1:], start=found[0])
+    return Scores(total.positions, total.same_best, total.top5_overlap)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,81 @@
+"""Whether two score vectors put the same classes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+TOP: Final = 5
+
+
+@dataclass(frozen=True)
+class ScoreAgreement:
+    """Over ``positions`` score vectors (one per pixel for a map): how many have the same best class in both.
+
+    ``top5_common`` counts the classes that are among the five best of both; None with five classes or fewer.
+    """
+
+    positions: int
+    same_best: int
+    top5_common: int | None
+
+    def __add__(self, other: ScoreAgreement) -> ScoreAgreement:
+        top5 = None
+        if self.top5_common is not None and other.top5_common is not None:
+            top5 = self.top5_common + other.top5_common
+        return ScoreAgreement(self.positions + other.positions, self.same_best + other.same_best, top5)
+
+    @property
+    def share(self) -> float:
+        """Share of positions with the same best class, 0..1."""
+        return self.same_best / self.positions
+
+    @property
+    def top5_overlap(self) -> float | None:
+        """Mean share of the five best classes that both have, 0..1."""
+        return None if self.top5_common is None else self.top5_common / (TOP * self.positions)
+
+
+def compare_scores(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> ScoreAgreement | None:
+    """Compare along the last axis; of equal scores the first class counts as the better one. None without scores.
+
+    >>> compare_scores(np.array([[0.1, 0.9], [0.5, 0.5]]), np.array([[0.2, 0.8], [0.4, 0.6]]))
+    ScoreAgreement(positions=2, same_best=1, top5_common=None)
+    """
+    if test.size == 0 or test.ndim == 0:
+        return None
+    classes = test.shape[-1]
+    first, second = test.reshape(-1, classes), reference.reshape(-1, classes)
+    same = int(np.count_nonzero(first.argmax(axis=1) == second.argmax(axis=1)))
+    top5 = _common_top5(first, second) if classes > TOP else None
+    return ScoreAgreement(len(first), same, top5)
+
+
+def _common_top5(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> int:
+    if len(first) > 1:
+        best = [np.argpartition(-scores.astype(np.float64), TOP, axis=1)[:, :TOP] for scores in (first, second)]
+        return int((best[0][:, :, None] == best[1][:, None, :]).sum())
+    best = [np.argsort(-scores[0].astype(np.float64), kind="stable")[:TOP] for scores in (first, second)]
+    return len(np.intersect1d(best[0], best[1]))
+
+
+def looks_like_scores(shape: tuple[int, ...], input_shapes: list[tuple[int, ...]], from_softmax: bool) -> bool:
+    """Whether the last axis of an output holds scores of classes.
+
+    So it does where the graph ends in SOFTMAX or LOGISTIC with several classes, for a vector of at least 3 numbers that
+    is not as long as an input (an autoencoder's), and for a map of the size of a picture that went in (segmentation).
+
+    >>> looks_like_scores((1, 1001), [(1, 224, 224, 3)], False), looks_like_scores((1, 640), [(1, 640)], False)
+    (True, False)
+    """
+    if not shape or shape[-1] < 2:
+        return False
+    if from_softmax:
+        return True
+    if sum(size != 1 for size in shape) == 1:
+        return shape[-1] >= 3 and all(int(np.prod(other)) != shape[-1] for other in input_shapes)
+    pictures = [other for other in input_shapes if len(other) == 4]
+    return len(shape) == 4 and shape[1] > 1 and any(other[1:3] == shape[1:3] for other in pictures)

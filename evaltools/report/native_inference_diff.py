@@ -1,0 +1,68 @@
+"""What ``inference_diff/run_eval`` prints and writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.metrics.native_error import NativeError
+from evaltools.report.native_latency import fill_latency
+from evaltools.report.result import ConfigurationResult, EvaluationResult
+
+
+def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Numbers are printed as C++ streams print them, ``%g``."""
+    reference, test = _latencies(result, configuration)
+    printed = [
+        f"Num evaluation runs: {_runs(result, reference, test)}",
+        f"Reference run latency: avg={reference.avg_us:g}(us), std_dev={reference.std_us}(us)",
+        f"Test run latency: avg={test.avg_us:g}(us), std_dev={test.std_us}(us)",
+    ]
+    return printed + [
+        f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={_number(error.std_dev):g}"
+        for position, error in _errors(result, configuration)
+    ]
+
+
+def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+    """Fill an ``EvaluationStageMetrics``; the latency of a reference whose outputs were loaded is 0."""
+    reference, test = _latencies(result, configuration)
+    message.num_runs = _runs(result, reference, test)
+    metrics = message.process_metrics.inference_profiler_metrics
+    fill_latency(metrics.reference_latency, reference)
+    fill_latency(metrics.test_latency, test)
+    for _, error in _errors(result, configuration):
+        entry = metrics.output_errors.add()
+        entry.max_value = _number(error.max_error)
+        entry.min_value = _number(error.min_error)
+        entry.avg_value = _number(error.avg_error)
+        entry.std_deviation = _number(error.std_dev)
+
+
+def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency]:
+    """Of the reference (nothing where it was not run here) and of the configuration."""
+    references = [entry.inference_latency for entry in result.configurations if entry.role == "reference"]
+    reference = next((latency for latency in references if latency is not None), summarise_latency([]))
+    assert configuration.inference_latency is not None
+    return reference, configuration.inference_latency
+
+
+def _runs(result: EvaluationResult, reference: Latency, test: Latency) -> int:
+    assert result.inference_diff is not None
+    return (reference.count or test.count) // result.inference_diff.invocations_per_run
+
+
+def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
+    """Outputs of text have no error, and keep their number."""
+    assert result.inference_diff is not None
+    for comparison in result.inference_diff.comparisons:
+        if comparison.configuration == configuration.name:
+            for position, judged in enumerate(comparison.outputs):
+                if judged.difference.native is not None:
+                    yield position, judged.difference.native
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

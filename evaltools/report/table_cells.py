@@ -1,0 +1,20 @@
+"""Numbers as they stand in tables."""
+
+from __future__ import annotations
+
+from evaltools.report.result import ConfigurationResult
+
+
+def milliseconds(microseconds: float) -> str:
+    """Three digits, never in scientific notation."""
+    milliseconds = microseconds / 1000
+    return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.3g} ms"
+
+
+def speed(configuration: ConfigurationResult, reference: ConfigurationResult | None) -> str:
+    """How many times as fast as the reference, from the medians."""
+    own = configuration.inference_latency
+    base = reference.inference_latency if reference else None
+    if own is None or base is None or configuration is reference or not own.p50_us:
+        return ""
+    return f"{base.p50_us / own.p50_us:.2f}x"

@@ -1,0 +1,204 @@
+"""The figures of an inference diff, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
+from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.report.table_cells import milliseconds, speed
+
+_MOST_OUTPUTS: Final = 8
+_HEADINGS: Final = (
+    "mean",
+    "p99",
+    "max",
+    "rel RMS",
+    "SNR dB",
+    "cosine",
+    "quanta off 0/1/2/more %",
+    "same best",
+    "top-5",
+)
+
+
+def print_figures(result: EvaluationResult, console: Console) -> None:
+    """Differences per output beside the noise floor, tolerances, verdicts, limits, latency."""
+    diff = result.inference_diff
+    assert diff is not None
+    compared = [comparison for comparison in diff.comparisons if comparison.outputs]
+    if compared:
+        shown = _outputs_shown(compared)
+        if shown:
+            console.print(_differences(diff, compared, shown))
+        left_out = sum(not judged.in_boxes for judged in compared[0].outputs) - len(shown)
+        if left_out:
+            console.print(f"... and {left_out} outputs with smaller differences, listed in the JSON result")
+        _print_boxes(diff, compared, console)
+        _print_tolerances(compared, shown, console)
+    if any(entry.inference_latency for entry in result.configurations):
+        console.print()
+        console.print(_latencies(result.configurations))
+        console.print()
+    for comparison in diff.comparisons:
+        _print_verdict(comparison, console)
+
+
+def _outputs_shown(compared: Sequence[DiffComparison]) -> list[int]:
+    """The outputs with the worst verdicts and largest differences, in the model's order, but for those of boxes."""
+    positions = [position for position, judged in enumerate(compared[0].outputs) if not judged.in_boxes]
+    return sorted(sorted(positions, key=lambda position: _concern(compared, position), reverse=True)[:_MOST_OUTPUTS])
+
+
+def _concern(compared: Sequence[DiffComparison], position: int) -> tuple[int, float, int]:
+    judged = [comparison.outputs[position] for comparison in compared]
+    grade = max(GRADES.index(entry.verdict.grade) for entry in judged)
+    return grade, max(entry.difference.relative_rms or 0.0 for entry in judged), -position
+
+
+def _differences(diff: InferenceDiff, compared: Sequence[DiffComparison], shown: Sequence[int]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("output", "configuration"):
+        table.add_column(heading, overflow="fold")
+    columns = _columns(compared)
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for position in shown:
+        first = compared[0].outputs[position].difference
+        label = f"{first.output} ({first.dtype})"
+        for comparison in compared:
+            cells = _cells([comparison.outputs[position].difference])
+            table.add_row(label, comparison.configuration, *(cells[heading] for heading in columns))
+            label = ""
+        floor = [entry.outputs[position] for entry in diff.noise_floor if entry.outputs]
+        if floor:
+            cells = _cells(floor)
+            table.add_row("", "noise floor", *(cells[heading] for heading in columns), style="dim")
+    return table
+
+
+def _columns(compared: Sequence[DiffComparison]) -> list[str]:
+    """Without the columns that no output has."""
+    found = [judged.difference for comparison in compared for judged in comparison.outputs]
+    left_out = set()
+    if not any(difference.quanta for difference in found):
+        left_out.add(_HEADINGS[6])
+    if not any(difference.scores for difference in found):
+        left_out.add("same best")
+    if not any(difference.scores and difference.scores.top5_overlap is not None for difference in found):
+        left_out.add("top-5")
+    return [heading for heading in _HEADINGS if heading not in left_out]
+
+
+def _cells(differences: Sequence[OutputDifference]) -> dict[str, str]:
+    """The worst figures of some differences of the same output."""
+    scores = [entry.scores for entry in differences if entry.scores is not None]
+    overlaps = [score.top5_overlap for score in scores if score.top5_overlap is not None]
+    return {
+        "mean": _largest(differences, lambda entry: entry.mean),
+        "p99": _largest(differences, lambda entry: entry.p99),
+        "max": _largest(differences, lambda entry: entry.max),
+        "rel RMS": _largest(differences, lambda entry: entry.relative_rms),
+        "SNR dB": _smallest((entry.snr_db for entry in differences), ".1f"),
+        "cosine": _smallest((entry.cosine for entry in differences), ".7f"),
+        _HEADINGS[6]: _quanta(differences),
+        "same best": f"{100 * min(score.share for score in scores):.1f} %" if scores else "",
+        "top-5": f"{100 * min(overlaps):.1f} %" if overlaps else "",
+    }
+
+
+def _largest(differences: Sequence[OutputDifference], figure: Callable[[OutputDifference], float | None]) -> str:
+    values = [value for value in map(figure, differences) if value is not None]
+    return f"{max(values):.3g}" if values else "-"
+
+
+def _smallest(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(min(known), form) if known else "-"
+
+
+def _quanta(differences: Sequence[OutputDifference]) -> str:
+    quanta = [entry.quanta for entry in differences if entry.quanta is not None]
+    if not quanta:
+        return ""
+    worst = max(quanta, key=lambda entry: entry.rms)
+    return " / ".join(f"{100 * share:.3g}" for share in worst.shares)
+
+
+def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
+    entries: list[DiffComparison | Variant] = [*compared, *diff.noise_floor]
+    for entry in entries:
+        boxes = entry.boxes
+        if boxes is None:
+            continue
+        name = entry.configuration if isinstance(entry, DiffComparison) else f"noise floor, {entry.name}"
+        iou = "-" if boxes.mean_iou is None else f"{boxes.mean_iou:.4f}"
+        console.print(
+            f"boxes, {name}: {boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), "
+            f"{boxes.lost} lost, {boxes.new} new, {boxes.class_changes} of another class"
+        )
+
+
+def _print_tolerances(compared: Sequence[DiffComparison], shown: Sequence[int], console: Console) -> None:
+    for comparison in compared:
+        for position in shown:
+            console.print(
+                f"minimum required tolerance, {comparison.configuration}, {_required(comparison.outputs[position])}"
+            )
+
+
+def _required(judged: JudgedOutput) -> str:
+    found = judged.difference
+    if found.max is None:
+        return f"{found.output}: none would do" if found.different else f"{found.output}: 0"
+    relative = "none" if found.max_relative is None else f"{found.max_relative:.3g}"
+    quanta = "" if found.quanta is None else f", {found.quanta.max} quanta"
+    return f"{found.output}: abs={found.max:.3g} or rel={relative}{quanta}"
+
+
+def _latencies(configurations: Sequence[ConfigurationResult]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("latency", overflow="fold")
+    for heading in ("p50", "p90", "run+read p50", "first run", "vs ref", "delegated"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    reference = next((entry for entry in configurations if entry.role == "reference"), None)
+    for entry in configurations:
+        table.add_row(entry.name, *_latency_cells(entry, reference))
+    return table
+
+
+def _latency_cells(entry: ConfigurationResult, reference: ConfigurationResult | None) -> list[str]:
+    latency, read, proof = entry.inference_latency, entry.run_and_read_latency, entry.delegation
+    if latency is None or read is None or proof is None:
+        return ["-"] * 6
+    return [
+        milliseconds(latency.p50_us),
+        milliseconds(latency.p90_us),
+        milliseconds(read.p50_us),
+        "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
+        speed(entry, reference),
+        f"{proof.delegated_nodes}/{proof.total_nodes}" if entry.delegates else "-",
+    ]
+
+
+def _print_verdict(comparison: DiffComparison, console: Console) -> None:
+    style = "bold red" if comparison.verdict in (DIVERGED, NOT_MEASURED) else "bold"
+    console.print(f"{comparison.configuration}: {comparison.verdict}: {comparison.reason}", style=style)
+    repeated = comparison.repeatability
+    if repeated is not None and repeated.identical:
+        console.print(
+            f"{comparison.configuration}: repeatable, {repeated.runs} runs gave the same outputs a second time"
+        )
+    elif repeated is not None and repeated.reason is not None:
+        console.print(f"{comparison.configuration}: could not be run a second time: {repeated.reason}")
+    for check in comparison.limits:
+        if not check.kept:
+            found = "no number" if check.found is None else f"{check.found:.4g}"
+            line = f"{comparison.configuration}: LIMIT BROKEN {check.limit}: {check.output} has {found}"
+            console.print(line, style="bold red")

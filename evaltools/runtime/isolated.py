@@ -1,0 +1,237 @@
+"""Sessions in child processes: native code that crashes, aborts or hangs takes one configuration with it, not the run.
+
+The child holds the real session. Arrays travel through shared memory, everything else through a pipe; times are taken
+in the child. What native code prints goes to a file, whose end is quoted when the child dies.
+
+Children start from a server process where the platform has one. As with :mod:`multiprocessing`, a program that uses
+this must guard its main module with ``if __name__ == "__main__"``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from typing import IO, Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import Delegate
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
+from evaltools.model import ModelFile
+from evaltools.runtime.registry import open_session
+from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
+from evaltools.runtime.shared_arrays import Parcel, SharedArrays
+
+_SECONDS_TO_END: Final = 5.0
+_LONGEST_QUOTE: Final = 300
+Opener = Callable[[ModelFile, Configuration], Session]
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What the child says once its session is open."""
+
+    facts: RuntimeFacts
+    delegation: Delegation
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What the child says after a run."""
+
+    outputs: Parcel
+    invokes_us: tuple[int, ...]
+    read_us: int
+
+
+def open_isolated(
+    model: ModelFile, configuration: Configuration, timeout_s: float = 600.0, opener: Opener = open_session
+) -> IsolatedSession:
+    """Open a session in a child process of its own.
+
+    ``timeout_s`` limits the opening and every run. Raises what the opening raises, and
+    :class:`ConfigurationUnavailable` where the child dies of it or does not answer in time.
+    """
+    requested = configuration.delegates.requested
+    return IsolatedSession(_Child(model, configuration, opener), timeout_s, requested[0] if requested else None)
+
+
+class IsolatedSession:
+    """A session whose work happens in a child process."""
+
+    def __init__(self, child: _Child, timeout_s: float, suspect: Delegate | None) -> None:
+        self._child = child
+        self._timeout_s = timeout_s
+        self._ended: str | None = None
+        try:
+            ready = self._answer("while the model was loaded")
+        except InferenceError as error:
+            self.close()
+            raise ConfigurationUnavailable(str(error), suspect) from None
+        except BaseException:
+            self.close()
+            raise
+        assert isinstance(ready, _Ready)
+        self.facts: Final = ready.facts
+        self.delegation: Final = ready.delegation
+        self.inputs: Final = ready.inputs
+        self.outputs: Final = ready.outputs
+        self._memory = self._share_memory(ready)
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run in the child; raises :class:`InferenceError`, also for a child that has died or does not answer."""
+        if self._ended is not None:
+            raise InferenceError(self._ended)
+        try:
+            self._child.connection.send((self._memory.put_inputs(inputs), invocations))
+        except OSError:
+            self._ended = self._obituary("before a run")
+            raise InferenceError(self._ended) from None
+        done = self._answer("during a run")
+        assert isinstance(done, _Done)
+        return Inference(self._memory.outputs(done.outputs), done.invokes_us, done.read_us)
+
+    def close(self) -> None:
+        """End the child."""
+        self._ended = self._ended or "the session was closed"
+        self._child.end()
+
+    def _share_memory(self, ready: _Ready) -> SharedArrays:
+        try:
+            memory = SharedArrays.create(ready.inputs, ready.outputs)
+        except OSError as error:
+            self.close()
+            raise ConfigurationUnavailable(f"no memory for its inputs and outputs: {error.strerror}") from error
+        try:
+            self._child.connection.send(memory.path)
+            self._answer("after the model was loaded")
+        except (OSError, InferenceError) as error:
+            self.close()
+            raise ConfigurationUnavailable(str(error)) from error
+        finally:
+            memory.forget_path()
+        return memory
+
+    def _answer(self, moment: str) -> Any:
+        connection = self._child.connection
+        try:
+            if not connection.poll(self._timeout_s):
+                self._child.kill()
+                self._ended = f"no answer within {self._timeout_s:g} s {moment}{self._child.quote()}; it was ended"
+                raise InferenceError(self._ended)
+            answer = connection.recv()
+        except (EOFError, OSError):
+            self._ended = self._obituary(moment)
+            raise InferenceError(self._ended) from None
+        if isinstance(answer, EvaltoolsError):
+            raise answer
+        return answer
+
+    def _obituary(self, moment: str) -> str:
+        return f"the process of this configuration died {moment} ({self._child.cause_of_death()}){self._child.quote()}"
+
+
+class _Child:
+    """The process, its pipe, and what it printed."""
+
+    def __init__(self, model: ModelFile, configuration: Configuration, opener: Opener) -> None:
+        self._printed: IO[bytes] = tempfile.NamedTemporaryFile(prefix="evaltools-", suffix=".log")  # noqa: SIM115
+        context = _context()
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(theirs, self._printed.name, model, configuration, opener), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def cause_of_death(self) -> str:
+        """The signal or exit code of a child that has closed its pipe."""
+        self._process.join(_SECONDS_TO_END)
+        code = self._process.exitcode
+        if code is None:
+            return "it closed its pipe"
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
+
+    def quote(self) -> str:
+        """The end of what native code printed, ready to stand behind a reason."""
+        try:
+            self._printed.seek(0)
+            text = " ".join(self._printed.read().decode("utf-8", "replace").split())
+        except (OSError, ValueError):
+            return ""
+        return f"; it printed last: {text[-_LONGEST_QUOTE:]}" if text else ""
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join(_SECONDS_TO_END)
+
+    def end(self) -> None:
+        """Close the pipe, at which the child leaves; insist if it does not."""
+        self.connection.close()
+        self._process.join(_SECONDS_TO_END)
+        if self._process.is_alive():
+            self.kill()
+        self._printed.close()
+
+
+def _context() -> BaseContext:
+    """Children come from a server that has imported what they need; where there is none, each imports it anew."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["evaltools.runtime.isolated", "evaltools.runtime.interpreter"])
+    return context
+
+
+def _serve(
+    connection: Connection, printed: str, model: ModelFile, configuration: Configuration, opener: Opener
+) -> None:
+    """The life of a child: open, say so, run until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _redirect_output(printed)
+    try:
+        session = opener(model, configuration)
+    except EvaltoolsError as error:
+        connection.send(error)
+        return
+    try:
+        connection.send(_Ready(session.facts, session.delegation, session.inputs, session.outputs))
+        memory = SharedArrays.attach(connection.recv(), session.inputs)
+        connection.send(True)
+        while True:
+            parcel, invocations = connection.recv()
+            connection.send(_run(session, memory, parcel, invocations))
+    except (EOFError, OSError):
+        return
+
+
+def _run(session: Session, memory: SharedArrays, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:
+    try:
+        inference = session.run(memory.inputs(parcel), invocations)
+    except EvaltoolsError as error:
+        return error
+    return _Done(memory.put_outputs(inference.outputs), inference.invokes_us, inference.read_us)
+
+
+def _redirect_output(path: str) -> None:
+    """Keep what native code prints away from the parent's stdout and stderr."""
+    target = os.open(path, os.O_WRONLY | os.O_APPEND)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    for descriptor in (1, 2):
+        os.dup2(target, descriptor)
+    os.close(target)

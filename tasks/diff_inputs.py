@@ -1,0 +1,253 @@
+"""Where the inputs of an inference diff come from: random numbers, files, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.datasets.gaussian import NATIVE_SEED, GaussianInputs
+from evaltools.datasets.image_folder import list_images
+from evaltools.datasets.input_files import Wanted, read_input_files
+from evaltools.errors import ModelError, UsageError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.preprocess import decode_image
+from evaltools.runtime.session import Array
+from evaltools.tasks.image_input import input_transform
+
+DEFAULT_RUNS: Final = 50
+_FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
+_PICTURE_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+_ORDINARY_WHOLE: Final = (0, 127)
+Provider = Callable[[int], Array]
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What the user asked for. ``num_runs`` None: 50, or as many as the files or pictures hold."""
+
+    num_runs: int | None = None
+    seed: int = NATIVE_SEED
+    ranges: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    images: Path | None = None
+    normalization: str = "auto"
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """The inputs of every run: their source, a name per run, and in words where each input comes from."""
+
+    source: RunInputs
+    example_ids: tuple[str, ...]
+    described: tuple[str, ...]
+
+
+class RunInputs:
+    """Inputs run by run. Random ones must be asked for in order; those of runs to ``remember`` may be had again."""
+
+    def __init__(self, providers: Sequence[Provider]) -> None:
+        self._providers = providers
+        self.remember: frozenset[int] = frozenset()
+        self._remembered: dict[int, tuple[Array, ...]] = {}
+
+    def inputs(self, index: int) -> tuple[Array, ...]:
+        """Inputs of run ``index``; raises :class:`~evaltools.errors.ImageError` for a picture that cannot be read."""
+        if index in self._remembered:
+            return self._remembered[index]
+        values = tuple(provider(index) for provider in self._providers)
+        if index in self.remember:
+            self._remembered[index] = values
+        return values
+
+
+def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> InputPlan:
+    """Decide about every input; ``tensors`` are the model's inputs as they are to be filled.
+
+    Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
+    """
+    ranges = _ranges(model, tensors, options.ranges)
+    files = read_input_files(options.files, [_wanted(tensor) for tensor in tensors]) if options.files else {}
+    pictures = _pictures(model, tensors, options)
+    _require_one_source(tensors, ranges, files, pictures)
+    gaussian = GaussianInputs(options.seed)
+    providers, described = [], []
+    for position, tensor in enumerate(tensors):
+        if position in files:
+            providers.append(_cycling(files[position]))
+            described.append(f"files, {len(files[position])} examples")
+        elif pictures is not None and position == pictures.position:
+            providers.append(pictures.provider)
+            described.append(f"pictures in {options.images}, {pictures.words}")
+        else:
+            provider, words = _random(tensor, gaussian, ranges.get(position), options.native)
+            providers.append(provider)
+            described.append(words)
+    names = _example_names(files, pictures, options.num_runs)
+    return InputPlan(RunInputs(providers), names, tuple(described))
+
+
+def _wanted(tensor: TensorInfo) -> Wanted:
+    names = tuple(name for name in (tensor.signature_name, tensor.name) if name) or (str(tensor.index),)
+    return Wanted(names, tensor.dtype, tensor.shape)
+
+
+def _cycling(arrays: Sequence[Array]) -> Provider:
+    return lambda index: arrays[index % len(arrays)]
+
+
+@dataclass(frozen=True)
+class _Pictures:
+    position: int
+    provider: Provider
+    names: tuple[str, ...]
+    words: str
+
+
+def _pictures(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> _Pictures | None:
+    if options.images is None:
+        return None
+    fitting = [
+        position
+        for position, tensor in enumerate(tensors)
+        if len(tensor.shape) == 4 and (tensor.shape[0], tensor.shape[3]) == (1, 3) and tensor.dtype in _PICTURE_TYPES
+    ]
+    if len(fitting) != 1:
+        listed = ", ".join(map(str, tensors))
+        raise ModelError(f"{model.path}: --input_images needs one input [1,height,width,3], the model has {listed}")
+    folder = list_images(options.images, "--input_images")
+    crop = None if model.detection else 0.875
+    to_tensor = input_transform(model, tensors[fitting[0]], options.normalization, crop_fraction=crop)
+
+    def provide(index: int) -> Array:
+        path = folder.paths[index % len(folder.paths)]
+        image = decode_image(path, to_tensor.height, to_tensor.width)
+        return to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
+
+    words = f"normalization {to_tensor.normalization or 'native'}{'' if crop else ', not cropped (detection)'}"
+    return _Pictures(fitting[0], provide, tuple(path.name for path in folder.paths), words)
+
+
+def _require_one_source(
+    tensors: Sequence[TensorInfo],
+    ranges: Mapping[int, tuple[float, float]],
+    files: Mapping[int, Sequence[Array]],
+    pictures: _Pictures | None,
+) -> None:
+    for position, tensor in enumerate(tensors):
+        sources = [
+            flag
+            for flag, given in (
+                ("--input_range", position in ranges),
+                ("--input_files", position in files),
+                ("--input_images", pictures is not None and position == pictures.position),
+            )
+            if given
+        ]
+        if len(sources) > 1:
+            raise UsageError(f"{' and '.join(sources)} are both for the input {tensor}; keep one")
+
+
+def _example_names(
+    files: Mapping[int, Sequence[Array]], pictures: _Pictures | None, num_runs: int | None
+) -> tuple[str, ...]:
+    available = max((len(arrays) for arrays in files.values()), default=0)
+    if pictures is not None:
+        names = pictures.names
+        count = num_runs or max(len(names), available)
+        return tuple(f"run {index}: {names[index % len(names)]}" for index in range(count))
+    return tuple(f"run {index}" for index in range(num_runs or available or DEFAULT_RUNS))
+
+
+def _ranges(model: ModelFile, tensors: Sequence[TensorInfo], texts: Sequence[str]) -> dict[int, tuple[float, float]]:
+    found: dict[int, tuple[float, float]] = {}
+    for text in texts:
+        name, low, high = _split_range(text)
+        position = 0 if not name and len(tensors) == 1 else model.named("input", name, tensors)
+        tensor = tensors[position]
+        if position in found:
+            raise UsageError(f"--input_range: {name!r} is given twice; keep one")
+        if tensor.dtype in ("string", "bool"):
+            raise UsageError(f"--input_range={text}: the input {tensor} holds no numbers; leave the flag out")
+        if np.dtype(tensor.dtype).kind != "f" and "complex" not in tensor.dtype:
+            limits = np.iinfo(tensor.dtype)
+            if low != int(low) or high != int(high) or low < limits.min or high > limits.max:
+                message = f"--input_range={text}: the input {tensor} needs whole numbers in {limits.min}..{limits.max}"
+                raise UsageError(message)
+        found[position] = (low, high)
+    return found
+
+
+def _split_range(text: str) -> tuple[str, float, float]:
+    parts = text.rsplit(":", 2)
+    name = parts[0] if len(parts) == 3 else ""
+    try:
+        low, high = (float(number) for number in parts[-2:])
+        if np.isfinite([low, high]).all() and low < high and len(parts) >= 2:
+            return name, low, high
+    except ValueError:
+        pass
+    raise UsageError(f"--input_range={text}: use NAME:LOW:HIGH with LOW below HIGH, as in ids:0:99")
+
+
+def _random(
+    tensor: TensorInfo, gaussian: GaussianInputs, given: tuple[float, float] | None, native: bool
+) -> tuple[Provider, str]:
+    """How to draw one input, and the same in words."""
+    count = int(np.prod(tensor.shape, dtype=np.int64))
+    shape, dtype = tensor.shape, tensor.dtype
+    if dtype == "string":
+        return lambda _index: gaussian.words(count).reshape(shape), "random words"
+    if native:
+        return _native(tensor, gaussian, count)
+    if dtype == "bool":
+        return lambda _index: gaussian.values("bool", count, 0, 1).reshape(shape), "random true and false"
+    low, high, why, whole = _value_range(tensor, given)
+    words = f"Gaussian in {low:g}..{high:g}{why}"
+    if dtype.startswith("complex"):
+        part = f"float{int(dtype[7:]) // 2}"
+
+        def complex_numbers(_index: int) -> Array:
+            pairs = gaussian.values(part, 2 * count, low, high)
+            return pairs.view(dtype).reshape(shape)
+
+        return complex_numbers, words
+    if whole:
+        return lambda _index: gaussian.whole(dtype, count, int(low), int(high)).reshape(shape), words
+    return lambda _index: gaussian.values(dtype, count, low, high).reshape(shape), words
+
+
+def _native(tensor: TensorInfo, gaussian: GaussianInputs, count: int) -> tuple[Provider, str]:
+    dtype, shape = tensor.dtype, tensor.shape
+    if dtype == "bool":
+        # Drawn as uint8 between 0 and 1 and cut off: always false, but the stream moves on.
+        return lambda _index: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), "false, as the native tool"
+    if np.dtype(dtype).kind == "f":
+        low, high = -1.0, 1.0
+    else:
+        low, high = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    words = f"Gaussian in {low:g}..{high:g}, as the native tool"
+    return lambda _index: gaussian.values(dtype, count, low, high).reshape(shape), words
+
+
+def _value_range(tensor: TensorInfo, given: tuple[float, float] | None) -> tuple[float, float, str, bool]:
+    """Lowest and highest value, the reason in words, and whether whole numbers up to the highest are drawn."""
+    is_float = tensor.dtype.startswith(("float", "complex"))
+    if given is not None:
+        return *given, ", as given", not is_float
+    if tensor.rows is not None:
+        return 0, tensor.rows - 1, f", rows of a table of {tensor.rows}", True
+    if is_float:
+        return -1, 1, "", False
+    limits = np.iinfo(tensor.dtype)
+    stated = tensor.stated_range
+    if stated is not None and limits.min <= stated.low < stated.high <= limits.max:
+        whole = (stated.low, stated.high) != (limits.min, limits.max)
+        return stated.low, stated.high, ", stated in the model's metadata", whole
+    if tensor.dtype in _FULL_RANGE:
+        return float(limits.min), float(limits.max), "", False
+    return *_ORDINARY_WHOLE, "", True

@@ -1,0 +1,204 @@
+"""Inference diff: the same inputs through a reference and any number of configurations, and how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from evaltools.engine import Example, Prepared
+from evaltools.errors import ModelError
+from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
+from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
+from evaltools.metrics.output_difference import OutputDifference, summarise_differences
+from evaltools.metrics.scores import looks_like_scores
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.runtime.session import Array
+
+NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
+NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
+NATIVE_INVOCATIONS: Final = 3
+
+
+class InputSource(Protocol):
+    """Gives the inputs of each run; every run may be asked for again."""
+
+    def inputs(self, index: int) -> tuple[Array, ...]:
+        """Inputs of run ``index``, in the model's order.
+
+        Raises :class:`~evaltools.errors.ImageError` where they cannot be read.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """One run of one configuration against the reference: every output, and the boxes of a detector."""
+
+    tensors: tuple[TensorDifference, ...]
+    boxes: BoxAgreement | None
+
+
+@dataclass(frozen=True, eq=False)
+class DiffObservation:
+    """What is remembered of one run: the difference (None without a reference), and the outputs of some runs."""
+
+    difference: Difference | None
+    outputs: tuple[Array, ...] | None
+
+
+@dataclass(frozen=True)
+class DiffSummary:
+    """All runs of one configuration: one entry per output, and the boxes of a detector."""
+
+    outputs: tuple[OutputDifference, ...]
+    boxes: BoxAgreement | None
+
+
+class OutputComparison:
+    """How the outputs of two sessions are compared; both give them in the order of the model's outputs.
+
+    ``outputs`` and ``reference_outputs`` describe what the two sides give: not the same where they run other models.
+    """
+
+    def __init__(
+        self,
+        model: ModelFile,
+        outputs: Sequence[TensorInfo],
+        reference_outputs: Sequence[TensorInfo],
+        native: bool = False,
+    ) -> None:
+        self._outputs = outputs
+        self._reference = reference_outputs
+        self._detection = model.detection
+        self._native = native
+        self._input_shapes = [tensor.shape for tensor in model.inputs]
+
+    def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
+        """Compare the outputs of one run."""
+        tensors = tuple(
+            self._compare(position, test, base)
+            for position, (test, base) in enumerate(zip(outputs, reference, strict=True))
+        )
+        return Difference(tensors, self._boxes(outputs, reference))
+
+    def summarise(self, differences: Sequence[Difference]) -> DiffSummary:
+        """Add up runs, at least one."""
+        outputs = tuple(
+            summarise_differences(
+                _name(info, position),
+                info.dtype,
+                [difference.tensors[position] for difference in differences],
+                info.is_quantized or self._reference[position].is_quantized,
+                self._native,
+            )
+            for position, info in enumerate(self._outputs)
+        )
+        boxes = [difference.boxes for difference in differences if difference.boxes is not None]
+        return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None)
+
+    def _compare(self, position: int, test: Array, reference: Array) -> TensorDifference:
+        info = self._outputs[position]
+        scores = info.dtype not in ("int32", "int64", "bool", "string") and looks_like_scores(
+            test.shape, self._input_shapes, info.holds_scores
+        )
+        in_detection = self._detection is not None and self._detection.holds(position)
+        return compare_tensors(
+            test, reference, _scale(info), _scale(self._reference[position]), scores and not in_detection
+        )
+
+    def _boxes(self, outputs: Sequence[Array], reference: Sequence[Array]) -> BoxAgreement | None:
+        if self._detection is None:
+            return None
+        found = self._detection
+        test, base = (
+            detections(side[found.boxes], side[found.classes], side[found.scores], side[found.count])
+            for side in (outputs, reference)
+        )
+        return compare_boxes(test, base)
+
+
+class ReferenceOutputs(Protocol):
+    """The reference's outputs, computed elsewhere."""
+
+    def __getitem__(self, index: int) -> tuple[Array, ...]:
+        """Outputs of run ``index``; raises :class:`~evaltools.errors.ImageError` where they cannot be read."""
+
+
+class InferenceDiffTask:
+    """Follows :class:`evaltools.engine.Task`.
+
+    Runs in ``keep`` have their outputs remembered. ``loaded`` gives the reference's outputs of a run where they were
+    saved elsewhere.
+    """
+
+    def __init__(
+        self,
+        source: InputSource,
+        comparison: OutputComparison,
+        example_ids: Sequence[str],
+        keep: frozenset[int] = frozenset(),
+        loaded: ReferenceOutputs | None = None,
+    ) -> None:
+        self.examples: Final = tuple(Example(index, name) for index, name in enumerate(example_ids))
+        self.comparison: Final = comparison
+        self._source = source
+        self._keep = keep
+        self._loaded = loaded
+
+    def prepare(self, example: Example) -> Prepared:
+        """The inputs of one run; the context is its number, and the reference's outputs where those are loaded."""
+        loaded = self._loaded[example.index] if self._loaded is not None else None
+        return Prepared(self._source.inputs(example.index), (example.index, loaded))
+
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None
+    ) -> DiffObservation:
+        """Compare with the reference's outputs."""
+        index, loaded = prepared.context
+        base = reference if loaded is None else loaded
+        kept = tuple(outputs) if index in self._keep else None
+        return DiffObservation(None if base is None else self.comparison.compare(outputs, base), kept)
+
+
+def check_types(model: ModelFile, native: bool) -> None:
+    """Refuse types that cannot be fed or read; raises :class:`ModelError`."""
+    for kind, tensors, natively in (
+        ("input", model.inputs, NATIVE_INPUT_TYPES),
+        ("output", model.outputs, NATIVE_OUTPUT_TYPES),
+    ):
+        accepted = natively if native else _SUPPORTED_TYPES
+        for tensor in tensors:
+            if tensor.dtype not in accepted:
+                hint = (
+                    "Leave out --compat=native"
+                    if native and tensor.dtype in _SUPPORTED_TYPES
+                    else ("Cut the model before this tensor, or convert it with another type there")
+                )
+                raise ModelError(
+                    f"{model.path}: the {kind} {tensor} has the type {tensor.dtype}; "
+                    f"{'the native tool accepts' if native else 'accepted are'} {', '.join(accepted)}. {hint}"
+                )
+
+
+_SUPPORTED_TYPES: Final = (
+    "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
+    "string", "complex64", "complex128",
+)  # fmt: skip
+
+
+def output_names(model: ModelFile) -> list[tuple[str, ...]]:
+    """The names that each output goes by: the one that is printed first, then the tensor's, then its number."""
+    return [
+        (_name(info, position), *((info.name,) if info.name else ()), str(position))
+        for position, info in enumerate(model.outputs)
+    ]
+
+
+def _scale(info: TensorInfo) -> Scale | None:
+    if not info.is_quantized or info.scale is None:
+        return None
+    return Scale(info.scale, info.zero_point or 0)
+
+
+def _name(info: TensorInfo, position: int) -> str:
+    return info.signature_name or info.name or f"output {position}"

@@ -1,0 +1,347 @@
+"""An inference diff from request to typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from evaltools.engine import NotMeasured, Open, Opened, Outcome, open_all, run_pass
+from evaltools.errors import ImageError, ModelError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import ModelFile
+from evaltools.report.assemble import (
+    describe_entry,
+    describe_model,
+    describe_tensor,
+    failed_examples,
+    why_no_figures,
+    with_figures,
+    without_figures,
+)
+from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
+from evaltools.report.environment import describe_environment
+from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.runtime import Session
+from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.session import Array
+from evaltools.tasks.diff_judgement import judge, repeatability_of, variant
+from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, prepare
+from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, base_configuration, fit_of, plan_reruns
+from evaltools.tasks.diff_yardsticks import (
+    NOISE_FLOOR,
+    PRECISION,
+    Driven,
+    Rerun,
+    Runs,
+    Sample,
+    SecondLook,
+    drive,
+    look_again,
+    warm_up,
+)
+from evaltools.tasks.evaluation import Observer
+from evaltools.tasks.inference_diff import DiffObservation, DiffSummary
+from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavingSession
+
+
+@dataclass
+class _Pass:
+    """What the pass over all runs gave, and the times of the very first runs."""
+
+    outcome: Outcome[DiffObservation]
+    first_run_us: dict[str, int | None] = field(default_factory=dict)
+
+
+def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = open_isolated) -> EvaluationResult:
+    """Check everything, open the configurations, run the pass, measure the yardsticks, judge.
+
+    Raises :class:`~evaltools.errors.UsageError` before anything runs for a model, inputs or folders that are wrong.
+    Configurations that cannot run, or that have no outputs to compare, are ``not measured`` in the result.
+    """
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    material = prepare(request)
+    wanted = [(material.model, configuration) for configuration in request.tests]
+    if request.reference is not None:
+        wanted.insert(0, (material.reference_model, request.reference))
+    with open_all(wanted, open_with, request.allow_fallback) as entries:
+        described = [
+            describe_entry(entry, "reference" if entry.configuration is request.reference else "test")
+            for entry in entries.values()
+        ]
+        observer.opened(described)
+        sessions = _sessions(request, material, entries)
+        done, look = _Pass(Outcome({name: [] for name in sessions})), SecondLook()
+        if _can_compare(request, material, sessions):
+            opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
+            steps = len(material.task.examples) + len(_planned(request, material, opened))
+            with observer.progress(steps) as on_step:
+                done = _run(request, material, sessions, on_step)
+                _close(opened)
+                look = _second_look(request, material, opened, done.outcome, open_with, on_step)
+    return _assemble(request, material, described, done, look, started_at)
+
+
+def _can_compare(request: DiffRequest, material: DiffMaterial, sessions: Mapping[str, Session]) -> bool:
+    has_reference = material.loaded is not None or (
+        request.reference is not None and request.reference.name in sessions
+    )
+    return has_reference and any(configuration.name in sessions for configuration in request.tests)
+
+
+def _sessions(
+    request: DiffRequest, material: DiffMaterial, entries: Mapping[str, Opened | NotMeasured]
+) -> dict[str, Session]:
+    """What the pass runs: sessions that take the planned inputs, and save their outputs if asked to."""
+    sessions: dict[str, Session] = {}
+    for name, entry in entries.items():
+        if not isinstance(entry, Opened):
+            continue
+        is_reference = entry.configuration is request.reference
+        _require_stated_inputs(entry.session, material.reference_model if is_reference else material.model)
+        session = fit_of(material, is_reference)(entry.session)
+        sessions[name] = SavingSession(session, name, material.writer) if material.writer else session
+    return sessions
+
+
+def _require_stated_inputs(session: Session, model: ModelFile) -> None:
+    for stated, actual in zip(model.inputs, session.inputs, strict=True):
+        dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
+        if (dtype, actual.shape) != (stated.dtype, stated.shape):
+            message = (
+                f"{model.path}: the file states the input {stated}, but {session.facts.package} makes it "
+                f"{dtype}{list(actual.shape)}; convert the model again, or state the shape with --input_shape"
+            )
+            raise ModelError(message)
+
+
+def _run(
+    request: DiffRequest, material: DiffMaterial, sessions: Mapping[str, Session], on_step: Callable[[int], None]
+) -> _Pass:
+    first_run_us = {}
+    inputs = _first_inputs(material) if request.warmup_runs else None
+    if inputs is not None:
+        for name, session in sessions.items():
+            quiet = session.inner if isinstance(session, SavingSession) else session
+            first_run_us[name] = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+    reference = request.reference.name if request.reference else None
+    outcome = run_pass(material.task, sessions, reference, request.max_failed_examples, on_step, request.invocations)
+    return _Pass(outcome, first_run_us)
+
+
+def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
+    """The inputs of the first run; a file that cannot be read is reported by the pass."""
+    try:
+        return material.source.inputs(0)
+    except ImageError:
+        return None
+
+
+def _close(opened: Sequence[Opened]) -> None:
+    """End the sessions of the pass: a device may allow only one at a time."""
+    for entry in opened:
+        entry.session.close()
+
+
+def _second_look(
+    request: DiffRequest,
+    material: DiffMaterial,
+    opened: Sequence[Opened],
+    outcome: Outcome[DiffObservation],
+    open_with: Open,
+    on_step: Callable[[int], None],
+) -> SecondLook:
+    """The yardsticks; Ctrl-C during them keeps what the pass has measured."""
+    reruns = _planned(request, material, opened)
+    if outcome.stopped is not None or not reruns:
+        return SecondLook()
+    try:
+        inputs = [material.source.inputs(index) for index in material.sample]
+        outputs: dict[str, Runs] = {name: _kept(outcome, name, material.sample) for name in outcome.records}
+        if request.reference is None:
+            base = Driven(material.model, base_configuration(opened, None), fit_of(material, is_reference=True))
+            local = drive(base, inputs, request.warmup_runs, request.invocations, open_with)
+            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
+        sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
+        return look_again(reruns, sample, open_with, lambda: on_step(outcome.failed_examples))
+    except ImageError:
+        return SecondLook()
+    except KeyboardInterrupt:
+        outcome.stopped = "interrupted"
+        return SecondLook()
+
+
+def _planned(request: DiffRequest, material: DiffMaterial, opened: Sequence[Opened]) -> list[Rerun]:
+    return plan_reruns(material, opened, request.reference) if request.yardstick_runs else []
+
+
+def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
+    """The remembered outputs of a configuration, up to the first failure."""
+    kept: list[tuple[Array, ...]] = []
+    for index in sample:
+        observation = outcome.records[name][index].observation
+        if observation is None or observation.outputs is None:
+            break
+        kept.append(observation.outputs)
+    return kept
+
+
+def _assemble(
+    request: DiffRequest,
+    material: DiffMaterial,
+    described: Sequence[ConfigurationResult],
+    done: _Pass,
+    look: SecondLook,
+    started_at: str,
+) -> EvaluationResult:
+    outcome = done.outcome
+    summaries = {name: _summary(material, outcome, name) for name in outcome.records}
+    configurations = [_figures(entry, done, summaries) for entry in described]
+    if material.loaded is not None:
+        configurations.insert(0, _loaded_reference(material))
+    comparisons = [
+        judge(material.model, entry.name, summaries.get(entry.name), entry.reason, look, request.limits)
+        for entry in configurations
+        if entry.role == "test"
+    ]
+    if material.writer is not None:
+        material.writer.finish(_manifest(request, material, configurations))
+    return EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task="inference_diff",
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
+        stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
+        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
+        model=describe_model(material.model),
+        data=None,
+        configurations=configurations,
+        comparisons=[],
+        failed=failed_examples(outcome),
+        warnings=_warnings(comparisons, look),
+        examples=None,
+        inference_diff=_details(request, material, look, comparisons),
+    )
+
+
+def _summary(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str) -> DiffSummary | None:
+    differences = [
+        record.observation.difference
+        for record in outcome.records[name]
+        if record.observation is not None and record.observation.difference is not None
+    ]
+    return material.comparison.summarise(differences) if differences else None
+
+
+def _figures(
+    described: ConfigurationResult, done: _Pass, summaries: Mapping[str, DiffSummary | None]
+) -> ConfigurationResult:
+    if described.status == "not measured":
+        return described
+    records = done.outcome.records[described.name]
+    if not any(record.observation for record in records):
+        return without_figures(described, len(records), why_no_figures(done.outcome, described.name))
+    if described.role == "test" and summaries[described.name] is None:
+        return without_figures(described, 0, "the reference has no outputs to compare with")
+    read = [record.invokes_us[-1] + record.read_us for record in records if record.read_us is not None]
+    return replace(
+        with_figures(described, records),
+        first_run_us=done.first_run_us.get(described.name),
+        run_and_read_latency=summarise_latency(read),
+        invokes_us=[time for record in records for time in record.invokes_us],
+    )
+
+
+def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
+    assert material.loaded is not None
+    saved = material.loaded.configuration
+    return ConfigurationResult(
+        name=LOCAL_REFERENCE,
+        role="reference",
+        flags=saved.flags,
+        num_threads=saved.num_threads,
+        status="measured",
+        reason=None,
+        fallback=None,
+        runtime=saved.runtime,
+        delegates=[],
+        delegation=None,
+        inference_latency=None,
+        failed_examples=0,
+        classification=None,
+    )
+
+
+def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
+    assert material.writer is not None
+    saved = [
+        SavedConfiguration(
+            entry.name, entry.role, entry.flags, entry.num_threads, entry.runtime, material.writer.outputs(entry.name)
+        )
+        for entry in configurations
+        if entry.runtime is not None and material.writer.outputs(entry.name)
+    ]
+    return Manifest(
+        schema_version="1",
+        model_file=str(material.model.path),
+        model_sha256=material.model.sha256,
+        signature=request.signature,
+        invocations_per_run=request.invocations,
+        warmup_runs=request.warmup_runs,
+        inputs=[describe_tensor(tensor) for tensor in material.inputs],
+        outputs=[describe_tensor(tensor) for tensor in material.model.outputs],
+        input_files=material.writer.input_files,
+        configurations=saved,
+    )
+
+
+def _details(
+    request: DiffRequest, material: DiffMaterial, look: SecondLook, comparisons: list[DiffComparison]
+) -> InferenceDiff:
+    reference = request.reference.name if request.reference else LOCAL_REFERENCE
+    return InferenceDiff(
+        num_runs=len(material.task.examples),
+        invocations_per_run=request.invocations,
+        warmup_runs=request.warmup_runs,
+        seed=request.inputs.seed,
+        compat="native" if request.native else "",
+        signature=request.signature,
+        inputs=[
+            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
+            for tensor, source in zip(material.inputs, material.input_sources, strict=True)
+        ],
+        reference_model=describe_model(material.pair.reference) if material.pair else None,
+        reference_loaded_from=str(request.load_reference) if request.load_reference else None,
+        yardstick_runs=len(material.sample),
+        noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
+        precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
+        reference_repeatability=repeatability_of(look.repeated(reference)),
+        comparisons=comparisons,
+    )
+
+
+def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[str]:
+    found = [
+        f"noise floor: {entry.rerun.name} not measured: {entry.reason}"
+        for entry in look.of_kind(NOISE_FLOOR)
+        if entry.summary is None
+    ]
+    for comparison in comparisons:
+        repeatability = comparison.repeatability
+        if repeatability is not None and repeatability.identical is False:
+            found.append(
+                f"{comparison.configuration} is not repeatable: a second time, the same inputs gave outputs that "
+                f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
+            )
+    return found + _constant_outputs(comparisons)
+
+
+def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
+    """Outputs that agree because they never change; the count of a detector may."""
+    judged = [entry for comparison in comparisons[:1] if comparison.boxes is None for entry in comparison.outputs]
+    return [
+        f"output {entry.difference.output!r} is {entry.difference.reference.low:g} everywhere in the reference; these "
+        "inputs show nothing of it"
+        for entry in judged
+        if entry.difference.reference.constant and entry.difference.elements > 1
+    ]

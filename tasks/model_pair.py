@@ -1,0 +1,173 @@
+"""Two models held against each other: their tensors matched, their numbers brought to the same units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from evaltools.errors import ModelError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session
+from evaltools.runtime.session import Array, TensorSpec
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """The model under test and the reference's.
+
+    ``inputs`` describes the tensors that are filled, in the order of the test model: of two that belong together, the
+    quantised one, since its numbers can be told in real units without loss. ``input_order[i]`` and ``output_order[i]``
+    are the positions in the reference model of what is input and output ``i`` of the test model.
+    """
+
+    test: ModelFile
+    reference: ModelFile
+    inputs: tuple[TensorInfo, ...]
+    input_order: tuple[int, ...]
+    output_order: tuple[int, ...]
+
+    @property
+    def reference_outputs(self) -> tuple[TensorInfo, ...]:
+        """The reference's outputs in the order of the test model."""
+        return tuple(self.reference.outputs[position] for position in self.output_order)
+
+    def test_session(self, session: Session) -> Session:
+        """The test model's session, to be given ``inputs``."""
+        if self.inputs == self.test.inputs:
+            return session
+        order = tuple(range(len(self.inputs)))
+        return AdaptedSession(session, self.inputs, self.test.inputs, order, self.test.outputs)
+
+    def reference_session(self, session: Session) -> Session:
+        """The reference's session, to be given ``inputs``; its outputs come in the test model's order and shapes."""
+        return AdaptedSession(
+            session, self.inputs, self.reference.inputs, self.input_order, self.test.outputs, self.output_order
+        )
+
+
+def pair_models(test: ModelFile, reference: ModelFile) -> ModelPair:
+    """Match inputs and outputs by name, the others by order; raises :class:`ModelError` where that fails."""
+    input_order = _match(test, test.inputs, reference, reference.inputs, "input")
+    output_order = _match(test, test.outputs, reference, reference.outputs, "output")
+    inputs = []
+    for own, position in zip(test.inputs, input_order, strict=True):
+        other = reference.inputs[position]
+        quantised_elsewhere = other.is_quantized and own.dtype.startswith("float")
+        inputs.append(replace(own, dtype=other.dtype, scale=other.scale, zero_point=other.zero_point)
+                      if quantised_elsewhere else own)  # fmt: skip
+    return ModelPair(test, reference, tuple(inputs), input_order, output_order)
+
+
+def _match(
+    test: ModelFile, own: Sequence[TensorInfo], reference: ModelFile, others: Sequence[TensorInfo], what: str
+) -> tuple[int, ...]:
+    if len(own) != len(others):
+        raise ModelError(
+            f"{test.path} has {len(own)} {what}s ({_listed(own)}), {reference.path} has {len(others)} "
+            f"({_listed(others)}); models that are compared need as many"
+        )
+    free = list(range(len(others)))
+    matched: dict[int, int] = {}
+    for position, tensor in enumerate(own):
+        names = _names(tensor)
+        same = [candidate for candidate in free if names & _names(others[candidate])]
+        if len(same) == 1:
+            matched[position] = same[0]
+            free.remove(same[0])
+    for position in range(len(own)):
+        if position not in matched:
+            matched[position] = free.pop(0)
+    for position, candidate in matched.items():
+        _require_fitting(test, own[position], reference, others[candidate], what)
+    return tuple(matched[position] for position in range(len(own)))
+
+
+def _names(tensor: TensorInfo) -> set[str]:
+    return {name for name in (tensor.name, tensor.signature_name) if name}
+
+
+def _require_fitting(test: ModelFile, own: TensorInfo, reference: ModelFile, other: TensorInfo, what: str) -> None:
+    text = "string" in (own.dtype, other.dtype) and own.dtype != other.dtype
+    sizes = [tuple(size for size in tensor.shape if size != 1) for tensor in (own, other)]
+    if text or sizes[0] != sizes[1]:
+        raise ModelError(
+            f"the {what} {own} of {test.path} does not fit the {what} {other} of {reference.path}: shapes may differ "
+            "only in sizes of 1. Tensors are matched by name, then by order; use --signature, or convert one of the "
+            "models so that names and shapes agree"
+        )
+
+
+def _listed(tensors: Sequence[TensorInfo]) -> str:
+    return ", ".join(map(str, tensors)) or "none"
+
+
+class AdaptedSession:
+    """A session that is given other inputs than its model takes, and gives outputs in another order and shape.
+
+    Conversions happen outside of what is timed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        given: Sequence[TensorInfo],
+        wanted: Sequence[TensorInfo],
+        input_order: Sequence[int],
+        outputs: Sequence[TensorInfo],
+        output_order: Sequence[int] | None = None,
+    ) -> None:
+        self._session = session
+        self._given = given
+        self._wanted = wanted
+        self._input_order = input_order
+        self._shapes = [output.shape for output in outputs]
+        self._output_order = output_order
+        self.facts: Final[RuntimeFacts] = session.facts
+        self.delegation: Final[Delegation] = session.delegation
+        self.inputs: Final[tuple[TensorSpec, ...]] = session.inputs
+        self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Convert the inputs, run, reorder the outputs."""
+        converted: list[Array] = [np.empty(0)] * len(self._wanted)
+        for values, given, position in zip(inputs, self._given, self._input_order, strict=True):
+            converted[position] = convert(values, given, self._wanted[position])
+        inference = self._session.run(converted, invocations)
+        if self._output_order is None:
+            return inference
+        outputs = [inference.outputs[position] for position in self._output_order]
+        reshaped = tuple(
+            output.reshape(shape) if output.size == int(np.prod(shape)) else output
+            for output, shape in zip(outputs, self._shapes, strict=True)
+        )
+        return replace(inference, outputs=reshaped)
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
+
+
+def convert(values: Array, given: TensorInfo, wanted: TensorInfo) -> Array:
+    """The same real numbers as another type, quantisation and shape (sizes of 1 apart).
+
+    Quantised numbers are rounded to nearest and cut to the type's range.
+    """
+    shaped = values.reshape(wanted.shape)
+    if (given.dtype, given.scale, given.zero_point) == (wanted.dtype, wanted.scale, wanted.zero_point):
+        return shaped
+    real = shaped.astype(np.float64)
+    if given.is_quantized and given.scale is not None:
+        real = (real - (given.zero_point or 0)) * given.scale
+    dtype = np.dtype(wanted.dtype)
+    if wanted.is_quantized and wanted.scale is not None:
+        real = np.rint(real / wanted.scale) + (wanted.zero_point or 0)
+    elif dtype.kind in "iu":
+        real = np.rint(real)
+    if dtype.kind in "iu":
+        limits = np.iinfo(wanted.dtype)
+        real = np.clip(real, limits.min, limits.max)
+    converted: Array = real.astype(dtype)
+    return converted
