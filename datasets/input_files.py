@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -54,46 +55,87 @@ def read_input_files(texts: Sequence[str], tensors: Sequence[Wanted]) -> dict[in
 
 def _split(text: str) -> tuple[str, Path]:
     if not text or os.path.exists(text) or "=" not in text:
-        return "", Path(text)
+        return "", _path(text)
     name, _, path = text.partition("=")
     while not os.path.exists(path) and "=" in path:
         more, _, path = path.partition("=")
         name = f"{name}={more}"
-    return name, Path(path)
+    return name, _path(path)
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise DataError("--input_files: the path is empty; give PATH, or NAME=PATH for one input")
+    return Path(text)
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError(f"--input_files: {path} does not exist; give PATH, or NAME=PATH for one input")
     if not path.is_dir():
         return [path]
-    files = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    try:
+        files = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"--input_files: the folder {path} cannot be read: {error.strerror}") from error
     if not files:
         raise DataError(f"--input_files: the folder {path} has no files")
     return files
 
 
 def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, Array]]:
+    if file.suffix == ".npz":
+        arrays = _archive(file)
+        if not arrays:
+            raise DataError(f"--input_files: {file} holds no array")
+        if not name:
+            return [(_position(key, tensors, file), array) for key, array in arrays.items()]
+        if len(arrays) > 1:
+            held = ", ".join(map(repr, arrays))
+            raise DataError(f"--input_files: {file} holds several arrays ({held}), which cannot all be for {name!r}")
+        return [(_position(name, tensors, file), array) for array in arrays.values()]
+    position = _position(name, tensors, file)
+    if file.suffix == ".npy":
+        return [(position, _single(file))]
+    return [(position, _raw(file, tensors[position]))]
+
+
+def _archive(file: Path) -> dict[str, Array]:
     try:
-        if file.suffix == ".npz":
-            with np.load(file, allow_pickle=False) as archive:
-                if name and len(archive.files) == 1:
-                    return [(_position(name, tensors, file), archive[archive.files[0]])]
-                return [(_position(key, tensors, file), archive[key]) for key in archive.files]
-        position = _position(name, tensors, file)
-        if file.suffix == ".npy":
-            return [(position, np.load(file, allow_pickle=False))]
-        return [(position, _raw(file, tensors[position]))]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"--input_files: {file} cannot be read: {error}") from error
+        with zipfile.ZipFile(file) as archive:
+            members = archive.namelist()
+            return {member.removesuffix(".npy"): _array(io.BytesIO(archive.read(member))) for member in members}
+    except Exception as error:  # see _single
+        raise _unreadable(file, error) from error
+
+
+def _single(file: Path) -> Array:
+    try:
+        with file.open("rb") as stream:
+            return _array(stream)
+    except Exception as error:  # damaged files raise TokenError, zlib.error, NotImplementedError, MemoryError, ...
+        raise _unreadable(file, error) from error
+
+
+def _array(stream: BinaryIO) -> Array:
+    loaded: Any = np.load(stream, allow_pickle=False)
+    if not isinstance(loaded, np.ndarray):
+        raise ValueError("it holds several arrays; name it .npz")
+    return loaded
+
+
+def _unreadable(file: Path, error: Exception) -> DataError:
+    return DataError(f"--input_files: {file} cannot be read: {str(error) or type(error).__name__}")
 
 
 def _position(name: str, tensors: Sequence[Wanted], file: Path) -> int:
     if not name and len(tensors) == 1:
         return 0
     for position, tensor in enumerate(tensors):
-        if name in tensor.names or name == str(position):
+        if name in tensor.names:
             return position
+    if name.isdecimal() and int(name) < len(tensors):
+        return int(name)
     known = ", ".join(map(str, tensors))
     if not name:
         raise DataError(f"--input_files: {file} does not say which input it is for; write NAME={file}. Inputs: {known}")
@@ -103,7 +145,10 @@ def _position(name: str, tensors: Sequence[Wanted], file: Path) -> int:
 def _raw(file: Path, tensor: Wanted) -> Array:
     if tensor.dtype == "string":
         raise DataError(f"--input_files: {file}: texts cannot be read from raw bytes; use .npy or .npz")
-    content = file.read_bytes()
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise _unreadable(file, error) from error
     size = np.dtype(tensor.dtype).itemsize * int(np.prod(tensor.shape, dtype=np.int64))
     if not content or size == 0 or len(content) % size:
         raise DataError(
@@ -116,10 +161,9 @@ def _examples(array: Array, tensor: Wanted, file: Path) -> list[Array]:
     converted = _converted(array, tensor, file)
     if array.shape == tensor.shape:
         return [converted]
-    if array.shape[1:] == tensor.shape and len(array):
-        return list(converted)
-    if tensor.shape[:1] == (1,) and array.shape[1:] == tensor.shape[1:] and len(array):
-        return list(converted[:, None])
+    one = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+    if array.ndim and len(array) and array.shape[1:] in (tensor.shape, one):
+        return [converted[index : index + 1].reshape(tensor.shape) for index in range(len(array))]
     raise DataError(
         f"--input_files: {file} has an array of shape {list(array.shape)}; the input {tensor} takes "
         f"{list(tensor.shape)}, or several of them along a first axis"
@@ -134,14 +178,23 @@ def _converted(array: Array, tensor: Wanted, file: Path) -> Array:
             content[:] = texts
             texts_array: Array = content.reshape(array.shape)
             return texts_array
-    elif array.dtype.kind in "biufc" and np.can_cast(array.dtype, np.dtype(tensor.dtype), "same_kind"):
-        wanted = np.dtype(tensor.dtype)
-        if wanted.kind in "iu" and array.size and not _fits(array, wanted):
+    elif _is_same_kind(array.dtype, np.dtype(tensor.dtype)):
+        with np.errstate(over="ignore"):
+            converted = np.ascontiguousarray(array, tensor.dtype).reshape(array.shape)
+        if not _fits(array, converted):
             raise DataError(f"--input_files: {file} has numbers beyond {tensor.dtype}, the type of the input {tensor}")
-        return np.ascontiguousarray(array, wanted)
+        return converted
     raise DataError(f"--input_files: {file} has {array.dtype}; the input {tensor} needs {tensor.dtype}")
 
 
-def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
-    limits = np.iinfo(wanted)
-    return int(array.min()) >= limits.min and int(array.max()) <= limits.max
+def _is_same_kind(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whole numbers may come with another sign and size; whether they fit shows when they are converted."""
+    both_whole = given.kind in "iu" and wanted.kind in "iu"
+    return given.kind in "biufc" and (both_whole or np.can_cast(given, wanted, "same_kind"))
+
+
+def _fits(array: Array, converted: Array) -> bool:
+    if converted.dtype.kind not in "iu":
+        return bool(np.array_equal(np.isfinite(array), np.isfinite(converted)))
+    limits = np.iinfo(converted.dtype.name)
+    return not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)

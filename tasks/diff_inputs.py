@@ -71,7 +71,7 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
     Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
     """
     ranges = _ranges(model, tensors, options.ranges)
-    files = read_input_files(options.files, [_wanted(tensor) for tensor in tensors]) if options.files else {}
+    files = read_input_files(options.files, [_wanted(*entry) for entry in enumerate(tensors)]) if options.files else {}
     pictures = _pictures(model, tensors, options)
     _require_one_source(tensors, ranges, files, pictures)
     gaussian = GaussianInputs(options.seed)
@@ -91,8 +91,8 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
     return InputPlan(RunInputs(providers), names, tuple(described))
 
 
-def _wanted(tensor: TensorInfo) -> Wanted:
-    names = tuple(name for name in (tensor.signature_name, tensor.name) if name) or (str(tensor.index),)
+def _wanted(position: int, tensor: TensorInfo) -> Wanted:
+    names = tuple(name for name in (tensor.signature_name, tensor.name) if name) or (str(position),)
     return Wanted(names, tensor.dtype, tensor.shape)
 
 
@@ -245,7 +245,7 @@ def _value_range(tensor: TensorInfo, given: tuple[float, float] | None) -> tuple
         return -1, 1, "", False
     limits = np.iinfo(tensor.dtype)
     stated = tensor.stated_range
-    if stated is not None and limits.min <= stated.low < stated.high <= limits.max:
+    if stated is not None and limits.min <= stated.low <= stated.high - 1 <= limits.max:
         whole = (stated.low, stated.high) != (limits.min, limits.max)
         return stated.low, stated.high, ", stated in the model's metadata", whole
     if tensor.dtype in _FULL_RANGE:

@@ -82,6 +82,7 @@ class DiffMaterial:
     reference_comparison: OutputComparison
     task: InferenceDiffTask
     sample: tuple[int, ...]
+    stateful: bool
     loaded: SavedReference | None
     writer: OutputsWriter | None
 
@@ -130,6 +131,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         reference_comparison=OutputComparison(model, other, other, request.native),
         task=task,
         sample=sample,
+        stateful=stateful,
         loaded=loaded,
         writer=writer,
     )

@@ -56,9 +56,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class SecondLook:
-    """The outcomes of all reruns."""
+    """The outcomes of all reruns, or of those before it was ``interrupted``; ``problem`` says what else went wrong."""
 
     seen: tuple[Seen, ...] = ()
+    interrupted: bool = False
+    problem: str | None = None
 
     def of_kind(self, kind: Kind) -> list[Seen]:
         """Those of one kind, in order."""
@@ -101,13 +103,16 @@ def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: i
 def look_again(
     reruns: Sequence[Rerun], sample: Sample, open_with: Open, on_step: Callable[[], None] = lambda: None
 ) -> SecondLook:
-    """Do the reruns one after the other; those whose expected outputs are missing are left out."""
+    """Do the reruns one after the other; those without expected outputs are left out, and those after Ctrl-C."""
     seen = []
-    for entry in reruns:
-        expected = sample.outputs.get(entry.expected_from, ())
-        if expected:
-            seen.append(_look(entry, sample, expected, open_with))
-        on_step()
+    try:
+        for entry in reruns:
+            expected = sample.outputs.get(entry.expected_from, ())
+            if expected:
+                seen.append(_look(entry, sample, expected, open_with))
+            on_step()
+    except KeyboardInterrupt:
+        return SecondLook(tuple(seen), interrupted=True)
     return SecondLook(tuple(seen))
 
 

@@ -38,6 +38,6 @@ def _normalization(model: ModelFile, tensor: TensorInfo, text: str, native: bool
     if text != "auto":
         return parse_normalization(text)
     stated = model.normalization
-    if stated is None or native or not tensor.dtype.startswith("float"):
+    if stated is None or native or not tensor.dtype.startswith("float") or tensor.index != model.inputs[0].index:
         return None
     return Normalization(stated.mean, stated.std, "model metadata")

@@ -27,17 +27,13 @@ from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.diff_judgement import judge, repeatability_of, variant
 from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, base_configuration, fit_of, plan_reruns
+from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, fit_of, plan_reruns
+from evaltools.tasks.diff_second_look import second_look
 from evaltools.tasks.diff_yardsticks import (
     NOISE_FLOOR,
     PRECISION,
-    Driven,
-    Rerun,
-    Runs,
-    Sample,
+    REPEAT,
     SecondLook,
-    drive,
-    look_again,
     warm_up,
 )
 from evaltools.tasks.evaluation import Observer
@@ -74,11 +70,12 @@ def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = op
         done, look = _Pass(Outcome({name: [] for name in sessions})), SecondLook()
         if _can_compare(request, material, sessions):
             opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
-            steps = len(material.task.examples) + len(_planned(request, material, opened))
-            with observer.progress(steps) as on_step:
+            reruns = plan_reruns(material, opened, request.reference) if request.yardstick_runs else []
+            with observer.progress(len(material.task.examples) + len(reruns)) as on_step:
                 done = _run(request, material, sessions, on_step)
                 _close(opened)
-                look = _second_look(request, material, opened, done.outcome, open_with, on_step)
+                if reruns and done.outcome.stopped is None:
+                    look = second_look(request, material, opened, reruns, done.outcome, open_with, on_step)
     return _assemble(request, material, described, done, look, started_at)
 
 
@@ -130,60 +127,19 @@ def _run(
 
 
 def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
-    """The inputs of the first run; a file that cannot be read is reported by the pass."""
-    try:
-        return material.source.inputs(0)
-    except ImageError:
-        return None
+    """The inputs of the first run that has some; files that cannot be read are reported by the pass."""
+    for example in material.task.examples:
+        try:
+            return material.source.inputs(example.index)
+        except ImageError:
+            continue
+    return None
 
 
 def _close(opened: Sequence[Opened]) -> None:
     """End the sessions of the pass: a device may allow only one at a time."""
     for entry in opened:
         entry.session.close()
-
-
-def _second_look(
-    request: DiffRequest,
-    material: DiffMaterial,
-    opened: Sequence[Opened],
-    outcome: Outcome[DiffObservation],
-    open_with: Open,
-    on_step: Callable[[int], None],
-) -> SecondLook:
-    """The yardsticks; Ctrl-C during them keeps what the pass has measured."""
-    reruns = _planned(request, material, opened)
-    if outcome.stopped is not None or not reruns:
-        return SecondLook()
-    try:
-        inputs = [material.source.inputs(index) for index in material.sample]
-        outputs: dict[str, Runs] = {name: _kept(outcome, name, material.sample) for name in outcome.records}
-        if request.reference is None:
-            base = Driven(material.model, base_configuration(opened, None), fit_of(material, is_reference=True))
-            local = drive(base, inputs, request.warmup_runs, request.invocations, open_with)
-            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
-        sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
-        return look_again(reruns, sample, open_with, lambda: on_step(outcome.failed_examples))
-    except ImageError:
-        return SecondLook()
-    except KeyboardInterrupt:
-        outcome.stopped = "interrupted"
-        return SecondLook()
-
-
-def _planned(request: DiffRequest, material: DiffMaterial, opened: Sequence[Opened]) -> list[Rerun]:
-    return plan_reruns(material, opened, request.reference) if request.yardstick_runs else []
-
-
-def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
-    """The remembered outputs of a configuration, up to the first failure."""
-    kept: list[tuple[Array, ...]] = []
-    for index in sample:
-        observation = outcome.records[name][index].observation
-        if observation is None or observation.outputs is None:
-            break
-        kept.append(observation.outputs)
-    return kept
 
 
 def _assemble(
@@ -316,21 +272,24 @@ def _details(
         noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
         precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
         reference_repeatability=repeatability_of(look.repeated(reference)),
+        not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
     )
 
 
 def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[str]:
-    found = [
-        f"noise floor: {entry.rerun.name} not measured: {entry.reason}"
-        for entry in look.of_kind(NOISE_FLOOR)
+    found = [look.problem] if look.problem else []
+    found += [
+        f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
+        for kind in (NOISE_FLOOR, PRECISION)
+        for entry in look.of_kind(kind)
         if entry.summary is None
     ]
-    for comparison in comparisons:
-        repeatability = comparison.repeatability
+    for entry in look.of_kind(REPEAT):
+        repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
-                f"{comparison.configuration} is not repeatable: a second time, the same inputs gave outputs that "
+                f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
     return found + _constant_outputs(comparisons)
@@ -338,7 +297,8 @@ def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[s
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
     """Outputs that agree because they never change; the count of a detector may."""
-    judged = [entry for comparison in comparisons[:1] if comparison.boxes is None for entry in comparison.outputs]
+    compared = [comparison for comparison in comparisons if comparison.outputs]
+    judged = [entry for comparison in compared[:1] if comparison.boxes is None for entry in comparison.outputs]
     return [
         f"output {entry.difference.output!r} is {entry.difference.reference.low:g} everywhere in the reference; these "
         "inputs show nothing of it"

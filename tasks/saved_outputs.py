@@ -11,6 +11,7 @@ import hashlib
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from evaltools.errors import DataError, ImageError, OutputError, UsageError
+from evaltools.errors import DataError, ImageError, UsageError
 from evaltools.report.result import RuntimeUsed, Tensor
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -81,9 +82,13 @@ def require_new_folder(folder: Path) -> None:
 
 
 class OutputsWriter:
-    """Writes the arrays of each run as they come, and the manifest at the end."""
+    """Writes the arrays of each run as they come, and the manifest at the end.
+
+    A file that cannot be written must not end the run: nothing more is written then, and ``failure`` says why.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self.failure: str | None = None
         self.folder: Final = folder
         self.input_files: Final[list[SavedFile]] = []
         self._outputs: dict[str, list[SavedFile]] = {}
@@ -94,18 +99,18 @@ class OutputsWriter:
         return self._outputs.get(name, [])
 
     def save_inputs(self, run: int, arrays: Sequence[Array]) -> None:
-        """Write the inputs of a run, to which the outputs saved next belong; raises :class:`OutputError`."""
+        """Write the inputs of a run, to which the outputs saved next belong."""
         self._run = run
         if run not in [entry.run for entry in self.input_files]:
             self.input_files.append(self._write(_INPUTS, run, arrays))
 
     def save_outputs(self, name: str, arrays: Sequence[Array]) -> None:
-        """Write the outputs of one configuration; raises :class:`OutputError`."""
+        """Write the outputs of one configuration."""
         files = self._outputs.setdefault(name, [])
         files.append(self._write(_folder_name(list(self._outputs).index(name), name), self._run, arrays))
 
     def finish(self, manifest: Manifest) -> None:
-        """Write the manifest; raises :class:`OutputError`."""
+        """Write the manifest, without which the folder is nothing."""
         self._write_bytes(_MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
     def _write(self, part: str, run: int, arrays: Sequence[Array]) -> SavedFile:
@@ -115,12 +120,14 @@ class OutputsWriter:
         return SavedFile(run, file, hashlib.sha256(content).hexdigest())
 
     def _write_bytes(self, file: str, content: bytes) -> None:
+        if self.failure is not None:
+            return
         path = self.folder / file
         try:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
         except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+            self.failure = f"--save_outputs: {path} cannot be written: {error.strerror}; the folder is of no use"
 
 
 class SavingInputs:
@@ -168,7 +175,7 @@ class SavedReference:
                 raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 return tuple(_unpacked(archive[str(position)]) for position in range(count))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise ImageError(f"{path} cannot be read: {error}") from error
 
 

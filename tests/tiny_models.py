@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from tests.tflite_writer import TENSOR_TYPES, Graph, Quantization, Shape
+from tests.tflite_writer import TENSOR_TYPES, Graph, Quantization, Shape, Signature
 
 Padding = Literal["SAME", "VALID"]
 Activation = Literal["NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH"]
@@ -313,3 +313,25 @@ def vector_input(length: int = 16, classes: int = 4, seed: int = 0) -> bytes:
     vector = graph.tensor("input", (1, length))
     logits = _add_dense(graph, np.random.default_rng(seed), vector, classes)
     return graph.to_bytes([vector], [_add_softmax(graph, logits, "scores")])
+
+
+def two_signatures(call_second: bool = False, metadata: bytes = b"") -> bytes:
+    """Graphs "double" ([4] -> [4]) and "negate" ([2, 3] -> [2, 3], both sizes free), one signature each.
+
+    Their inputs are tensors "x" and "y", which the signatures name "doubled" and "negated". With
+    ``call_second`` the first graph has a node that calls the second by its number; that model is not for running.
+    """
+    graph = Graph()
+    first = graph.tensor("x", (4,))
+    if call_second:
+        graph.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    double = _add_add(graph, first, first, graph.tensor("double", (4,)))
+    graph.next_graph([first], [double])
+    second = graph.tensor("y", (2, 3), shape_signature=(-1, -1))
+    graph.tensor("unused", (1,))
+    negated = graph.node("NEG", [second], graph.tensor("negated", (2, 3), shape_signature=(-1, -1)), "NegOptions")
+    signatures = (
+        Signature("double", 0, {"doubled": first}, {"twice": double}),
+        Signature("negate", 1, {"negated": second}, {"minus": negated}),
+    )
+    return graph.to_bytes([second], [negated], signatures, metadata)

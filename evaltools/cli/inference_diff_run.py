@@ -10,7 +10,7 @@ from evaltools.cli.configurations import REFERENCE_KERNELS, Configurations, read
 from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
-from evaltools.errors import UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.gates.limits import LIMIT_NAMES, parse_limit
 from evaltools.preprocess import parse_normalization
 from evaltools.report.result import EvaluationResult
@@ -26,16 +26,17 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
     native = flags.text("compat") == "native"
     configurations = _configurations(flags, native)
     request = _request(flags, configurations, native, command)
-    inputs = [request.model_file, request.reference_model_file, *map(Path, request.inputs.files)]
-    files = planned_files(flags, configurations, inputs)
+    files = planned_files(flags, configurations, _files_read(request))
     timeout = float(flags.value("example_timeout"))
     if timeout <= 0:
         raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
     with interrupts_restored():
         result = evaluate_diff(request, Terminal(console), partial(open_isolated, timeout_s=timeout))
         not_written = hand_out(result, files, console)
-        total = result.inference_diff.num_runs if result.inference_diff else 0
-        print_early_end(result, total, request.max_failed_examples, native, console)
+        assert result.inference_diff is not None
+        if result.inference_diff.not_saved is not None:
+            not_written.append(OutputError(result.inference_diff.not_saved))
+        print_early_end(result, result.inference_diff.num_runs, request.max_failed_examples, native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
@@ -98,6 +99,18 @@ def _inputs(flags: GivenFlags, native: bool) -> InputOptions:
         normalization=normalization,
         native=native,
     )
+
+
+def _files_read(request: DiffRequest) -> list[Path | None]:
+    """What a result file must not overwrite; an input file may stand as ``NAME=PATH``, or be one of a folder."""
+    files: list[Path | None] = [request.model_file, request.reference_model_file]
+    for text in request.inputs.files:
+        words = text.split("=")
+        named = [Path("=".join(words[start:])) for start in range(len(words))]
+        files += [file for path in named for file in (path.iterdir() if path.is_dir() else [path])]
+    if request.load_reference is not None:
+        files += request.load_reference.rglob("*")
+    return files
 
 
 def _count(flags: GivenFlags, name: str, lowest: int, unless_given: int | None = None) -> int:

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        complain("evaltools: interrupted before the first picture was finished")
+        complain("evaltools: interrupted before the first example was finished")
         return INTERRUPTED
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement
@@ -79,7 +79,11 @@ def judge_output(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdi
     if found.identical:
         return OutputVerdict("equivalent", "identical in every element", "", {})
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
-    return judges[found.kind](found, yardsticks)
+    verdict = judges[found.kind](found, yardsticks)
+    frozen = _frozen(found)
+    if verdict.grade == "equivalent" or frozen is None:
+        return verdict
+    return replace(verdict, grade="diverged", reason=f"{frozen}; {verdict.reason}")
 
 
 def judge_boxes(
@@ -117,8 +121,11 @@ def _damage(found: OutputDifference) -> str | None:
             f"{found.torn} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
             "memory that was never written looks like this"
         )
-    if found.identical:
-        return None
+    return None
+
+
+def _frozen(found: OutputDifference) -> str | None:
+    """A sign of a delegate that computes nothing: the test stands still where the reference moves."""
     if found.test.constant and not found.reference.constant:
         return f"the test's output is {found.test.low:g} everywhere, in every run"
     if found.runs > 1 and found.test.distinct_outputs == 1 and found.reference.distinct_outputs > 1:
@@ -144,7 +151,8 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
         expected = _expected_relative_rms(precision, yardsticks)
         tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
     if found.relative_rms is None:
-        return OutputVerdict("diverged", "the reference is 0 everywhere, the test is not", unit, tolerances)
+        reason = "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
+        return OutputVerdict("diverged", reason, unit, tolerances)
     grade = _grade(found.relative_rms, tolerances)
     snr = "" if found.snr_db is None else f" (SNR {found.snr_db:.1f} dB)"
     text = (

@@ -62,10 +62,10 @@ class BoxAgreement:
 def detections(boxes: Any, classes: Any, scores: Any, count: Any) -> Detections:
     """From the outputs of ``TFLite_Detection_PostProcess``; entries from ``count`` on, and empty ones, are left out.
 
-    Boxes with NaN are kept: they match nothing.
+    Boxes with NaN, or such a score, are kept: they match nothing.
     """
     flat = np.asarray(scores, np.float64).reshape(-1)
-    stated = float(np.asarray(count).reshape(-1)[0])
+    stated = float(np.asarray(count, np.float64).sum())
     number = int(min(max(stated, 0), len(flat))) if np.isfinite(stated) else len(flat)
     kept = np.flatnonzero(flat[:number] != 0)
     return Detections(
@@ -84,7 +84,8 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
     """
     overlaps = intersection_over_union(test.boxes, reference.boxes)
     same_class = test.classes[:, None] == reference.classes[None, :]
-    candidates = np.argwhere(overlaps >= MIN_IOU).tolist()
+    scored = np.isfinite(test.scores)[:, None] & np.isfinite(reference.scores)[None, :]
+    candidates = np.argwhere((overlaps >= MIN_IOU) & scored).tolist()
     candidates.sort(key=lambda pair: (not same_class[tuple(pair)], -overlaps[tuple(pair)], pair))
     free_tests, free_references = set(range(len(test.boxes))), set(range(len(reference.boxes)))
     pairs = []
@@ -114,10 +115,10 @@ def intersection_over_union(first: npt.NDArray[np.float64], second: npt.NDArray[
     """
     top_left = np.maximum(first[:, None, :2], second[None, :, :2])
     bottom_right = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    common = np.prod(np.maximum(bottom_right - top_left, 0), axis=2)
-    union = _area(first)[:, None] + _area(second)[None, :] - common
     equal = (first[:, None, :] == second[None, :, :]).all(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        common = np.prod(np.maximum(bottom_right - top_left, 0), axis=2)
+        union = _area(first)[:, None] + _area(second)[None, :] - common
         overlap = np.where(union > 0, common / union, 0.0)
     return np.where(equal, 1.0, np.nan_to_num(overlap))
 

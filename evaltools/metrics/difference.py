@@ -71,9 +71,9 @@ class TensorDifference:
     """Figures of one output of one example; ``sums`` is over the ``compared`` elements, finite on both sides.
 
     ``different`` counts elements that are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
-    ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``torn`` counts denormal numbers that face an ordinary
-    value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false where the shapes differ, and
-    nothing is compared.
+    ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``torn`` counts denormal numbers of float32 or
+    float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
+    where the shapes differ, and nothing is compared.
     """
 
     elements: int
@@ -110,12 +110,13 @@ def compare_tensors(
         return _incomparable(test, reference)
     if test.dtype.kind in "OSU" or reference.dtype.kind in "OSU":
         return _compare_texts(test, reference)
-    if test.dtype.kind == "c":
+    if "c" in (test.dtype.kind, reference.dtype.kind):
         test, reference = _as_pairs(test), _as_pairs(reference)
     in_quanta = test_scale is not None and test_scale == reference_scale and test.dtype == reference.dtype
     if in_quanta and test_scale is not None and test.dtype.itemsize <= _ORDINARY_WIDTH:
         return _compare_quantised(test, reference, test_scale, as_scores)
-    return _compare_real(test, reference, test_scale, reference_scale, as_scores)
+    with np.errstate(all="ignore"):
+        return _compare_real(test, reference, test_scale, reference_scale, as_scores)
 
 
 def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: bool) -> TensorDifference:
@@ -150,12 +151,13 @@ def _compare_real(
     finite = np.isfinite(first) & np.isfinite(second)
     all_finite = bool(finite.all())
     compared, base = (first, second) if all_finite else (first[finite], second[finite])
-    errors = np.abs(compared - base)
-    equal = int(np.count_nonzero(first == second))
-    if not all_finite:
-        equal += int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
     same_units = test.dtype == reference.dtype and test_scale == reference_scale
     raw = (test, reference) if same_units else (first, second)
+    is_wide = same_units and test_scale is None and test.dtype in (np.int64, np.uint64)
+    errors = _exact_errors(test, reference) if is_wide else np.abs(compared - base)
+    equal = int(np.count_nonzero(raw[0] == raw[1]))
+    if not all_finite:
+        equal += int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
     return TensorDifference(
         elements=test.size,
         compared=compared.size,
@@ -170,6 +172,12 @@ def _compare_real(
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
     )
+
+
+def _exact_errors(test: Array, reference: Array) -> Float64s:
+    """Of whole numbers that float64 does not tell apart; the distance of any two fits into uint64."""
+    high, low = np.maximum(test, reference), np.minimum(test, reference)
+    return (high.astype(np.uint64) - low.astype(np.uint64)).ravel().astype(np.float64)
 
 
 def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
@@ -206,18 +214,19 @@ def _side(values: Array, real: Float64s) -> Side:
 
 
 def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (real != 0) & (np.abs(real) < _SMALLEST_NORMAL[values.dtype.itemsize])
-    return found
+    small: npt.NDArray[np.bool_] = np.abs(real) < _SMALLEST_NORMAL[values.dtype.itemsize]
+    return small & (real != 0) if small.any() else small
 
 
 def _torn(values: Array, real: Float64s, other: Float64s) -> int:
-    if values.dtype.kind != "f":
+    """In float16, denormal numbers are ordinary values themselves (up to 6e-5)."""
+    if values.dtype.kind != "f" or values.dtype.itemsize <= _ORDINARY_WIDTH:
         return 0
     return int(np.count_nonzero(_denormal(values, real) & (np.abs(other) >= _CLEARLY_NORMAL)))
 
 
 def _compare_texts(test: Array, reference: Array) -> TensorDifference:
-    different = int(np.count_nonzero(test.ravel() != reference.ravel()))
+    different = int(np.count_nonzero(test.astype(object) != reference.astype(object)))
     return _without_numbers(test, reference, different, same_shape=True)
 
 
@@ -249,6 +258,6 @@ def _nameless_side(values: Array) -> Side:
 
 
 def _as_pairs(values: Array) -> Array:
-    """Complex numbers as real and imaginary parts, in a last axis of two."""
-    wide = np.ascontiguousarray(values)
-    return wide.view(np.dtype(f"f{values.dtype.itemsize // 2}")).reshape(*values.shape, 2)
+    """Complex numbers as real and imaginary parts, in a last axis of two; real ones have no imaginary part."""
+    wide = np.ascontiguousarray(values if values.dtype.kind == "c" else values.astype(np.complex128))
+    return wide.view(np.dtype(f"f{wide.dtype.itemsize // 2}")).reshape(*values.shape, 2)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 _SHIFT = 16
+_HIGHEST_BIN = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +51,19 @@ def count_magnitudes(values: npt.NDArray[Any], whole: bool) -> Magnitudes:
     if not whole:
         with np.errstate(over="ignore"):
             indices = indices.astype(np.float32).view(np.uint32) >> np.uint32(_SHIFT)
-    counts = np.bincount(indices.astype(np.int64, copy=False))
+    indices = indices.astype(np.int64, copy=False)
+    lowest = int(indices.min(initial=_HIGHEST_BIN))
+    counts = np.bincount(indices - lowest)
     bins = np.flatnonzero(counts)
-    return Magnitudes(bins, counts[bins], whole)
+    return Magnitudes(bins + lowest, counts[bins], whole)
 
 
 def merge_magnitudes(parts: Iterable[Magnitudes]) -> Magnitudes:
-    """Counts over several sets of the same kind."""
+    """Counts over several sets of the same kind; empty ones may be of any."""
     parts = list(parts)
     if not parts:
         return Magnitudes(np.empty(0, np.int64), np.empty(0, np.int64), whole=False)
     bins, places = np.unique(np.concatenate([part.bins for part in parts]), return_inverse=True)
     counts = np.zeros(len(bins), np.int64)
     np.add.at(counts, places, np.concatenate([part.counts for part in parts]))
-    return Magnitudes(bins, counts, parts[0].whole)
+    return Magnitudes(bins, counts, any(part.whole for part in parts))

@@ -33,8 +33,8 @@ def mean_error(test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic]
     """
     if test.size == 0:
         return math.nan
-    errors = np.abs(test.astype(np.float32) - reference.astype(np.float32)).ravel()
     with np.errstate(all="ignore"):
+        errors = np.abs(test.astype(np.float32) - reference.astype(np.float32)).ravel()
         return float(np.cumsum(errors, dtype=np.float32)[-1] / np.float32(test.size))
 
 
@@ -53,7 +53,7 @@ def summarise_errors(errors: Sequence[float], native: bool = False) -> NativeErr
         average = float(np.cumsum(values, dtype=np.float32)[-1]) / len(values)
         squares = float(np.cumsum(values.astype(np.float64) ** 2)[-1])
         variance = np.float32(squares / len(values) - average * average)
-        if min(errors) == max(errors) or (variance < 0 and not native):
+        if values.min() == values.max() or (variance < 0 and not native):
             variance = np.float32(0)
         deviation = float(np.sqrt(variance))
     figures = (average, deviation, float(values.min()), float(values.max()))

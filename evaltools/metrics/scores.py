@@ -55,11 +55,14 @@ def compare_scores(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> Score
 
 
 def _common_top5(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> int:
-    if len(first) > 1:
-        best = [np.argpartition(-scores.astype(np.float64), TOP, axis=1)[:, :TOP] for scores in (first, second)]
-        return int((best[0][:, :, None] == best[1][:, None, :]).sum())
-    best = [np.argsort(-scores[0].astype(np.float64), kind="stable")[:TOP] for scores in (first, second)]
-    return len(np.intersect1d(best[0], best[1]))
+    """Classes equal to the fifth best are all among the best, so that ties at the end take nothing away."""
+    common = _among_best(first) & _among_best(second)
+    return int(np.minimum(np.count_nonzero(common, axis=1), TOP).sum())
+
+
+def _among_best(scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = scores >= np.partition(scores, -TOP, axis=1)[:, -TOP, None]
+    return found
 
 
 def looks_like_scores(shape: tuple[int, ...], input_shapes: list[tuple[int, ...]], from_softmax: bool) -> bool:

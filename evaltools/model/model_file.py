@@ -118,7 +118,7 @@ class ModelFile:
     def named(self, what: str, name: str, tensors: Sequence[TensorInfo]) -> int:
         """Position of the tensor of that name, signature name or number; raises :class:`ModelError`."""
         for position, tensor in enumerate(tensors):
-            if name in (tensor.name, tensor.signature_name):
+            if name and name in (tensor.name, tensor.signature_name):
                 return position
         if name.isdecimal() and int(name) < len(tensors):
             return int(name)
@@ -209,7 +209,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
         ),
         outputs=tuple(_output(index, tensors[index], output_names, nodes) for index in outputs),
         node_count=len(nodes),
-        normalization=input_normalization(metadata),
+        normalization=input_normalization(metadata) if graph == 0 else None,
         signature=signature,
         detection=find_detection_outputs(nodes, outputs),
         stateful=keeps_state(model.tables(_MODEL_SUBGRAPHS)),

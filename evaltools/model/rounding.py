@@ -15,7 +15,7 @@ UNIT_ROUNDOFF: Final = {"fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-8}
 Floats = npt.NDArray[np.floating[Any]]
 _FLOAT_TYPES: Final = {0: "float32", 1: "float16"}
 _BYTE_TYPES: Final = {3: "uint8", 9: "int8"}
-_LARGEST_FP16: Final = 65504.0
+_LARGEST: Final = {"fp16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127}
 _SEED: Final = 20240229
 _MOVED_CONSTANTS: Final = 1 / 16
 MOVED_INPUTS: Final = 1 / 4
@@ -24,19 +24,20 @@ MOVED_INPUTS: Final = 1 / 4
 def round_to(values: Floats, precision: str) -> npt.NDArray[np.float32]:
     """Round float32 or float16 values to ``fp16`` or ``bf16`` (to nearest, ties to even); the result is float32.
 
-    Values beyond the range of fp16 become its largest.
+    Values beyond the range of the precision become its largest, infinite ones too.
 
     >>> round_to(np.array([1.001, 1e6], np.float32), "fp16").tolist()
     [1.0009765625, 65504.0]
     >>> round_to(np.array([1.001], np.float32), "bf16").tolist()
     [1.0]
     """
-    single = values.astype(np.float32)
+    single = np.clip(np.atleast_1d(values).astype(np.float32), -_LARGEST[precision], _LARGEST[precision])
     if precision == "fp16":
-        return np.clip(single, -_LARGEST_FP16, _LARGEST_FP16).astype(np.float16).astype(np.float32)
+        return single.astype(np.float16).astype(np.float32).reshape(values.shape)
     bits = single.view(np.uint32)
     nearest = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    return (nearest & np.uint32(0xFFFF0000)).view(np.float32)
+    rounded = np.where(np.isnan(single), single, (nearest & np.uint32(0xFFFF0000)).view(np.float32))
+    return rounded.reshape(values.shape)
 
 
 def disturb(values: Floats, precision: str, random: np.random.Generator) -> npt.NDArray[np.float32]:
@@ -60,11 +61,11 @@ def shake(values: npt.NDArray[Any], share: float, random: np.random.Generator) -
 
 
 def disturb_constants(content: bytes, precision: str) -> tuple[bytes, int]:
-    """The same model with its constants disturbed, and how many values that were; always the same values.
+    """The same model with its constants disturbed, and how many values that were (for int8, 8 bit ones alone).
 
-    ``fp16`` and ``bf16`` disturb float constants. ``int8`` rounds float constants of two and more dimensions to 8 bits
-    per channel, and moves a sixteenth of the 8 bit constants by one: the mean square of that is what rounding results
-    differently does.
+    The same model is always disturbed in the same way. ``fp16`` and ``bf16`` disturb float constants. ``int8`` rounds
+    float constants of two and more dimensions to 8 bits per channel, and moves a sixteenth of the 8 bit constants by
+    one: the mean square of that is what rounding results differently does.
     """
     model = Table.root(memoryview(content))
     buffers = model.tables(4)

@@ -88,6 +88,7 @@ class InferenceDiff:
     ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where
     the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
     with constants and inputs rounded; both were measured over ``yardstick_runs`` runs, spread over all.
+    ``not_saved`` says why inputs and outputs could not be saved, where that was asked for.
     """
 
     num_runs: int
@@ -103,4 +104,5 @@ class InferenceDiff:
     noise_floor: list[Variant]
     precisions: list[Variant]
     reference_repeatability: Repeatability | None
+    not_saved: str | None
     comparisons: list[DiffComparison]

@@ -39,7 +39,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
             console.print(_differences(diff, compared, shown))
         left_out = sum(not judged.in_boxes for judged in compared[0].outputs) - len(shown)
         if left_out:
-            console.print(f"... and {left_out} outputs with smaller differences, listed in the JSON result")
+            console.print(f"... and {left_out} more with smaller differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):

@@ -6,6 +6,7 @@ A new runtime is one file here, with a ``RUNTIME`` that follows :class:`Runtime`
 
 from evaltools.runtime.registry import find_runtime, installed_runtimes, open_session
 from evaltools.runtime.session import (
+    BlockSession,
     DelegateCoverage,
     Delegation,
     Inference,
@@ -16,6 +17,7 @@ from evaltools.runtime.session import (
 )
 
 __all__ = [
+    "BlockSession",
     "DelegateCoverage",
     "Delegation",
     "Inference",

@@ -30,6 +30,8 @@ from evaltools.runtime.shared_arrays import Parcel, SharedArrays
 
 _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
+_LONGEST_WAIT_S: Final = 2_000_000.0
+"""A little less than what ``poll`` can wait for."""
 Opener = Callable[[ModelFile, Configuration], Session]
 
 
@@ -69,7 +71,7 @@ class IsolatedSession:
 
     def __init__(self, child: _Child, timeout_s: float, suspect: Delegate | None) -> None:
         self._child = child
-        self._timeout_s = timeout_s
+        self._timeout_s = min(timeout_s, _LONGEST_WAIT_S)
         self._ended: str | None = None
         try:
             ready = self._answer("while the model was loaded")
@@ -88,14 +90,47 @@ class IsolatedSession:
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Run in the child; raises :class:`InferenceError`, also for a child that has died or does not answer."""
+        (outcome,) = self.run_block([inputs], invocations)
+        if isinstance(outcome, InferenceError):
+            raise outcome
+        return outcome
+
+    @property
+    def longest_block(self) -> int:
+        """How many runs :meth:`run_block` takes at most."""
+        return self._memory.slots
+
+    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
+        """Run one after the other without waiting for this process in between; an error takes the place of its run."""
+        outcomes: list[Inference | InferenceError] = []
+        try:
+            self._send([self._memory.put_inputs(slot, inputs) for slot, inputs in enumerate(block)], invocations)
+            while len(outcomes) < len(block):
+                outcomes.append(self._outcome())
+        except InferenceError as error:
+            return outcomes + [error] * (len(block) - len(outcomes))
+        except BaseException:
+            self._ended = "it was interrupted during a run"
+            raise
+        return outcomes
+
+    def _send(self, block: Sequence[Parcel], invocations: int) -> None:
         if self._ended is not None:
             raise InferenceError(self._ended)
         try:
-            self._child.connection.send((self._memory.put_inputs(inputs), invocations))
+            self._child.connection.send((block, invocations))
         except OSError:
             self._ended = self._obituary("before a run")
             raise InferenceError(self._ended) from None
-        done = self._answer("during a run")
+
+    def _outcome(self) -> Inference | InferenceError:
+        """The next run's; raises :class:`InferenceError` where there will be no other."""
+        try:
+            done = self._answer("during a run")
+        except InferenceError as error:
+            if self._ended is not None:
+                raise
+            return error
         assert isinstance(done, _Done)
         return Inference(self._memory.outputs(done.outputs), done.invokes_us, done.read_us)
 
@@ -209,21 +244,22 @@ def _serve(
         return
     try:
         connection.send(_Ready(session.facts, session.delegation, session.inputs, session.outputs))
-        memory = SharedArrays.attach(connection.recv(), session.inputs)
+        memory = SharedArrays.attach(connection.recv(), session.inputs, session.outputs)
         connection.send(True)
         while True:
-            parcel, invocations = connection.recv()
-            connection.send(_run(session, memory, parcel, invocations))
+            block, invocations = connection.recv()
+            for slot, parcel in enumerate(block):
+                connection.send(_run(session, memory, slot, parcel, invocations))
     except (EOFError, OSError):
         return
 
 
-def _run(session: Session, memory: SharedArrays, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:
+def _run(session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:
     try:
         inference = session.run(memory.inputs(parcel), invocations)
     except EvaltoolsError as error:
         return error
-    return _Done(memory.put_outputs(inference.outputs), inference.invokes_us, inference.read_us)
+    return _Done(memory.put_outputs(slot, inference.outputs), inference.invokes_us, inference.read_us)
 
 
 def _redirect_output(path: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from evaltools.configuration import Configuration
+from evaltools.errors import InferenceError
 from evaltools.model import ModelFile
 
 Array = npt.NDArray[np.generic]
@@ -98,6 +99,18 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Release the model and its delegates. The session cannot run any more."""
+
+
+@runtime_checkable
+class BlockSession(Session, Protocol):
+    """A session that runs several sets of inputs faster together than one by one."""
+
+    @property
+    def longest_block(self) -> int:
+        """How many sets :meth:`run_block` takes at most."""
+
+    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> Sequence[Inference | InferenceError]:
+        """Run one set after the other; an error takes the place of its run."""
 
 
 class Runtime(Protocol):

@@ -15,6 +15,8 @@ import numpy as np
 from evaltools.runtime.session import Array, TensorSpec
 
 _ALIGNMENT: Final = 64
+_MOST_SLOTS: Final = 16
+_MOST_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -34,43 +36,47 @@ class Parcel:
 
 
 class SharedArrays:
-    """A memory-mapped file with room for one set of inputs and one of outputs.
+    """A memory-mapped file with slots, each with room for one set of inputs and, behind them, one of outputs.
 
-    Room for outputs begins behind the inputs. Arrays of strings, and outputs larger than expected (dynamic shapes),
-    travel by themselves. The file's name is only needed until both sides have opened it.
+    Arrays of strings, and outputs larger than expected (dynamic shapes), travel by themselves. The file's name is only
+    needed until both sides have opened it.
     """
 
-    def __init__(self, memory: mmap.mmap, path: Path, outputs_start: int) -> None:
+    def __init__(self, memory: mmap.mmap, path: Path, inputs: Sequence[TensorSpec], slot_bytes: int) -> None:
         self._memory = memory
-        self._outputs_start = outputs_start
+        self._slot_bytes = slot_bytes
+        self._outputs_start = _room(inputs)
         self.path: Final = path
+        self.slots: Final = len(memory) // slot_bytes
 
     @classmethod
     def create(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
         """Make the file, in the parent. Raises :class:`OSError` where there is no room for it."""
-        start = _room(inputs)
-        size = max(1, start + _room(outputs))
+        slot_bytes = _slot_bytes(inputs, outputs)
+        size = slot_bytes * max(1, min(_MOST_SLOTS, _MOST_BYTES // slot_bytes))
         for folder in _folders():
             try:
-                return _reserve(folder, size, start)
+                return cls(*_reserve(folder, size), inputs, slot_bytes)
             except OSError:
                 if folder is None:
                     raise
         raise AssertionError("the last folder is None")
 
     @classmethod
-    def attach(cls, path: Path, inputs: Sequence[TensorSpec]) -> SharedArrays:
+    def attach(cls, path: Path, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
         """Open the parent's file, in the child."""
         with path.open("r+b") as file:
-            return cls(mmap.mmap(file.fileno(), 0), path, _room(inputs))
+            return cls(mmap.mmap(file.fileno(), 0), path, inputs, _slot_bytes(inputs, outputs))
 
-    def put_inputs(self, arrays: Sequence[Array]) -> Parcel:
-        """Copy inputs into the block."""
-        return self._put(arrays, 0, self._outputs_start)
+    def put_inputs(self, slot: int, arrays: Sequence[Array]) -> Parcel:
+        """Copy inputs into a slot."""
+        start = slot * self._slot_bytes
+        return self._put(arrays, start, start + self._outputs_start)
 
-    def put_outputs(self, arrays: Sequence[Array]) -> Parcel:
-        """Copy outputs into the block."""
-        return self._put(arrays, self._outputs_start, len(self._memory))
+    def put_outputs(self, slot: int, arrays: Sequence[Array]) -> Parcel:
+        """Copy outputs into a slot."""
+        start = slot * self._slot_bytes
+        return self._put(arrays, start + self._outputs_start, start + self._slot_bytes)
 
     def inputs(self, parcel: Parcel) -> tuple[Array, ...]:
         """Views of the inputs, valid until the next ones are put."""
@@ -109,7 +115,7 @@ def _folders() -> list[str | None]:
     return [folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)] + [None]
 
 
-def _reserve(folder: str | None, size: int, outputs_start: int) -> SharedArrays:
+def _reserve(folder: str | None, size: int) -> tuple[mmap.mmap, Path]:
     """Writing to a mapped file that has no room kills the process, so the room is taken first."""
     descriptor, name = tempfile.mkstemp(prefix="evaltools-", dir=folder)
     try:
@@ -117,12 +123,16 @@ def _reserve(folder: str | None, size: int, outputs_start: int) -> SharedArrays:
             os.posix_fallocate(descriptor, 0, size)
         else:
             os.truncate(descriptor, size)
-        return SharedArrays(mmap.mmap(descriptor, size), Path(name), outputs_start)
+        return mmap.mmap(descriptor, size), Path(name)
     except OSError:
         os.unlink(name)
         raise
     finally:
         os.close(descriptor)
+
+
+def _slot_bytes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
+    return max(_ALIGNMENT, _room(inputs) + _room(outputs))
 
 
 def _room(specs: Sequence[TensorSpec]) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from evaltools.engine import Example, Outcome, Prepared, Record, run_pass
 from evaltools.errors import ImageError, InferenceError
+from evaltools.runtime import Inference
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 
@@ -122,3 +124,60 @@ def test_progress_is_told_after_every_example() -> None:
     told: list[int] = []
     run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling)}, None, None, told.append)
     assert told == [0, 1, 1]
+
+
+class Reading(FakeSession):
+    """Reading its outputs takes 7 us; remembers how often it was invoked."""
+
+    def __init__(self, function: Callable[[Sequence[Array]], tuple[Array, ...]]) -> None:
+        super().__init__(function, invoke_us=50)
+        self.invocations: list[int] = []
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        self.invocations.append(invocations)
+        return replace(super().run(inputs, invocations), read_us=7)
+
+
+def test_every_example_is_invoked_as_often_as_asked_on_every_configuration() -> None:
+    sessions = {"a": Reading(doubling), "b": Reading(failing_on_two)}
+    outcome = run_pass(CountingTask(3), sessions, invocations=3)
+    assert sessions["a"].invocations == sessions["b"].invocations == [3, 3, 3]
+    assert [record.invokes_us for record in outcome.records["a"]] == [(50, 50, 50)] * 3
+
+
+def test_a_record_has_the_time_of_reading_and_a_failed_one_no_time() -> None:
+    records = run_pass(CountingTask(3), {"b": Reading(failing_on_two)}).records["b"]
+    assert [(record.invokes_us, record.read_us) for record in records] == [((50,), 7), ((50,), 7), ((), None)]
+
+
+class InBlocks(FakeSession):
+    """Runs up to four examples together; remembers which."""
+
+    longest_block = 4
+
+    def __init__(self) -> None:
+        super().__init__(doubling)
+        self.blocks: list[list[int]] = []
+
+    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
+        values = [int(np.asarray(inputs[0])[0]) for inputs in block]
+        self.blocks.append(values)
+        failed = InferenceError("node 7 failed")
+        return [failed if value == 5 else self.run(inputs) for value, inputs in zip(values, block, strict=True)]
+
+
+def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.engine.run._SECONDS_IN_TURN", 60.0)
+    session = InBlocks()
+    outcome = run_pass(CountingTask(11, broken=[6]), {"a": session})
+    assert session.blocks == [[0], [1, 2, 3, 4], [5, 7, 8], [9, 10]]
+    assert [record.observation for record in outcome.records["a"]] == [0, 2, 4, 6, 8, None, None, 14, 16, 18, 20]
+    beside_another = InBlocks()
+    run_pass(CountingTask(3), {"a": beside_another, "b": FakeSession(doubling)})
+    assert beside_another.blocks == [[0], [1], [2]]
+
+
+def test_a_limit_of_failures_holds_within_a_block() -> None:
+    outcome = run_pass(CountingTask(11, broken=[2, 3]), {"a": InBlocks()}, max_failed_examples=0)
+    assert (outcome.examples_done, outcome.stopped) == (3, "too many failed examples")
+    assert len(outcome.records["a"]) == 3

@@ -1,11 +1,11 @@
-"""Normalisation values from model metadata."""
+"""Normalisation values and ranges from model metadata."""
 
 from __future__ import annotations
 
 import flatbuffers
 import pytest
 
-from evaltools.model.metadata import InputNormalization, input_normalization
+from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
 
 
 def floats(builder: flatbuffers.Builder, values: list[float]) -> int:
@@ -30,17 +30,42 @@ def table(builder: flatbuffers.Builder, fields: int, slot: int, offset: int, kin
     return int(builder.EndObject())
 
 
-def metadata(mean: list[float], std: list[float], kind: int = 1) -> bytes:
-    """ModelMetadata > SubGraphMetadata > TensorMetadata > ProcessUnit > NormalizationOptions, by field number."""
+def pair(builder: flatbuffers.Builder, first: list[float], second: list[float], fields: int = 2) -> int:
+    """A table of two vectors: NormalizationOptions (mean, std) or Stats (max, min)."""
+    vectors = floats(builder, first), floats(builder, second)
+    builder.StartObject(fields)
+    for slot, vector in enumerate(vectors):
+        builder.PrependUOffsetTRelativeSlot(slot, vector, 0)
+    return int(builder.EndObject())
+
+
+def metadata(
+    mean: list[float], std: list[float], kind: int = 1, stats: tuple[list[float], list[float]] | None = None
+) -> bytes:
+    """ModelMetadata > SubGraphMetadata > TensorMetadata > ProcessUnit > NormalizationOptions, by field number.
+
+    ``stats`` are the input's largest and smallest values.
+    """
     builder = flatbuffers.Builder()
-    mean_vector, std_vector = floats(builder, mean), floats(builder, std)
-    builder.StartObject(2)
-    builder.PrependUOffsetTRelativeSlot(0, mean_vector, 0)
-    builder.PrependUOffsetTRelativeSlot(1, std_vector, 0)
-    options = int(builder.EndObject())
-    unit = table(builder, 2, 1, options, kind)
-    tensor = table(builder, 7, 4, offsets(builder, [unit]))
-    subgraph = table(builder, 9, 2, offsets(builder, [tensor]))
+    unit = table(builder, 2, 1, pair(builder, mean, std), kind)
+    units = offsets(builder, [unit])
+    stated = pair(builder, *stats) if stats else 0
+    builder.StartObject(7)
+    builder.PrependUOffsetTRelativeSlot(4, units, 0)
+    builder.PrependUOffsetTRelativeSlot(5, stated, 0)
+    tensor = int(builder.EndObject())
+    return finished(builder, [tensor])
+
+
+def ranges(*stats: tuple[list[float], list[float]] | None) -> bytes:
+    """Metadata with the largest and smallest values of every input."""
+    builder = flatbuffers.Builder()
+    tables = [table(builder, 7, 5, pair(builder, *entry, fields=4) if entry else 0) for entry in stats]
+    return finished(builder, tables)
+
+
+def finished(builder: flatbuffers.Builder, tensors: list[int]) -> bytes:
+    subgraph = table(builder, 9, 2, offsets(builder, tensors))
     builder.Finish(table(builder, 8, 3, offsets(builder, [subgraph])), b"M001")
     return bytes(builder.Output())
 
@@ -56,3 +81,28 @@ def test_other_process_units_say_nothing() -> None:
 @pytest.mark.parametrize("content", [b"", b"\0" * 4, b"\xff" * 40])
 def test_damaged_metadata_counts_as_none(content: bytes) -> None:
     assert input_normalization(content) is None
+    assert input_ranges(content) == {}
+
+
+def test_ranges_go_by_the_position_of_the_input() -> None:
+    content = ranges(([255], [0]), None, ([1, 3, 2], [-1, -0.5, 0]))
+    assert input_ranges(content) == {0: ValueRange(0, 255), 2: ValueRange(-1, 3)}
+
+
+def test_a_range_stands_beside_a_normalisation() -> None:
+    content = metadata([1], [2], stats=([9], [3]))
+    assert input_ranges(content) == {0: ValueRange(3, 9)}
+    assert input_normalization(content) == InputNormalization((1,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("largest", "smallest"),
+    [([1], [1]), ([0], [1]), ([], [0]), ([1], []), ([float("inf")], [0]), ([1], [float("nan")])],
+)
+def test_ranges_that_are_none_are_left_out(largest: list[float], smallest: list[float]) -> None:
+    assert input_ranges(ranges((largest, smallest), ([2], [1]))) == {1: ValueRange(1, 2)}
+
+
+def test_a_range_cut_short_counts_as_none() -> None:
+    content = ranges(([255], [0]))
+    assert all(input_ranges(content[:length]) == {} for length in range(len(content) - 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from evaltools.errors import ModelError
 from evaltools.model import TensorInfo, read_model
 from tests import tiny_models
+from tests.tflite_writer import Graph
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -30,6 +32,51 @@ def test_inputs_outputs_and_quantisation(tmp_path: Path) -> None:
 
 def test_a_tensor_prints_its_name_type_and_shape() -> None:
     assert str(TensorInfo(0, "input", "uint8", (1, 2), (-1, 2), None, None)) == "input: uint8[-1,2]"
+
+
+def test_content_stands_for_the_file(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, tiny_models.add_chain()))
+    assert model.read() == tiny_models.add_chain()
+    assert model.with_content(b"other").read() == b"other"
+    assert model.content is None
+
+
+def test_free_sizes_may_be_chosen(tmp_path: Path) -> None:
+    graph = Graph()
+    left = graph.tensor("left", (1, 8), shape_signature=(-1, 8))
+    right = graph.tensor("right", (1, 8))
+    model = read_model(written(tmp_path, graph.to_bytes([left, right], [left])))
+    assert [tensor.shape for tensor in model.with_input_shapes({0: (5, 8)}).inputs] == [(5, 8), (1, 8)]
+    assert model.with_input_shapes({0: (5, 8)}).inputs[0].shape_signature == (-1, 8)
+    for position, shape in ((0, (5, 9)), (0, (5,)), (0, (0, 8)), (0, (-1, 8)), (0, (5, 8, 1)), (1, (2, 8))):
+        with pytest.raises(ModelError, match="only those that the model states as -1 are free"):
+            model.with_input_shapes({position: shape})
+
+
+def test_tensors_go_by_name_signature_name_and_number(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, tiny_models.two_inputs()))
+    inputs = [model.inputs[0], replace(model.inputs[1], signature_name="other")]
+    assert [model.named("input", name, inputs) for name in ("left", "right", "other", "0", "1")] == [0, 1, 1, 0, 1]
+
+
+def test_a_name_goes_before_a_number(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, tiny_models.two_inputs()))
+    inputs = [replace(model.inputs[0], name="1"), replace(model.inputs[1], name="0")]
+    assert [model.named("input", name, inputs) for name in ("0", "1")] == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["", "2", "-1", "lef"])
+def test_a_name_that_no_tensor_has_is_refused(tmp_path: Path, name: str) -> None:
+    model = read_model(written(tmp_path, tiny_models.two_inputs()))
+    with pytest.raises(ModelError, match=f"has no input '{name}'; it has 'left', 'right'"):
+        model.named("input", name, model.inputs)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype", "quantised"), [(0.5, "int8", True), (0.0, "int8", False), (1, "int32", False)]
+)
+def test_quantised_is_a_small_whole_type_with_a_scale(scale: float, dtype: str, quantised: bool) -> None:
+    assert TensorInfo(0, "x", dtype, (1,), (1,), scale, 0).is_quantized is quantised
 
 
 def test_every_truncation_is_refused(tmp_path: Path) -> None:

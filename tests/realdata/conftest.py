@@ -34,3 +34,9 @@ def photos(shared: Path) -> Path:
 def zoo(shared: Path) -> Path:
     """Real .tflite models."""
     return shared / "realdata" / "zoo"
+
+
+def zoo_models() -> list[str]:
+    """Names of the models, for parametrised tests; none where there is no collection."""
+    folder = Path(os.environ.get("EVALTOOLS_REALDATA", "")) / "realdata" / "zoo"
+    return sorted(path.stem for path in folder.glob("*.tflite"))

@@ -1,0 +1,85 @@
+"""How much the inference diff costs beyond the work itself.
+
+The work is: generating the inputs of all runs, and a bare ``invoke()`` of reference and test for each, in one process.
+It is held against the pass of ``evaltools inference-diff`` over the same inputs and configurations (sessions in
+processes of their own, outputs read and compared), without loading and yardsticks.
+
+    python benchmarks/inference_diff_overhead.py [MODEL.tflite ...]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.datasets.gaussian import GaussianInputs
+from evaltools.datasets.sample import MODELS, model_file
+from evaltools.model import ModelFile, read_model
+from evaltools.report.result import ConfigurationResult
+from evaltools.runtime import open_session
+from evaltools.tasks.diff_inputs import InputOptions, plan_inputs
+from evaltools.tasks.diff_request import DiffRequest
+from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+
+RUNS = 50
+REPEATS = 5
+REFERENCE = Configuration("reference", kernels="builtin")
+TEST = Configuration("test")
+
+
+class Silent:
+    """An observer that shows nothing."""
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[int], None]]:  # noqa: ARG002
+        """Nothing."""
+        yield lambda _failed: None
+
+
+def bare_seconds(model: ModelFile) -> tuple[float, float]:
+    """Seconds for generating the inputs of all runs, and for the invocations alone."""
+    source = plan_inputs(model, model.inputs, InputOptions(num_runs=RUNS)).source
+    sessions = [open_session(model, configuration) for configuration in (REFERENCE, TEST)]
+    for session in sessions:
+        session.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
+    generating = invoking = 0.0
+    for run in range(RUNS):
+        start = time.perf_counter()
+        inputs = source.inputs(run)
+        generating += time.perf_counter() - start
+        invoking += sum(session.run(inputs).invokes_us[0] for session in sessions) / 1e6
+    return generating, invoking
+
+
+def diff_seconds(model: ModelFile) -> float:
+    """Seconds of the pass of an inference diff."""
+    request = DiffRequest(model.path, REFERENCE, (TEST,), InputOptions(num_runs=RUNS), yardstick_runs=0)
+    return evaluate_diff(request, Silent()).environment.elapsed_s
+
+
+def main(paths: list[Path]) -> None:
+    """Print a line per model, medians over some repetitions."""
+    GaussianInputs().values("float32", 1, -1, 1)
+    print(f"{'model':<36} {'inputs':>9} {'invoke':>9} {'diff':>9} {'ratio':>6}   ({RUNS} runs, reference and test)")
+    for path in paths:
+        model = read_model(path)
+        bare = [bare_seconds(model) for _ in range(REPEATS)]
+        total = statistics.median(diff_seconds(model) for _ in range(REPEATS))
+        generating, invoking = (statistics.median(values) for values in zip(*bare, strict=True))
+        ratio = total / (generating + invoking)
+        figures = " ".join(f"{1000 * seconds:6.0f} ms" for seconds in (generating, invoking, total))
+        print(f"{path.name:<36} {figures} {ratio:6.2f}")
+
+
+if __name__ == "__main__":
+    main([Path(argument) for argument in sys.argv[1:]] or [model_file(name) for name in MODELS])

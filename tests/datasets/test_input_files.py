@@ -1,0 +1,149 @@
+"""Inputs from the user's own files: which input they are for, and files that cannot be read."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evaltools.datasets.input_files import Wanted, read_input_files
+from evaltools.errors import DataError
+
+PAIR = Wanted(("pair", "serving:0"), "float32", (2, 3))
+IDS = Wanted(("ids", "a=b"), "int8", (1, 4))
+SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def saved(path: Path, values: npt.ArrayLike, dtype: str | None = None) -> str:
+    np.save(path, np.array(values, dtype))
+    return str(path)
+
+
+def read_one(text: str, tensor: Wanted) -> list[object]:
+    """The examples of the only input, as lists."""
+    arrays = read_input_files([text], [tensor])[0]
+    assert all(isinstance(array, np.ndarray) and array.shape == tensor.shape for array in arrays)
+    assert {array.dtype for array in arrays} == {np.dtype(object if tensor.dtype == "string" else tensor.dtype)}
+    return [array.tolist() for array in arrays]
+
+
+def refused(text: str, *tensors: Wanted) -> str:
+    with pytest.raises(DataError) as caught:
+        read_input_files([text], tensors)
+    assert str(caught.value).startswith("--input_files")
+    return str(caught.value)
+
+
+def test_an_array_for_the_only_input(tmp_path: Path) -> None:
+    assert read_one(saved(tmp_path / "x.npy", SIX), PAIR) == [SIX.tolist()]
+
+
+def test_an_archive_names_its_inputs(tmp_path: Path) -> None:
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "x.npz", ids=np.zeros((1, 4), np.int8), **{"serving:0": SIX})
+        found = read_input_files([str(tmp_path / "x.npz")], [PAIR, IDS])
+        assert {position: arrays[0].tolist() for position, arrays in found.items()} == {
+            0: SIX.tolist(),
+            1: [[0, 0, 0, 0]],
+        }
+
+
+def test_an_archive_with_one_array_may_be_given_a_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", SIX)
+    assert read_input_files([f"pair={tmp_path}/x.npz"], [PAIR, IDS])[0][0].tolist() == SIX.tolist()
+    assert "is for 'arr_0', which is no input" in refused(str(tmp_path / "x.npz"), PAIR, IDS)
+    np.savez(tmp_path / "x.npz", pair=SIX, ids=SIX)
+    assert "several arrays ('pair', 'ids'), which cannot all be" in refused(f"pair={tmp_path}/x.npz", PAIR, IDS)
+
+
+@pytest.mark.parametrize("name", ["pair", "serving:0", "0"])
+def test_an_input_goes_by_each_of_its_names_and_its_number(tmp_path: Path, name: str) -> None:
+    path = saved(tmp_path / "with=and:.npy", SIX)
+    assert read_input_files([f"{name}={path}"], [PAIR, IDS]).keys() == {0}
+
+
+def test_a_name_may_hold_an_equals_sign(tmp_path: Path) -> None:
+    path = saved(tmp_path / "x=y.npy", np.zeros((1, 4), np.int8))
+    assert read_input_files([f"a=b={path}"], [PAIR, IDS]).keys() == {1}
+    assert "is for 'a=c', which is no input. Inputs: 'pair' float32[2,3], 'ids' int8[1,4]" in refused(
+        f"a=c={path}", PAIR, IDS
+    )
+
+
+def test_a_name_goes_before_a_number(tmp_path: Path) -> None:
+    tensors = [Wanted(("1",), "float32", (2, 3)), Wanted(("0",), "float32", (2, 3))]
+    path = saved(tmp_path / "x.npy", SIX)
+    assert read_input_files([f"0={path}"], tensors).keys() == {1}
+    assert read_input_files([f"1={path}"], tensors).keys() == {0}
+
+
+def test_without_a_name_one_of_several_inputs_is_not_guessed(tmp_path: Path) -> None:
+    path = saved(tmp_path / "x.npy", SIX)
+    assert f"does not say which input it is for; write NAME={path}" in refused(path, PAIR, IDS)
+
+
+@pytest.mark.parametrize("text", ["", "pair=", "none.npy", "pair=none.npy", "long" * 100, "pair=a=b"])
+def test_a_path_that_leads_nowhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path / "x.npy", SIX)
+    assert "give PATH, or NAME=PATH" in refused(text, PAIR)
+
+
+def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
+    for name, value in (("b.npy", 2.0), ("a.npy", 1.0), (".hidden", 0.0)):
+        with (tmp_path / name).open("wb") as stream:
+            np.save(stream, np.full((2, 3), value, np.float32))
+    (tmp_path / "c.raw").write_bytes(np.full((2, 2, 3), 3, "<f4").tobytes())
+    arrays = read_input_files([str(tmp_path)], [PAIR])[0]
+    assert [float(array.max()) for array in arrays] == [1, 2, 3, 3]
+
+
+def test_the_folder_may_be_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path / "x.npy", SIX)
+    assert read_input_files(["."], [PAIR])[0][0].tolist() == SIX.tolist()
+
+
+def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    assert "has no files" in refused(str(tmp_path), PAIR)
+
+
+def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([{}], object), allow_pickle=True)
+    assert "Object arrays cannot be loaded" in refused(str(tmp_path / "x.npy"), PAIR)
+    np.savez(tmp_path / "x.npz", pair=np.array([{}], object))
+    assert "Object arrays cannot be loaded" in refused(str(tmp_path / "x.npz"), PAIR)
+
+
+def test_files_of_another_kind_than_their_name_says_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", pair=SIX)
+    shutil.move(tmp_path / "x.npz", tmp_path / "archive.npy")
+    shutil.move(saved(tmp_path / "x.npy", SIX), tmp_path / "array.npz")
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("pair", "hello")
+    for name in ("archive.npy", "array.npz", "text.npz"):
+        assert "cannot be read" in refused(str(tmp_path / name), PAIR)
+    np.savez(tmp_path / "empty.npz")
+    assert "holds no array" in refused(str(tmp_path / "empty.npz"), PAIR)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_damage_raises_nothing_but_a_data_error(tmp_path: Path, name: str) -> None:
+    saved(tmp_path / "x.npy", SIX)
+    np.savez_compressed(tmp_path / "x.npz", pair=SIX)
+    content, chance, failed = (tmp_path / name).read_bytes(), random.Random(0), 0
+    for _ in range(400):
+        damaged = bytearray(content)
+        damaged[chance.randrange(len(content))] = chance.randrange(256)
+        (tmp_path / name).write_bytes(damaged)
+        try:
+            read_input_files([str(tmp_path / name)], [PAIR])
+        except DataError:
+            failed += 1
+    assert 50 < failed < 400

@@ -1,0 +1,211 @@
+"""The ladder of verdicts: its rungs are worked out by hand from the yardsticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evaltools.gates.verdict import Grade, Yardsticks, judge_boxes, judge_output, wording, worst
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.difference import compare_tensors
+from evaltools.metrics.output_difference import OutputDifference, Quanta, Values, summarise_differences
+
+RAMP = np.linspace(1, 2, 100, dtype=np.float32)
+RUNS = [compare_tensors(RAMP + np.float32(run), RAMP + np.float32(run + 1)) for run in range(2)]
+VARIED = summarise_differences("y", "float32", RUNS)
+UNMEASURED = Yardsticks([], {}, 100)
+
+
+def real(relative_rms: float | None, dtype: str = "float32") -> OutputDifference:
+    return replace(VARIED, dtype=dtype, relative_rms=relative_rms)
+
+
+def quantised(rms: float, largest: int, dtype: str = "uint8") -> OutputDifference:
+    return replace(VARIED, kind="quantised", dtype=dtype, quanta=Quanta(1, 1, 1, 1, largest, rms))
+
+
+def exact(different: int) -> OutputDifference:
+    return replace(VARIED, kind="exact", dtype="int32", elements=1000, different=different)
+
+
+def boxes(unmatched: int, shift: float = 0.0) -> BoxAgreement:
+    """Of 200 boxes (both sides together), some have no partner."""
+    return BoxAgreement((200 - unmatched) // 2, unmatched, 0, 0, 0.0, 0.0, shift)
+
+
+def grades(yardsticks: Yardsticks, *found: OutputDifference) -> list[Grade]:
+    return [judge_output(one, yardsticks).grade for one in found]
+
+
+def test_wording() -> None:
+    words = ["equivalent", "within expected precision of bf16", "diverged"]
+    assert [wording(grade) for grade in ("equivalent", "bf16", "diverged")] == words
+
+
+def test_the_worst_grade_of_several() -> None:
+    assert (worst(["fp16", "int8", "bf16", "equivalent"]), worst(["diverged", "int8"])) == ("int8", "diverged")
+    assert worst([]) == "equivalent"
+
+
+def test_without_yardsticks_floats_are_judged_by_roundings_and_nodes() -> None:
+    """Equivalent up to 16 roundings of 2^-24 = 9.5e-7; 4 * 2^-11 * sqrt(100) = 0.0195; 4 * 2^-8 * 10 = 0.156."""
+    found = [real(rms) for rms in (9.5e-7, 9.6e-7, 0.0195, 0.0196, 0.156, 0.157)]
+    assert grades(UNMEASURED, *found) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
+
+
+def test_measured_yardsticks_are_doubled_and_the_floor_quadrupled() -> None:
+    measured = {"fp16": real(1e-3), "bf16": real(8e-3), "int8": real(0.03)}
+    yardsticks = Yardsticks([real(1e-6), real(1e-5), real(0.0)], measured, 1)
+    found = [real(rms) for rms in (3.9e-5, 4.1e-5, 1.9e-3, 2.1e-3, 0.0159, 0.0161, 0.059, 0.061)]
+    expected = ["equivalent", "fp16", "fp16", "bf16", "bf16", "int8", "int8", "diverged"]
+    assert grades(yardsticks, *found) == expected
+
+
+def test_an_output_that_a_precision_does_not_move_may_be_off_by_a_rounding() -> None:
+    """2^-11 = 4.88e-4; for int8 one rounding per node, 2^-8 * sqrt(100) = 0.039."""
+    yardsticks = Yardsticks([], {"fp16": real(0.0), "int8": real(0.0)}, 100)
+    found = [real(rms) for rms in (4.8e-4, 4.9e-4, 0.039, 0.04)]
+    assert grades(yardsticks, *found) == ["fp16", "int8", "int8", "diverged"]
+
+
+def test_half_of_the_signal_lost_is_diverged_whatever_the_yardsticks() -> None:
+    yardsticks = Yardsticks([], {"fp16": real(0.9), "bf16": real(0.9)}, 10**6)
+    assert grades(yardsticks, real(0.5), real(0.51)) == ["fp16", "diverged"]
+
+
+def test_only_the_precisions_that_were_measured_are_granted() -> None:
+    assert grades(Yardsticks([], {"int8": real(0.1)}, 1), real(0.001)) == ["int8"]
+
+
+def test_float16_outputs_may_be_off_by_their_own_rounding() -> None:
+    assert grades(UNMEASURED, real(4.8e-4, "float16"), real(4.9e-4, "float16")) == ["equivalent", "fp16"]
+
+
+def test_a_difference_from_an_all_zero_reference_is_diverged() -> None:
+    verdict = judge_output(real(None), UNMEASURED)
+    assert verdict.grade == "diverged"
+    assert "the reference is 0 everywhere, the test is not" in verdict.reason
+
+
+def test_one_quantum_everywhere_is_equivalent() -> None:
+    assert grades(UNMEASURED, quantised(1.0, 1)) == ["equivalent"]
+
+
+def test_without_yardsticks_quantised_outputs_may_be_off_by_one_quantum_on_average() -> None:
+    assert grades(UNMEASURED, quantised(0.3, 2), quantised(1.0, 9), quantised(1.01, 9)) == ["int8", "int8", "diverged"]
+
+
+def test_quantised_outputs_against_measured_noise() -> None:
+    """Equivalent up to twice the noise, in the mean (1.0) and at most (4); int8 up to four times (2.0)."""
+    yardsticks = Yardsticks([quantised(0.5, 2), quantised(0.1, 1)], {}, 1)
+    found = [quantised(1.0, 4), quantised(1.0, 5), quantised(2.0, 5), quantised(2.1, 5)]
+    assert grades(yardsticks, *found) == ["equivalent", "int8", "int8", "diverged"]
+
+
+def test_quantised_outputs_against_measured_int8() -> None:
+    yardsticks = Yardsticks([], {"int8": quantised(3.0, 9)}, 1)
+    assert grades(yardsticks, quantised(6.0, 30), quantised(6.1, 30)) == ["int8", "diverged"]
+
+
+def test_a_step_of_int8_is_256_of_int16() -> None:
+    assert grades(UNMEASURED, quantised(256.0, 300, "int16"), quantised(257.0, 300, "int16")) == ["int8", "diverged"]
+
+
+def test_exact_outputs_without_yardsticks() -> None:
+    assert grades(UNMEASURED, exact(1), exact(2)) == ["int8", "diverged"]
+
+
+def test_exact_outputs_against_yardsticks() -> None:
+    """2 * 1 %, 2 * 3 %, 2 * 5 %; without int8 there is nothing beyond."""
+    yardsticks = Yardsticks([exact(10), exact(0)], {"fp16": exact(30), "bf16": exact(50)}, 1)
+    found = [exact(different) for different in (20, 21, 60, 61, 100, 101)]
+    assert grades(yardsticks, *found) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
+
+
+def test_reasons_state_shares_in_percent() -> None:
+    reason = "1.5 % of the elements differ; among CPU variants 1 %"
+    assert judge_output(exact(15), Yardsticks([exact(10)], {}, 1)).reason == reason
+    assert judge_output(quantised(0.5, 2), UNMEASURED).reason.startswith("25 % of the elements are equal, 25 % off")
+
+
+def test_identical_outputs_are_equivalent() -> None:
+    verdict = judge_output(replace(VARIED, different=0), UNMEASURED)
+    assert (verdict.grade, verdict.reason) == ("equivalent", "identical in every element")
+
+
+def test_a_constant_on_both_sides_is_judged_by_its_value() -> None:
+    test, reference = np.full(4, 1.0, np.float32), np.full(4, 1.001, np.float32)
+    found = summarise_differences("y", "float32", [compare_tensors(test, reference)] * 2)
+    assert grades(UNMEASURED, found) == ["fp16"]
+
+
+NAN = replace(VARIED.test, nan=2)
+GENEROUS = Yardsticks([real(1.0)], {"int8": real(1.0)}, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "reason"),
+    [
+        (replace(VARIED, same_shape=False), "the shapes of the outputs differ"),
+        (replace(VARIED, test=NAN), "the test has 2 NaN of 200 values"),
+        (
+            replace(VARIED, test=replace(NAN, infinite=1), reference=NAN),
+            "the test has 2 NaN and 1 infinite and the reference has 2 NaN of 200 values",
+        ),
+        (replace(VARIED, test=NAN, reference=NAN, different=0), "the test has 2 NaN and the reference has 2 NaN"),
+        (replace(VARIED, torn=7), "7 denormal numbers"),
+    ],
+)
+def test_damage_beats_every_figure_and_every_tolerance(damaged: OutputDifference, reason: str) -> None:
+    verdict = judge_output(replace(damaged, relative_rms=1e-9), GENEROUS)
+    assert (verdict.grade, verdict.tolerances) == ("diverged", {})
+    assert verdict.reason.startswith(reason)
+    assert grades(GENEROUS, real(1e-9)) == ["equivalent"]
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        (replace(VARIED.test, constant=True, low=0.0), "the test's output is 0 everywhere"),
+        (replace(VARIED.test, distinct_outputs=1), "the test's output is the same in every run"),
+    ],
+)
+def test_an_output_that_stands_still_is_diverged_unless_the_difference_is_noise(test: Values, reason: str) -> None:
+    small = judge_output(replace(VARIED, test=test, relative_rms=1e-9), UNMEASURED)
+    large = judge_output(replace(VARIED, test=test, relative_rms=1e-3), UNMEASURED)
+    assert (small.grade, large.grade) == ("equivalent", "diverged")
+    assert large.reason.startswith(reason)
+
+
+def test_a_single_run_says_nothing_about_the_input() -> None:
+    single = replace(real(1e-9), runs=1, test=replace(VARIED.test, distinct_outputs=1))
+    assert grades(UNMEASURED, single) == ["equivalent"]
+
+
+def graded(found: BoxAgreement, floor: list[BoxAgreement], precisions: Mapping[str, BoxAgreement]) -> Grade:
+    return judge_boxes(found, floor, precisions).grade
+
+
+def test_boxes_without_yardsticks() -> None:
+    assert [graded(boxes(lost), [], {}) for lost in (0, 8, 12)] == ["equivalent", "int8", "diverged"]
+
+
+def test_boxes_against_yardsticks() -> None:
+    """2 * 2 %, 2 * 5 %, 2 * 10 %; without int8 there is nothing beyond."""
+    precisions = {"fp16": boxes(10), "bf16": boxes(20)}
+    found = [graded(boxes(lost), [boxes(4), boxes(0)], precisions) for lost in (6, 10, 18, 22, 38, 42)]
+    assert found == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
+
+
+def test_scores_of_boxes_that_moved_more_than_among_cpu_variants_are_not_equivalent() -> None:
+    precisions = {"bf16": boxes(0)}
+    assert graded(boxes(0, 0.02), [boxes(0, 0.01), boxes(0)], precisions) == "equivalent"
+    assert graded(boxes(0, 0.021), [boxes(0, 0.01)], precisions) == "bf16"
+    assert (graded(boxes(0, 9e-6), [], {}), graded(boxes(0, 2e-5), [], {})) == ("equivalent", "int8")
+
+
+def test_boxes_of_another_class_have_no_partner() -> None:
+    assert graded(BoxAgreement(100, 0, 0, 6, 100.0, 0.0, 0.0), [], {}) == "diverged"

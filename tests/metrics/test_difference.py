@@ -1,0 +1,195 @@
+"""Figures of one pair of tensors against plain NumPy formulas and values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evaltools.metrics.difference import Scale, compare_tensors
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+HALF = Scale(0.5, 10)
+DENORMAL = 1e-40
+
+
+def float32(*values: float) -> npt.NDArray[np.float32]:
+    return np.array(values, np.float32)
+
+
+def test_sums_equal_plain_formulas() -> None:
+    random = np.random.default_rng(1)
+    test, reference = (random.normal(size=(4, 25)).astype(np.float32) for _ in range(2))
+    found = compare_tensors(test, reference)
+    first, second = test.astype(float), reference.astype(float)
+    errors = abs(first - second)
+    assert found.sums.absolute == pytest.approx(errors.sum())
+    assert found.sums.max_absolute == errors.max()
+    assert found.sums.max_relative == pytest.approx((errors / abs(second)).max())
+    assert found.sums.squared == pytest.approx((errors**2).sum())
+    assert found.sums.test_squared == pytest.approx((first**2).sum())
+    assert found.sums.reference_squared == pytest.approx((second**2).sum())
+    assert found.sums.dot == pytest.approx((first * second).sum())
+    assert (found.elements, found.compared, found.different) == (100, 100, 100)
+    assert (found.test.low, found.test.high) == (test.min(), test.max())
+    assert (found.reference.low, found.reference.high) == (reference.min(), reference.max())
+
+
+def test_nan_and_infinity_on_one_side_are_left_out_of_the_sums_and_counted() -> None:
+    found = compare_tensors(float32(np.nan, 2, -np.inf, 5), float32(1, 1, 1, np.inf))
+    assert (found.elements, found.compared, found.different) == (4, 1, 4)
+    assert (found.sums.absolute, found.sums.test_squared) == (1.0, 4.0)
+    assert (found.test.nan, found.test.infinite, found.test.low, found.test.high) == (1, 1, 2.0, 5.0)
+    assert (found.reference.nan, found.reference.infinite, found.reference.high) == (0, 1, 1.0)
+
+
+def test_nan_and_infinity_on_both_sides_are_no_difference() -> None:
+    values = float32(np.nan, np.inf, -np.inf, 1)
+    found = compare_tensors(values, values.copy())
+    assert (found.different, found.compared) == (0, 1)
+    assert compare_tensors(float32(np.inf), float32(-np.inf)).different == 1
+
+
+def test_nothing_but_nan_has_no_range() -> None:
+    found = compare_tensors(float32(np.nan), float32(np.nan))
+    assert (found.compared, found.sums.max_absolute) == (0, 0.0)
+    assert math.isnan(found.test.low)
+
+
+def test_a_signalling_nan_is_a_nan_like_any_other() -> None:
+    found = compare_tensors(np.array([0x7F800001], np.uint32).view(np.float32), float32(1))
+    assert (found.test.nan, found.different) == (1, 1)
+
+
+def test_negative_zero_equals_zero() -> None:
+    assert compare_tensors(float32(-0.0), float32(0.0)).different == 0
+
+
+def test_denormals_that_face_ordinary_values_are_torn_on_either_side() -> None:
+    found = compare_tensors(float32(DENORMAL, DENORMAL, 1, 0), float32(1, 1e-7, DENORMAL, DENORMAL))
+    assert (found.torn, found.test.denormal, found.reference.denormal) == (2, 2, 2)
+    assert compare_tensors(float32(DENORMAL, 0), float32(2 * DENORMAL, 1)).torn == 0
+
+
+def test_small_float16_numbers_are_denormal_but_not_torn() -> None:
+    probabilities = np.array([2e-5, 1.0], np.float16)
+    found = compare_tensors(probabilities, probabilities)
+    assert (found.torn, found.test.denormal) == (0, 1)
+
+
+def test_float16_is_compared_without_overflow() -> None:
+    found = compare_tensors(np.array([65504], np.float16), np.array([-65504], np.float16))
+    assert (found.sums.max_absolute, found.sums.squared) == (131008.0, 131008.0**2)
+
+
+def test_an_all_zero_reference_has_an_infinite_relative_difference() -> None:
+    assert compare_tensors(float32(0, 1), float32(0, 0)).sums.max_relative == math.inf
+    assert compare_tensors(float32(0, 0), float32(0, 0)).sums.max_relative == 0.0
+
+
+@pytest.mark.parametrize("scale", [None, HALF])
+def test_empty_tensors_are_equal(scale: Scale | None) -> None:
+    empty = np.empty((0, 3), np.uint8)
+    found = compare_tensors(empty, empty, scale, scale, as_scores=True)
+    assert (found.elements, found.different, found.compared, found.same_shape) == (0, 0, 0, True)
+    assert (found.sums.max_absolute, found.scores) == (0.0, None)
+    assert math.isnan(found.native_error)
+
+
+def test_a_number_without_axes() -> None:
+    found = compare_tensors(np.array(3.0), np.array(2.0))
+    assert (found.elements, found.sums.absolute, found.sums.max_relative) == (1, 1.0, 0.5)
+    assert compare_tensors(np.array(250, np.uint8), np.array(3, np.uint8), HALF, HALF).max_quanta == 247
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (6, 1), (5,)])
+def test_other_shapes_are_not_compared(shape: tuple[int, ...]) -> None:
+    found = compare_tensors(np.zeros(shape, np.float32), np.zeros(6, np.float32))
+    assert (found.same_shape, found.compared, found.different, found.elements) == (False, 0, 6, 6)
+    assert math.isnan(found.native_error)
+
+
+def test_equally_quantised_numbers_are_counted_in_quanta() -> None:
+    test, reference = np.array([[250, 7], [8, 6], [9, 9]], np.uint8), np.array([[3, 7], [7, 8], [9, 10]], np.uint8)
+    found = compare_tensors(test, reference, HALF, HALF)
+    assert (found.quanta, found.max_quanta, found.different) == ((2, 2, 1, 1), 247, 4)
+    assert (found.sums.max_absolute, found.sums.absolute, found.sums.squared) == (123.5, 125.5, 123.5**2 + 1.5)
+    assert found.native_error == pytest.approx(251 / 6)
+    assert (found.test.low, found.test.high) == (-2.0, 120.0)
+
+
+def test_int16_extremes_are_65535_quanta_apart() -> None:
+    test, reference = np.array([-32768], np.int16), np.array([32767], np.int16)
+    assert compare_tensors(test, reference, HALF, HALF).max_quanta == 65535
+
+
+def test_differently_quantised_numbers_are_compared_as_real_ones() -> None:
+    """(14 - 10) / 2 = 2 and 8 / 4 = 2; (10 - 10) / 2 = 0 and 4 / 4 = 1."""
+    test, reference = np.array([14, 10], np.uint8), np.array([8, 4], np.uint8)
+    found = compare_tensors(test, reference, HALF, Scale(0.25, 0))
+    assert (found.quanta, found.different, found.sums.absolute, found.native_error) == (None, 1, 1.0, 0.5)
+
+
+def test_one_scale_for_two_types_is_compared_as_real_numbers() -> None:
+    found = compare_tensors(np.array([3], np.int8), np.array([5], np.uint8), HALF, HALF)
+    assert (found.quanta, found.sums.absolute) == (None, 1.0)
+
+
+def test_quantised_against_float_is_compared_in_real_units() -> None:
+    found = compare_tensors(np.array([14, 10], np.uint8), float32(2, 0.25), HALF)
+    assert (found.quanta, found.different, found.sums.absolute) == (None, 1, 0.25)
+
+
+def test_quantised_int32_has_real_differences_and_raw_native_errors() -> None:
+    found = compare_tensors(np.array([5], np.int32), np.array([8], np.int32), HALF, HALF)
+    assert (found.quanta, found.sums.absolute, found.native_error) == (None, 1.5, 3.0)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_64_bit_numbers_that_float64_does_not_tell_apart_differ(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    found = compare_tensors(np.array([[limits.max, 5]], dtype), np.array([[limits.max - 1, 5]], dtype))
+    assert (found.different, found.sums.absolute) == (1, 1.0)
+    far = compare_tensors(np.array([limits.max, limits.min], dtype), np.array([limits.min, limits.max], dtype))
+    assert (far.different, far.sums.max_absolute) == (2, 2.0**64)
+
+
+def test_bools_are_0_and_1() -> None:
+    found = compare_tensors(np.array([True, False, True]), np.array([False, False, True]))
+    assert (found.different, found.sums.absolute, found.test.low, found.test.high) == (1, 1.0, 0.0, 1.0)
+
+
+def test_texts_are_equal_or_not() -> None:
+    test, reference = np.array([[b"a", b"", b"caf\xc3"]], object), np.array([[b"a", b"b", b"caf\xc3"]], object)
+    found = compare_tensors(test, reference)
+    assert (found.elements, found.compared, found.different) == (3, 0, 1)
+    assert found.test.digest != found.reference.digest
+    assert compare_tensors(test, float32(1, 2, 3)[None]).different == 3
+
+
+def test_complex_numbers_are_two_numbers_each() -> None:
+    found = compare_tensors(np.array([1 + 2j, 3j], np.complex64), np.array([1 + 1j, 3j], np.complex64))
+    assert (found.elements, found.different, found.sums.absolute, found.native_error) == (4, 1, 1.0, 0.25)
+
+
+def test_real_numbers_have_no_imaginary_part() -> None:
+    mixed = np.array([1 + 2j], np.complex64), float32(1)
+    for test, reference in (mixed, mixed[::-1]):
+        found = compare_tensors(test, reference)
+        assert (found.elements, found.different, found.sums.absolute) == (2, 1, 2.0)
+
+
+def test_the_digest_tells_outputs_apart_whatever_their_layout() -> None:
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    found = compare_tensors(np.asfortranarray(values), values + float32(0, 0, 1))
+    assert found.test.digest == compare_tensors(values, values).test.digest != found.reference.digest
+
+
+def test_scores_are_compared_where_asked_for() -> None:
+    found = compare_tensors(np.array([[1, 9]], np.uint8), np.array([[9, 1]], np.uint8), HALF, HALF, as_scores=True)
+    assert found.scores is not None
+    assert (found.scores.positions, found.scores.same_best) == (1, 0)
+    assert compare_tensors(float32(1), float32(2)).scores is None

@@ -1,0 +1,148 @@
+"""What nodes tell: rows that ids select, outputs that are scores, detectors, state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.model import ModelFile, read_model
+from evaltools.model.flatbuffer import Table
+from evaltools.model.graph import DETECTION_OP, read_nodes
+from tests import tiny_models
+from tests.tflite_writer import Graph
+
+
+def read(folder: Path, content: bytes) -> ModelFile:
+    path = folder / "model.tflite"
+    path.write_bytes(content)
+    return read_model(path)
+
+
+def lookup(
+    rows: tuple[int, ...] = (10, 4), axis: int = 0, through: tuple[str, ...] = (), dtype: str = "int32"
+) -> bytes:
+    """GATHER of rows of a table by the input "ids", perhaps ``through`` other operators first."""
+    graph = Graph()
+    ids = tensor = graph.tensor("ids", (3,), dtype)
+    for op in through:
+        tensor = graph.node(op, [tensor], graph.tensor(op, (3,), "int32"))
+    table = graph.constant("table", np.zeros(rows, np.float32))
+    picked = graph.tensor("picked", (3,))
+    return graph.to_bytes([ids], [graph.node("GATHER", [table, tensor], picked, "GatherOptions", Axis=axis)])
+
+
+def test_nodes_have_their_operator_tensors_and_options() -> None:
+    model = Table.root(memoryview(tiny_models.add_and_negate(pairs=1)))
+    add, negate = read_nodes(model, model.tables(2)[0])
+    assert (add.code, add.custom, add.inputs, add.outputs) == (0, "", (0, 0), (1,))
+    assert (negate.code, negate.inputs, negate.outputs) == (59, (1,), (2,))
+    assert add.options is not None
+
+
+def test_operators_with_large_numbers_are_known() -> None:
+    """Numbers from 127 on stand in a field of their own: CALL_ONCE is 129."""
+    model = Table.root(memoryview(tiny_models.two_signatures(call_second=True)))
+    assert [node.code for node in read_nodes(model, model.tables(2)[0])] == [129, 0]
+
+
+@pytest.mark.parametrize(("axis", "rows"), [(0, 10), (1, 4), (-1, 4), (-2, 10), (2, None), (-3, None)])
+def test_an_id_selects_a_row_along_the_axis_of_gather(tmp_path: Path, axis: int, rows: int | None) -> None:
+    (ids,) = read(tmp_path, lookup(axis=axis)).inputs
+    assert ids.rows == rows
+
+
+@pytest.mark.parametrize("through", [("CAST",), ("RESHAPE", "CAST"), ("SQUEEZE", "EXPAND_DIMS", "STRIDED_SLICE")])
+def test_ids_are_followed_through_operators_that_keep_values(tmp_path: Path, through: tuple[str, ...]) -> None:
+    assert read(tmp_path, lookup(through=through)).inputs[0].rows == 10
+
+
+def test_ids_are_not_followed_through_arithmetic(tmp_path: Path) -> None:
+    assert read(tmp_path, lookup(through=("CAST", "NEG"))).inputs[0].rows is None
+
+
+def test_of_two_tables_the_smaller_one_counts(tmp_path: Path) -> None:
+    graph = Graph()
+    ids = graph.tensor("ids", (3,), "int32")
+    large, small = (graph.constant("table", np.zeros((rows, 2), np.float32)) for rows in (10, 7))
+    first = graph.node("GATHER", [large, ids], graph.tensor("a", (3, 2)), "GatherOptions")
+    second = graph.node("EMBEDDING_LOOKUP", [ids, small], graph.tensor("b", (3, 2)))
+    assert read(tmp_path, graph.to_bytes([ids], [first, second])).inputs[0].rows == 7
+
+
+def test_a_table_that_is_itself_the_input_is_not_selected_from(tmp_path: Path) -> None:
+    graph = Graph()
+    table, ids = graph.tensor("table", (5, 2)), graph.constant("ids", np.zeros(3, np.int32))
+    picked = graph.node("GATHER", [table, ids], graph.tensor("picked", (3, 2)), "GatherOptions")
+    assert read(tmp_path, graph.to_bytes([table], [picked])).inputs[0].rows is None
+    graph = Graph()
+    table, ids = graph.tensor("table", (5, 2)), graph.constant("ids", np.zeros(3, np.int32))
+    picked = graph.node("EMBEDDING_LOOKUP", [ids, table], graph.tensor("picked", (3, 2)))
+    assert read(tmp_path, graph.to_bytes([table], [picked])).inputs[0].rows is None
+
+
+@pytest.mark.parametrize("last", ["SOFTMAX", "LOG_SOFTMAX", "LOGISTIC"])
+@pytest.mark.parametrize("after", [(), ("RESHAPE", "QUANTIZE"), ("DEQUANTIZE",)])
+def test_scores_are_known_by_their_operator(tmp_path: Path, last: str, after: tuple[str, ...]) -> None:
+    graph = Graph()
+    tensor = first = graph.tensor("input", (1, 4))
+    for op in (last, *after):
+        tensor = graph.node(op, [tensor], graph.tensor(op, (1, 4)))
+    assert read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].holds_scores
+
+
+@pytest.mark.parametrize("ops", [("SOFTMAX", "NEG"), ("NEG", "RESHAPE"), ("RESHAPE",)])
+def test_other_outputs_are_no_scores(tmp_path: Path, ops: tuple[str, ...]) -> None:
+    graph = Graph()
+    tensor = first = graph.tensor("input", (1, 4))
+    for op in ops:
+        tensor = graph.node(op, [tensor], graph.tensor(op, (1, 4)))
+    assert not read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].holds_scores
+
+
+def test_a_graph_that_runs_in_circles_ends(tmp_path: Path) -> None:
+    graph = Graph()
+    first, second = graph.tensor("a", (1,)), graph.tensor("b", (1,))
+    graph.node("RESHAPE", [first], second)
+    graph.node("RESHAPE", [second], first)
+    model = read(tmp_path, graph.to_bytes([first], [second]))
+    assert (model.inputs[0].rows, model.outputs[0].holds_scores) == (None, False)
+
+
+def detector(order: tuple[int, ...]) -> bytes:
+    """Boxes, classes, scores and count of the detection operator, given out in another order."""
+    graph = Graph()
+    image = graph.tensor("image", (1, 4))
+    found = [graph.tensor(name, (1, 10)) for name in ("boxes", "classes", "scores", "count", "other")]
+    graph.node(DETECTION_OP, [image], found[:4])
+    graph.node("NEG", [image], found[4])
+    return graph.to_bytes([image], [found[index] for index in order])
+
+
+def test_the_outputs_of_a_detector_are_found_in_any_order(tmp_path: Path) -> None:
+    found = read(tmp_path, detector((3, 4, 0, 2, 1))).detection
+    assert found is not None
+    assert (found.boxes, found.classes, found.scores, found.count) == (2, 4, 3, 0)
+    assert [found.holds(position) for position in range(5)] == [True, False, True, True, True]
+
+
+def test_a_model_without_all_four_outputs_is_no_detector(tmp_path: Path) -> None:
+    assert read(tmp_path, detector((0, 1, 2))).detection is None
+    assert read(tmp_path, tiny_models.classifier()).detection is None
+
+
+def test_variables_and_resources_make_a_state(tmp_path: Path) -> None:
+    for settings, stateful in (({}, False), ({"variable": True}, True), ({"dtype": "resource"}, True)):
+        graph = Graph()
+        tensor = graph.tensor("input", (1,))
+        graph.tensor("memory", (1,), **settings)
+        assert read(tmp_path, graph.to_bytes([tensor], [tensor])).stateful is stateful
+
+
+def test_a_state_in_another_graph_counts_too(tmp_path: Path) -> None:
+    graph = Graph()
+    tensor = graph.tensor("input", (1,))
+    graph.next_graph([tensor], [tensor])
+    variable = graph.tensor("memory", (1,), variable=True)
+    assert read(tmp_path, graph.to_bytes([variable], [variable])).stateful

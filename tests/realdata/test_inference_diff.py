@@ -1,0 +1,89 @@
+"""The inference diff on every model of the collection, broken ones included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.report.diff_result import DiffComparison, InferenceDiff
+from evaltools.report.json_file import read_result
+from tests.command import Completed, evaltools
+from tests.realdata.conftest import zoo_models
+
+REFUSED = {"litert_test_model_broken": 2, "litert_double_flex": 3, "model_invoking_error": 3, "person_detect": 3}
+DAMAGES_MEMORY = "keyword_scrambled_8bit"
+OTHERS = [name for name in zoo_models() if name not in REFUSED and name != DAMAGES_MEMORY]
+
+
+def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
+    return evaltools("inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *flags)
+
+
+def details(output: Path) -> InferenceDiff:
+    found = read_result(output).inference_diff
+    assert found is not None
+    return found
+
+
+def comparison(output: Path, configuration: str) -> DiffComparison:
+    return next(entry for entry in details(output).comparisons if entry.configuration == configuration)
+
+
+@pytest.mark.parametrize("model", OTHERS)
+def test_kernels_nobody_doubts_are_equivalent_or_within_precision(zoo: Path, tmp_path: Path, model: str) -> None:
+    output = tmp_path / "result.json"
+    both = ("--config=litert: runtime=litert", "--config=tflite: runtime=tflite_runtime use_xnnpack=false")
+    completed = run_diff(zoo, model, output, "--num_runs=3", "--noise_floor_runs=3", *both)
+    assert completed.code == 0, completed.err
+    for name in ("litert", "tflite"):
+        found = comparison(output, name)
+        assert found.verdict == "equivalent" or found.verdict.startswith("within expected precision of"), found.reason
+        assert found.outputs
+        assert found.repeatability is not None
+        assert found.repeatability.identical is True
+    assert all(variant.reason is None for variant in details(output).noise_floor)
+
+
+@pytest.mark.parametrize("model", REFUSED)
+def test_broken_models_are_refused_with_a_reason(zoo: Path, tmp_path: Path, model: str) -> None:
+    completed = run_diff(zoo, model, tmp_path / "result.json")
+    assert completed.code == REFUSED[model]
+    assert completed.out == ""
+    assert "Traceback" not in completed.err
+    assert "evaltools: " in completed.err or "not measured: " in completed.err
+
+
+def test_a_model_that_ruins_its_memory_takes_its_own_process_only(zoo: Path, tmp_path: Path) -> None:
+    """When and where the process of a configuration dies is a matter of chance; some always does."""
+    completed = run_diff(zoo, DAMAGES_MEMORY, tmp_path / "result.json", "--num_runs=20")
+    assert completed.code in (0, 3)
+    assert "Traceback" not in completed.err
+    assert "the process of this configuration died" in completed.err
+    assert len(details(tmp_path / "result.json").comparisons) == 1
+
+
+@pytest.mark.parametrize("model", ["vww_96_int8", "ad01_int8", "tf2_mobilenet_v2_1.0_224_ptq"])
+def test_int8_kernels_differ_by_few_quanta_beside_a_noise_floor(zoo: Path, tmp_path: Path, model: str) -> None:
+    output = tmp_path / "result.json"
+    assert run_diff(zoo, model, output, "--use_xnnpack=true", "--reference=runtime=litert").code == 0
+    difference = comparison(output, "test").outputs[0].difference
+    assert difference.quanta is not None
+    assert difference.quanta.off_by_0 > difference.quanta.off_by_1 > difference.quanta.off_by_more
+    floor = {variant.name: variant.outputs[0].quanta for variant in details(output).noise_floor}
+    assert floor["XNNPACK"] is not None
+    assert floor["builtin kernels, 2 threads"] is not None
+    assert floor["XNNPACK"].rms > floor["builtin kernels, 2 threads"].rms == 0
+
+
+def test_detectors_are_compared_by_their_boxes(shared: Path, zoo: Path, tmp_path: Path) -> None:
+    pictures = shared / "realdata" / "coco" / "images"
+    output = tmp_path / "result.json"
+    model = "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29"
+    assert run_diff(zoo, model, output, f"--input_images={pictures}", "--num_runs=8", "--noise_floor_runs=4").code == 0
+    found = comparison(output, "test")
+    assert found.boxes is not None
+    assert found.boxes.matched + found.boxes.lost == 80
+    assert found.boxes.matched >= 70
+    assert found.boxes_verdict is not None
+    assert all(judged.in_boxes for judged in found.outputs)

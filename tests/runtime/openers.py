@@ -1,0 +1,121 @@
+"""Openers of sessions that are not there, to be run in child processes, and what opens those."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaltools import errors
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime import Inference, TensorSpec
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.isolated import IsolatedSession, open_isolated
+from evaltools.runtime.session import Array
+
+NO_MODEL = ModelFile(Path("none.tflite"), "", 0, (), (), 0, None)
+FLOATS = TensorSpec("floats", np.dtype("float32"), (2, 3))
+ANSWERS: tuple[Array, ...] = (
+    np.arange(1000, dtype=np.int8).reshape(10, 100),
+    np.array(2.5),
+    np.empty((0, 4), np.float32),
+    np.array([True, False]),
+    np.array([1 + 2j], np.complex64),
+    np.arange(3, dtype=np.float16),
+    np.array([b"\xff\x00x", b""], object),
+)
+
+
+def isolated(
+    opener: Callable[..., Any], text: str = "", timeout_s: float = 60.0, model: ModelFile = NO_MODEL
+) -> IsolatedSession:
+    return open_isolated(model, Configuration.from_text("c", text), timeout_s, opener)
+
+
+def model_of(content: bytes, folder: Path) -> ModelFile:
+    (folder / "model.tflite").write_bytes(content)
+    return read_model(folder / "model.tflite")
+
+
+class Stated(FakeSession):
+    """A fake session with inputs and outputs; invocation n takes n times 100 us, reading 7 us."""
+
+    def __init__(
+        self, function: Any, inputs: tuple[TensorSpec, ...] = (FLOATS,), outputs: tuple[TensorSpec, ...] = (FLOATS,)
+    ) -> None:
+        super().__init__(function)
+        self.inputs = inputs  # type: ignore[misc]
+        self.outputs = outputs  # type: ignore[misc]
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        outputs = super().run(inputs).outputs
+        return Inference(outputs, tuple(100 * number for number in range(1, invocations + 1)), 7)
+
+
+def doubling(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    return Stated(lambda inputs: (inputs[0] * 2,))
+
+
+def answering(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Gives other outputs than it announces."""
+    return Stated(lambda _inputs: ANSWERS, (), (TensorSpec("small", np.dtype("int8"), (1,)),))
+
+
+def failing_on_two(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    def double(inputs: Sequence[Any]) -> tuple[Array, ...]:
+        if inputs[0].flat[0] == 2:
+            raise InferenceError("node 7 failed")
+        return (inputs[0] * 2,)
+
+    return Stated(double)
+
+
+def refusing(_model: ModelFile, configuration: Configuration) -> FakeSession:
+    """Raises the error that the configuration names."""
+    kind = getattr(errors, str(configuration.delegates.value("external_delegate_path")))
+    raise kind("not [here]", GPU) if issubclass(kind, ConfigurationUnavailable) else kind("not [here]")
+
+
+def aborting(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    os.abort()
+
+
+def leaving(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    os.write(2, b"out of luck\n")
+    os._exit(7)
+
+
+def surprising(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    raise KeyError("surprise")
+
+
+def printing(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Prints to both streams, as Python and as native code does."""
+
+    def run(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        for descriptor in (1, 2):
+            os.write(descriptor, b"running\n")
+        return ()
+
+    print("opened with print", file=sys.stderr, flush=True)
+    os.write(1, b"opened natively\n")
+    return Stated(run, (), ())
+
+
+def slow(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Takes half a second to answer with its inputs."""
+
+    def run(inputs: Sequence[Array]) -> tuple[Array, ...]:
+        time.sleep(0.5)
+        os.write(1, b"finished\n")
+        return tuple(inputs)
+
+    return Stated(run, (), ())

@@ -1,0 +1,146 @@
+"""Sessions in child processes: the same answers, and whatever happens there stays there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.errors import (
+    ConfigurationUnavailable,
+    DelegateTookNothing,
+    EvaltoolsError,
+    InferenceError,
+    ModelError,
+    UsageError,
+)
+from evaltools.runtime import BlockSession, TensorSpec, open_session
+from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.shared_arrays import SharedArrays
+from tests import tflite_writer, tiny_models
+from tests.runtime.openers import (
+    ANSWERS,
+    answering,
+    doubling,
+    failing_on_two,
+    isolated,
+    model_of,
+    printing,
+    refusing,
+)
+
+
+@pytest.fixture(params=("litert", "tflite_runtime"))
+def runtime(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    pytest.importorskip({"litert": "ai_edge_litert"}.get(name, name), reason=f"the runtime {name} is not installed")
+    return name
+
+
+def test_facts_and_outputs_are_those_of_a_session_in_this_process(runtime: str, tmp_path: Path) -> None:
+    model = model_of(tiny_models.classifier(), tmp_path)
+    configuration = Configuration.from_text("c", f"runtime={runtime}")
+    own, other = open_session(model, configuration), open_isolated(model, configuration)
+    assert (other.facts, other.delegation) == (own.facts, own.delegation)
+    assert (other.inputs, other.outputs) == (own.inputs, own.outputs)
+    for seed in range(3):
+        inputs = [np.random.default_rng(seed).uniform(-1, 1, own.inputs[0].shape).astype(np.float32)]
+        found = other.run(inputs, 2)
+        np.testing.assert_array_equal(found.outputs[0], own.run(inputs, 2).outputs[0])
+        assert len(found.invokes_us) == 2
+    other.close()
+
+
+def test_texts_pass_through_a_real_model(runtime: str, tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    words, target = graph.tensor("words", (4,), "string"), graph.constant("shape", np.array([2, 2], np.int32))
+    output = graph.node("RESHAPE", [words, target], graph.tensor("square", (2, 2), "string"), "ReshapeOptions")
+    model = model_of(graph.to_bytes([words], [output]), tmp_path)
+    session = open_isolated(model, Configuration.from_text("c", f"runtime={runtime} kernels=builtin"))
+    found = session.run([np.array([b"a", b"", "ü".encode(), b"word " * 99], object)]).outputs[0]
+    assert found.tolist() == [[b"a", b""], ["ü".encode(), b"word " * 99]]
+    session.close()
+
+
+def test_times_are_those_of_the_child() -> None:
+    session = isolated(doubling)
+    inference = session.run([np.ones((2, 3), np.float32)], 3)
+    assert (inference.invokes_us, inference.read_us) == ((100, 200, 300), 7)
+    session.close()
+
+
+def test_every_kind_of_array_arrives_also_larger_than_announced() -> None:
+    session = isolated(answering)
+    assert session.outputs == (TensorSpec("small", np.dtype("int8"), (1,)),)
+    for sent, found in zip(ANSWERS, session.run([]).outputs, strict=True):
+        assert (found.dtype, found.shape, found.tolist()) == (sent.dtype, sent.shape, sent.tolist())
+    session.close()
+
+
+def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> None:
+    session = isolated(failing_on_two)
+    assert isinstance(session, BlockSession)
+    assert session.longest_block > 4
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(4)])
+    values = [str(entry) if isinstance(entry, InferenceError) else float(entry.outputs[0][0, 0]) for entry in found]
+    assert values == [0.0, 2.0, "node 7 failed", 6.0]
+    with pytest.raises(InferenceError, match="^node 7 failed$"):
+        session.run([np.full((2, 3), 2, np.float32)])
+    session.close()
+
+
+def test_outputs_stay_as_they_were_when_the_session_runs_again() -> None:
+    session = isolated(doubling)
+    first = session.run([np.ones((2, 3), np.float32)]).outputs[0]
+    session.run([np.zeros((2, 3), np.float32)])
+    assert first.tolist() == [[2.0] * 3] * 2
+    session.close()
+
+
+def test_slots_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.runtime.shared_arrays._folders", lambda: [str(tmp_path)])
+    numbers = (TensorSpec("a", np.dtype("int16"), (3,)), TensorSpec("b", np.dtype("int64"), (50,)))
+    memory = SharedArrays.create(numbers, numbers[1:])
+    child = SharedArrays.attach(memory.path, numbers, numbers[1:])
+    assert memory.slots == child.slots > 1
+    sent = [
+        [np.full(spec.shape, 10 * slot + place, spec.dtype) for place, spec in enumerate((*numbers, numbers[1]))]
+        for slot in range(memory.slots)
+    ]
+    inputs = [memory.put_inputs(slot, arrays[:2]) for slot, arrays in enumerate(sent)]
+    outputs = [child.put_outputs(slot, arrays[2:]) for slot, arrays in enumerate(sent)]
+    for arrays, given, found in zip(sent, inputs, outputs, strict=True):
+        read = [*child.inputs(given), *memory.outputs(found)]
+        assert [array.tolist() for array in read] == [array.tolist() for array in arrays]
+
+
+@pytest.mark.parametrize("kind", [ConfigurationUnavailable, DelegateTookNothing, UsageError, ModelError])
+def test_what_the_opening_raises_keeps_its_kind_and_text(kind: type[EvaltoolsError]) -> None:
+    with pytest.raises(EvaltoolsError) as caught:
+        isolated(refusing, f"external_delegate_path={kind.__name__}")
+    assert (type(caught.value), str(caught.value)) == (kind, "not [here]")
+    if isinstance(caught.value, ConfigurationUnavailable):
+        assert caught.value.delegate is GPU
+
+
+def test_a_wait_of_years_is_no_error() -> None:
+    session = isolated(doubling, timeout_s=1e9)
+    assert session.run([np.ones((2, 3), np.float32)]).outputs[0].sum() == 12
+    session.close()
+
+
+def test_nothing_that_is_printed_in_the_child_reaches_the_parents_streams() -> None:
+    script = (
+        "from tests.runtime.openers import isolated, printing\n"
+        "session = isolated(printing)\nsession.run([])\nsession.close()\nprint('over')"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (completed.stdout, completed.stderr) == ("over\n", "")
+    session = isolated(printing)
+    assert session._child.quote() == "; it printed last: opened with print opened natively"
+    session.close()

@@ -1,0 +1,224 @@
+"""An inference diff as it was asked for: native compatibility, saved outputs, limits, the second look, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.limits import parse_limit
+from evaltools.model import ModelFile
+from evaltools.report.native import native_lines
+from evaltools.runtime import Session, open_session
+from evaltools.tasks.diff_inputs import InputOptions
+from evaltools.tasks.diff_request import DiffRequest, prepare, sample_runs
+from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+from tests import tiny_models
+from tests.tasks.diff_fakes import Opener, Silent, asked, three_times
+
+
+def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path) -> None:
+    request = asked(
+        tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, yardstick_runs=0
+    )
+    opener = Opener()
+    result = evaluate_diff(request, Silent(), opener)
+    assert [name for name, _ in opener.opened] == ["reference", "test"]
+    assert result.configurations[1].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
+    assert result.configurations[1].first_run_us is None
+    assert result.inference_diff is not None
+    assert (result.inference_diff.invocations_per_run, result.inference_diff.compat) == (3, "native")
+    assert native_lines(result) == [
+        "INFO: Num evaluation runs: 2",
+        "INFO: Reference run latency: avg=3500(us), std_dev=1707(us)",
+        "INFO: Test run latency: avg=3500(us), std_dev=1707(us)",
+        "INFO: OutputDiff[0]: avg_error=0, std_dev=0",
+    ]
+
+
+def saved(folder: Path, **changes: Any) -> Path:
+    """Outputs of a reference that gives 0.5 more than the model."""
+    opener = Opener(reference=lambda: lambda values: three_times(values) + np.float32(0.5))
+    evaluate_diff(asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
+    return folder / "saved"
+
+
+def loading(folder: Path, **changes: Any) -> DiffRequest:
+    fields = {"reference": None, "inputs": InputOptions(), "load_reference": folder / "saved"}
+    return asked(folder, **(fields | changes))
+
+
+def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
+    saved(tmp_path)
+    opener = Opener()
+    result = evaluate_diff(loading(tmp_path), Silent(), opener)
+    assert opener.opened[0][0] == "test"
+    reference = result.configurations[0]
+    assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
+    assert result.inference_diff is not None
+    found = result.inference_diff.comparisons[0].outputs[0].difference
+    assert found.runs == 5
+    assert found.max == pytest.approx(0.5, abs=1e-6)
+    assert result.inference_diff.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
+
+
+def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -> None:
+    evaluate_diff(asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
+    request = loading(tmp_path, tests=(Configuration("test", kernels="builtin"),), inputs=InputOptions(num_runs=3))
+    result = evaluate_diff(request, Silent(), open_session)
+    assert result.inference_diff is not None
+    found = result.inference_diff.comparisons[0]
+    assert (found.verdict, found.outputs[0].difference.runs) == ("equivalent", 3)
+    assert found.outputs[0].difference.identical
+    assert len(result.inference_diff.noise_floor) >= 5
+
+
+def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
+    np.savez(saved(tmp_path) / "inputs" / "00002.npz", **{"0": np.zeros((1, 4, 4, 2), np.float32)})
+    result = evaluate_diff(loading(tmp_path), Silent(), Opener())
+    (failed,) = result.failed
+    assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
+    assert "its sha256 differs from the manifest's" in failed.reason
+    assert result.inference_diff is not None
+    repeated = result.inference_diff.comparisons[0].repeatability
+    assert repeated is not None
+    assert (repeated.runs, repeated.identical) == (4, True), "all but the run that failed"
+    assert {found.runs for entry in result.inference_diff.noise_floor for found in entry.outputs} == {4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"warmup_runs": 2}, "was saved with 1 invocations per run and --warmup_runs=1, here there are 1 and 2"),
+        ({"native": True, "inputs": InputOptions(native=True)}, "here there are 3 and 1"),
+        ({"inputs": InputOptions(seed=2)}, "brings its inputs along; leave --seed and the --input_"),
+        ({"inputs": InputOptions(ranges=("input:0:1",))}, "brings its inputs along"),
+        ({"reference_model_file": Path("model.tflite")}, "--reference_model_file and --load_reference both state"),
+        ({"load_reference": Path("/none")}, "/none/manifest.json cannot be read: No such file"),
+    ],
+)
+def test_a_saved_reference_that_does_not_fit_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    saved(tmp_path, num_runs=1)
+    with pytest.raises(UsageError, match=message):
+        prepare(loading(tmp_path, **changes))
+
+
+def test_outputs_of_another_model_are_refused_unless_allowed(tmp_path: Path) -> None:
+    saved(tmp_path, num_runs=1)
+    other = tmp_path / "other.tflite"
+    other.write_bytes(tiny_models.add_chain((1, 4, 4, 2), 3))
+    with pytest.raises(DataError, match="add --allow_model_mismatch=true"):
+        prepare(loading(tmp_path, model_file=other))
+    assert prepare(loading(tmp_path, model_file=other, allow_model_mismatch=True)).loaded is not None
+    other.write_bytes(tiny_models.add_chain((1, 4, 4, 2), 3, "int32"))
+    with pytest.raises(DataError, match=r"has inputs that do not fit .*: float32\[1, 4, 4, 2\], not input: int32"):
+        prepare(loading(tmp_path, model_file=other, allow_model_mismatch=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"limits": (parse_limit("max_avg_error", "4 time=1"),)}, "no output '4 time'; .* Did you mean 3 times?"),
+        ({"limits": (parse_limit("max_quanta", "1"),)}, "--max_quanta=1: no output is quantised"),
+        ({"input_shapes": ("input:1,4",)}, "cannot have the shape 1,4"),
+        ({"input_shapes": ("input:1,x",)}, "--input_shape=input:1,x: use NAME:SIZE,SIZE"),
+        ({"input_shapes": ("image:1,4,4,2",)}, "no input 'image'"),
+        ({"input_shapes": ("input:1,4,4,2", "0:1,4,4,3")}, "is given two shapes"),
+        ({"signature": "main"}, "no signature 'main'"),
+        ({"native": True, "reference_model_file": Path("x")}, "--compat=native compares a model with itself"),
+        ({"model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
+        ({"reference_model_file": Path("/none.tflite")}, "/none.tflite cannot be read"),
+        ({"inputs": InputOptions(ranges=("input:1:0",))}, "--input_range=input:1:0: use NAME:LOW:HIGH with LOW below"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    opener = Opener()
+    with pytest.raises(UsageError, match=message):
+        evaluate_diff(asked(tmp_path, **changes), Silent(), opener)
+    assert opener.opened == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ((), None),
+        (("max_avg_error", "0.3"), True),
+        (("max_avg_error", "0.2"), False),
+        (("max_avg_error", "3 times=0.2"), False),
+        (("min_snr_db", "0"), True),
+        (("min_snr_db", "99"), False),
+    ],
+)
+def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
+    request = asked(tmp_path, yardstick_runs=0, limits=(parse_limit(*limits),) if limits else ())
+    opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
+    details = evaluate_diff(request, Silent(), opener).inference_diff
+    assert details is not None
+    assert details.comparisons[0].within_limits is kept
+
+
+def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp_path: Path) -> None:
+    opener = Opener()
+    open_at_once: dict[str, int] = {}
+
+    def watching(model: ModelFile, configuration: Configuration) -> Session:
+        open_at_once[configuration.name] = sum(not session.closed for _, session in opener.opened)
+        return opener(model, configuration)
+
+    observer = Silent()
+    evaluate_diff(asked(tmp_path), observer, watching)
+    assert {name: count for name, count in open_at_once.items() if count} == {}
+    names = [name for name, _ in opener.opened]
+    assert names[:2] == ["reference", "test"]
+    assert names[-2:] == ["reference", "test"], "repeated"
+    assert {"plain C++ kernels", "XNNPACK"} <= set(names)
+    assert "builtin kernels" not in names, "the reference itself"
+    assert observer.steps == observer.total == 5 + len(names) - 2
+
+
+def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -> None:
+    opener = Opener()
+
+    def interrupted(model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "XNNPACK":
+            raise KeyboardInterrupt
+        return opener(model, configuration)
+
+    result = evaluate_diff(asked(tmp_path), Silent(), interrupted)
+    assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
+    assert result.inference_diff is not None
+    assert result.inference_diff.comparisons[0].verdict == "equivalent"
+    assert [variant.name for variant in result.inference_diff.noise_floor] == ["plain C++ kernels"]
+
+
+def test_without_yardsticks_nothing_is_run_again(tmp_path: Path) -> None:
+    opener = Opener()
+    details = evaluate_diff(replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).inference_diff
+    assert len(opener.opened) == 2
+    assert details is not None
+    assert (details.noise_floor, details.precisions, details.comparisons[0].repeatability) == ([], [], None)
+
+
+@pytest.mark.parametrize(
+    ("total", "count", "stateful", "runs"),
+    [
+        (50, 3, False, (0, 24, 49)),
+        (50, 3, True, (0, 1, 2)),
+        (50, 1, False, (0,)),
+        (2, 10, False, (0, 1)),
+        (50, 0, False, ()),
+        (50, 0, True, ()),
+        (11, 10, False, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)),
+    ],
+)
+def test_sampled_runs_are_spread_from_first_to_last(
+    total: int, count: int, stateful: bool, runs: tuple[int, ...]
+) -> None:
+    assert sample_runs(total, count, stateful) == runs

@@ -1,0 +1,185 @@
+"""Two models held against each other: which tensors belong together, and the same numbers in other units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.errors import ModelError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
+from evaltools.tasks.model_pair import ModelPair, convert, pair_models
+from tests import tiny_models
+from tests.interpreters import RUNTIMES, make_interpreter, run
+
+
+def tensor(name: str, shape: tuple[int, ...] = (1, 4), dtype: str = "float32", **facts: object) -> TensorInfo:
+    return replace(TensorInfo(0, name, dtype, shape, shape, None, None), **facts)  # type: ignore[arg-type]
+
+
+def quantised(name: str, dtype: str, scale: float, zero_point: int) -> TensorInfo:
+    return tensor(name, dtype=dtype, scale=scale, zero_point=zero_point)
+
+
+def model(name: str, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> ModelFile:
+    return ModelFile(Path(name), "", 0, tuple(inputs), tuple(outputs), 1, None)
+
+
+def pair(own: Sequence[TensorInfo], others: Sequence[TensorInfo]) -> ModelPair:
+    return pair_models(model("test", own), model("ref", others))
+
+
+def named(*names: str) -> list[TensorInfo]:
+    return [tensor(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "order"),
+    [
+        (("a", "b", "c"), ("c", "a", "b"), (1, 2, 0)),
+        (("a", "b", "c"), ("x", "a", "y"), (1, 0, 2)),
+        (("x", "y"), ("p", "q"), (0, 1)),
+        (("x", "b"), ("b", "b"), (0, 1)),
+        (("", ""), ("", ""), (0, 1)),
+        ((), (), ()),
+    ],
+)
+def test_tensors_match_by_name_and_then_by_order(
+    own: tuple[str, ...], others: tuple[str, ...], order: tuple[int, ...]
+) -> None:
+    assert pair(named(*own), named(*others)).input_order == order
+    assert pair_models(model("test", (), named(*own)), model("ref", (), named(*others))).output_order == order
+
+
+def test_names_in_signatures_match_names_of_tensors() -> None:
+    own = [tensor("serving_a:0", signature_name="a"), tensor("b")]
+    assert pair(own, [tensor("serving_b:0", signature_name="b"), tensor("a")]).input_order == (1, 0)
+
+
+def test_the_reference_outputs_come_in_the_order_of_the_test_model() -> None:
+    found = pair_models(model("test", (), named("a", "b")), model("ref", (), named("b", "a")))
+    assert [output.name for output in found.reference_outputs] == ["a", "b"]
+
+
+def test_sizes_of_1_may_differ_and_others_may_not() -> None:
+    assert pair([tensor("a", (1, 1, 4))], [tensor("a", (4, 1))]).input_order == (0,)
+    message = (
+        r"the input a: float32\[2,4\] of test does not fit the input a: float32\[4,2\] of ref: shapes may differ only "
+        "in sizes of 1"
+    )
+    with pytest.raises(ModelError, match=message):
+        pair([tensor("a", (2, 4))], [tensor("a", (4, 2))])
+
+
+def test_a_match_by_name_is_not_given_up_for_one_that_fits() -> None:
+    with pytest.raises(ModelError, match="Tensors are matched by name, then by order; use --signature, or convert"):
+        pair([tensor("a", (4,)), tensor("b", (5,))], [tensor("b", (4,)), tensor("a", (5,))])
+
+
+def test_texts_are_compared_with_texts_alone() -> None:
+    assert pair([tensor("a", dtype="string")], [tensor("a", dtype="string")]).input_order == (0,)
+    with pytest.raises(ModelError, match="does not fit"):
+        pair([tensor("a", dtype="string")], [tensor("a")])
+
+
+def test_models_with_more_or_fewer_tensors_are_refused() -> None:
+    with pytest.raises(ModelError, match=r"test has 1 inputs \(a: float32\[1,4\]\), ref has 0 \(none\); models"):
+        pair(named("a"), [])
+    with pytest.raises(ModelError, match="test has 0 outputs .* ref has 2 "):
+        pair_models(model("test", ()), model("ref", (), named("a", "b")))
+
+
+def test_inputs_are_told_in_the_quantised_one_of_two() -> None:
+    whole, real = quantised("a", "int8", 0.5, 3), tensor("a")
+    other = quantised("a", "uint8", 0.25, 0)
+    assert [pair([own], [reference]).inputs for own, reference in ((whole, real), (real, whole), (other, whole))] == [
+        (whole,),
+        (whole,),
+        (other,),
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_quantised_numbers_survive_the_way_to_float_and_back(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    numbers = np.arange(limits.min, limits.max + 1).astype(dtype)
+    own = tensor("a", numbers.shape, dtype, scale=float(np.float32(0.0123)), zero_point=7)
+    other = tensor("a", numbers.shape)
+    real = convert(numbers, own, other)
+    assert real.dtype == np.float32
+    assert real[:2].tolist() == pytest.approx([(limits.min - 7) * 0.0123, (limits.min - 6) * 0.0123])
+    assert convert(real, other, own).tolist() == numbers.tolist()
+
+
+def test_quantised_numbers_are_rounded_to_nearest_and_cut_to_the_range() -> None:
+    values = np.array([[-100, -0.3, 0.3, 100]], np.float32)
+    assert convert(values, tensor("a"), quantised("a", "int8", 0.5, 10)).tolist() == [[-128, 9, 11, 127]]
+    given, wanted = quantised("a", "uint8", 1.0, 128), quantised("a", "int8", 2.0, 0)
+    assert convert(np.array([[0, 128, 131, 255]], np.uint8), given, wanted).tolist() == [[-64, 0, 2, 64]]
+
+
+def test_plain_whole_numbers_keep_their_value() -> None:
+    given, wanted = tensor("a", (4, 1), "int64"), tensor("a", dtype="int32")
+    assert convert(np.array([[5], [-7], [2**40], [0]]), given, wanted).tolist() == [[5, -7, 2**31 - 1, 0]]
+    assert convert(np.array([0.6, -0.6, 2.5, 3.0]), tensor("a", (4,)), wanted).tolist() == [[1, -1, 2, 3]]
+
+
+def test_the_same_type_is_only_reshaped() -> None:
+    words = np.array([b"a", b"b\0"], object)
+    assert convert(words, tensor("a", (2,), "string"), tensor("a", (1, 2), "string")).tolist() == [[b"a", b"b\0"]]
+    values = np.array([[2**62 + 1, 1, 2, 3]])
+    same = tensor("a", (4,), "int64")
+    assert convert(values, tensor("a", dtype="int64"), same).tolist() == [2**62 + 1, 1, 2, 3]
+
+
+def test_the_reference_gets_its_inputs_and_gives_outputs_in_the_order_of_the_test_model() -> None:
+    test = model("test", [tensor("a"), tensor("b", (2,))], [tensor("x", (1, 2)), tensor("y")])
+    reference = model("ref", [tensor("b", (1, 2)), quantised("a", "int8", 0.5, 0)], [tensor("y"), tensor("x", (2,))])
+    got: list[list[object]] = []
+
+    def answer(inputs: Sequence[Array]) -> tuple[Array, ...]:
+        got.extend([values.dtype.name, values.tolist()] for values in inputs)
+        return np.zeros((1, 4)), np.array([8, 9])
+
+    found = pair_models(test, reference)
+    inputs: list[Array] = [np.array([[1, 2, 3, 4]], np.int8), np.array([5, 6], np.float32)]
+    outputs = found.reference_session(FakeSession(answer)).run(inputs).outputs
+    assert got == [["float32", [[5, 6]]], ["int8", [[1, 2, 3, 4]]]]
+    assert [values.tolist() for values in outputs] == [[[8, 9]], [[0, 0, 0, 0]]]
+    got.clear()
+    found.test_session(FakeSession(answer)).run(inputs)
+    assert got == [["float32", [[0.5, 1, 1.5, 2]]], ["float32", [5, 6]]]
+
+
+def test_a_test_session_that_needs_nothing_is_left_alone() -> None:
+    session = FakeSession(lambda inputs: ())
+    assert pair(named("a"), named("a")).test_session(session) is session
+
+
+def test_outputs_of_another_size_than_stated_are_handed_on() -> None:
+    found = pair_models(model("test", (), named("a")), model("ref", (), named("a")))
+    adapted = found.reference_session(FakeSession(lambda inputs: (np.zeros(7),)))
+    assert adapted.run([]).outputs[0].shape == (7,)
+
+
+def test_closing_reaches_the_session() -> None:
+    session = FakeSession(lambda inputs: ())
+    pair(named("a"), named("a")).reference_session(session).close()
+    assert session.closed
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_real_numbers_are_those_of_the_runtime(runtime: str) -> None:
+    """What DEQUANTIZE makes of a quantised input: the two models then give the same scores."""
+    whole = make_interpreter(runtime, tiny_models.classifier(input_dtype="int8"))
+    real = make_interpreter(runtime, tiny_models.classifier())
+    shape = (1, 16, 16, 3)
+    image = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
+    quantization = tiny_models.INPUT_QUANTIZATION["int8"]
+    given = tensor("input", shape, "int8", scale=quantization.scale, zero_point=quantization.zero_point)
+    assert run(whole, [image]).tolist() == run(real, [convert(image, given, tensor("input", shape))]).tolist()

@@ -1,0 +1,145 @@
+"""Inputs and outputs saved in a folder and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.report.result import RuntimeUsed, Tensor
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
+from evaltools.tasks.saved_outputs import (
+    Manifest,
+    OutputsWriter,
+    SavedConfiguration,
+    SavingInputs,
+    SavingSession,
+    read_saved_reference,
+    require_new_folder,
+)
+
+IMAGE, TEXT = Tensor("image", "float32", [2], None, None), Tensor("text", "string", [1, 2], None, None)
+
+
+class Numbers:
+    """Run i has the inputs [i, i]."""
+
+    def inputs(self, index: int) -> tuple[Array, ...]:
+        return (np.full(2, index, np.float32),)
+
+
+def answers(inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The double, and two texts."""
+    return inputs[0] * 2, np.array([[b"run", b"\xff" + b"!" * int(inputs[0][0])]], object)  # type: ignore[operator]
+
+
+def manifest(writer: OutputsWriter, *names: str) -> Manifest:
+    runtime = RuntimeUsed("litert", "ai-edge-litert", "1", "builtin")
+    configurations = [
+        SavedConfiguration(name, "reference" if name == "base" else "test", [], 1, runtime, writer.outputs(name))
+        for name in names
+    ]
+    return Manifest("1", "m.tflite", "ab", "", 1, 0, [IMAGE], [IMAGE, TEXT], writer.input_files, configurations)
+
+
+def write_folder(folder: Path) -> Path:
+    """Three runs of a test, and of the reference "base", which failed in the run between."""
+    writer = OutputsWriter(folder)
+    source = SavingInputs(Numbers(), writer)
+    test, base = (SavingSession(FakeSession(answers), name, writer) for name in ("a/ü", "base"))
+    for run in range(3):
+        inputs = source.inputs(run)
+        test.run(inputs)
+        if run != 1:
+            base.run([inputs[0] + 10])  # type: ignore[operator]
+    writer.finish(manifest(writer, "a/ü", "base"))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path)
+
+
+def test_the_reference_comes_back_with_the_inputs_of_its_runs(folder: Path) -> None:
+    saved = read_saved_reference(folder)
+    assert (saved.runs, saved.configuration.name) == ([0, 2], "base")
+    assert [saved.inputs(index)[0].tolist() for index in range(2)] == [[0, 0], [2, 2]]
+    assert [saved[index][0].tolist() for index in range(2)] == [[20, 20], [24, 24]]
+    assert saved[1][0].dtype == np.float32
+
+
+def test_texts_come_back_as_the_runtimes_give_them(folder: Path) -> None:
+    texts = read_saved_reference(folder)[0][1]
+    assert (texts.dtype, texts.shape, texts.tolist()) == (np.dtype(object), (1, 2), [[b"run", b"\xff!!!!!!!!!!"]])
+
+
+def test_without_a_reference_the_first_test_is_one(tmp_path: Path) -> None:
+    writer = OutputsWriter(tmp_path)
+    SavingInputs(Numbers(), writer).inputs(0)
+    for name in ("second", "first"):
+        writer.save_outputs(name, answers([np.zeros(2, np.float32)]))
+    writer.finish(manifest(writer, "first", "second"))
+    assert read_saved_reference(tmp_path).configuration.name == "first"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64", "complex64"])
+def test_every_type_of_number_comes_back_bit_by_bit(tmp_path: Path, dtype: str) -> None:
+    values = np.frombuffer(b"\1\0\1\1\0\0\1\1" * 4, dtype).reshape(2, -1)
+    writer = OutputsWriter(tmp_path)
+    writer.save_inputs(0, [values])
+    writer.save_outputs("a", [values, np.zeros((0, 3), np.float32)])
+    writer.finish(manifest(writer, "a"))
+    first, second = read_saved_reference(tmp_path)[0]
+    assert (first.dtype, first.shape, first.tobytes()) == (values.dtype, values.shape, values.tobytes())
+    assert second.shape == (0, 3)
+
+
+def test_files_are_plain_npz_in_a_folder_for_each_configuration(folder: Path) -> None:
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
+    assert files == ["inputs/00000.npz", "inputs/00001.npz", "inputs/00002.npz", "manifest.json"] + [
+        f"outputs-{name}.npz" for name in ("0-a_/00000", "0-a_/00001", "0-a_/00002", "1-base/00000", "1-base/00002")
+    ]
+    with np.load(folder / "outputs-1-base" / "00002.npz", allow_pickle=False) as archive:
+        assert [archive[key].tolist() for key in ("0", "1")] == [[24, 24], [[b"run", b"\xff" + b"!" * 12]]]
+
+
+def test_inputs_that_are_asked_for_again_are_saved_once(tmp_path: Path) -> None:
+    writer = OutputsWriter(tmp_path)
+    source = SavingInputs(Numbers(), writer)
+    for run in (0, 1, 0):
+        source.inputs(run)
+    writer.save_outputs("a", [np.zeros(1)])
+    assert [entry.run for entry in writer.input_files] == [0, 1]
+    assert [entry.run for entry in writer.outputs("a")] == [0]
+    assert writer.outputs("unknown") == []
+
+
+def test_only_a_new_or_empty_folder_is_written_to(tmp_path: Path) -> None:
+    require_new_folder(tmp_path / "a" / "b")
+    require_new_folder(tmp_path / "a" / "b")
+    with pytest.raises(UsageError, match="is not empty; give a new folder"):
+        require_new_folder(tmp_path / "a")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be made: File exists"):
+        require_new_folder(tmp_path / "file")
+
+
+def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -> None:
+    writer = OutputsWriter(tmp_path / "gone")
+    writer.save_inputs(0, [np.zeros(1)])
+    assert writer.failure is not None
+    assert "00000.npz cannot be written: No such file" in writer.failure
+
+
+def test_a_saving_session_is_the_session(tmp_path: Path) -> None:
+    session = FakeSession(answers)
+    saving = SavingSession(session, "a", OutputsWriter(tmp_path))
+    assert (saving.facts, saving.delegation) == (session.facts, session.delegation)
+    assert saving.run([np.ones(2, np.float32)], invocations=3).invokes_us == (100,) * 3
+    saving.close()
+    assert session.closed
