@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.datasets.sample import MODELS, model_file
 from evaltools.model import ModelFile, read_model
 from evaltools.report.result import ConfigurationResult
@@ -29,7 +28,7 @@ from evaltools.tasks.diff_request import DiffRequest
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
 
 RUNS = 50
-REPEATS = 5
+REPEATS = 11
 REFERENCE = Configuration("reference", kernels="builtin")
 TEST = Configuration("test")
 
@@ -68,15 +67,13 @@ def diff_seconds(model: ModelFile) -> float:
 
 
 def main(paths: list[Path]) -> None:
-    """Print a line per model, medians over some repetitions."""
-    GaussianInputs().values("float32", 1, -1, 1)
+    """Print a line per model: medians over repetitions in which bare work and diff take turns."""
     print(f"{'model':<36} {'inputs':>9} {'invoke':>9} {'diff':>9} {'ratio':>6}   ({RUNS} runs, reference and test)")
     for path in paths:
         model = read_model(path)
-        bare = [bare_seconds(model) for _ in range(REPEATS)]
-        total = statistics.median(diff_seconds(model) for _ in range(REPEATS))
-        generating, invoking = (statistics.median(values) for values in zip(*bare, strict=True))
-        ratio = total / (generating + invoking)
+        measured = [(*bare_seconds(model), diff_seconds(model)) for _ in range(REPEATS)]
+        generating, invoking, total = (statistics.median(values) for values in zip(*measured, strict=True))
+        ratio = statistics.median(entry[2] / (entry[0] + entry[1]) for entry in measured)
         figures = " ".join(f"{1000 * seconds:6.0f} ms" for seconds in (generating, invoking, total))
         print(f"{path.name:<36} {figures} {ratio:6.2f}")
 

@@ -16,7 +16,7 @@ _MULTIPLIER: Final = 16807
 _RANGE: Final = 2147483646.0
 _MEAN: Final = 0.5
 _STD: Final = float(np.float32(1 / 3))
-_BLOCK: Final = 1 << 16
+_BLOCK: Final = 1 << 14
 _SHARED_STREAMS: Final = {"float16": "float32", "bool": "uint8"}
 
 
