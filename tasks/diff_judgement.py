@@ -11,6 +11,7 @@ from evaltools.gates.verdict import (
     Yardsticks,
     judge_boxes,
     judge_output,
+    over_some_runs,
     wording,
     worst,
 )
@@ -25,24 +26,33 @@ def judge(
     model: ModelFile,
     configuration: str,
     summary: DiffSummary | None,
+    sampled: DiffSummary | None,
     why_not: str | None,
     look: SecondLook,
     limits: Sequence[Limit],
 ) -> DiffComparison:
-    """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits."""
+    """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
+
+    ``sampled`` is over the runs of the yardsticks, where those include the runs that differ most.
+    """
     repeatability = repeatability_of(look.repeated(configuration))
     if summary is None:
         kept = False if limits else None
         return DiffComparison(configuration, NOT_MEASURED, why_not or "", [], None, None, repeatability, [], kept)
+    like = sampled or summary
     outputs = [
         JudgedOutput(
-            found, judge_output(found, _yardsticks(model, look, position)), _in_boxes(model, summary, position)
+            found,
+            judge_output(found, _yardsticks(model, look, position), like.outputs[position]),
+            _in_boxes(model, summary, position),
         )
         for position, found in enumerate(summary.outputs)
     ]
     boxes_verdict = None
-    if summary.boxes is not None:
-        boxes_verdict = judge_boxes(summary.boxes, list(_boxes(look, NOISE_FLOOR).values()), _boxes(look, PRECISION))
+    if like.boxes is not None:
+        boxes_verdict = judge_boxes(like.boxes, list(_boxes(look, NOISE_FLOOR).values()), _boxes(look, PRECISION))
+        if like.outputs[0].runs < summary.outputs[0].runs:
+            boxes_verdict = over_some_runs(boxes_verdict, like.outputs[0].runs)
     verdicts = _decisive(outputs, boxes_verdict)
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -29,6 +31,8 @@ from evaltools.tasks.saved_outputs import (
 )
 
 YARDSTICK_RUNS: Final = 10
+_MOST_KEPT_BYTES: Final = 256 << 20
+_ITEM_BYTES: Final = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "float16": 2, "int64": 8, "float64": 8}
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ class DiffMaterial:
     """The checked parts of an inference diff. ``source`` gives the inputs that ``inputs`` describes.
 
     ``comparison`` is of test against reference, ``own_comparison`` of the test model against itself,
-    ``reference_comparison`` of the reference model against itself. ``sample`` has the runs for the yardsticks.
+    ``reference_comparison`` of the reference model against itself. ``kept`` has the runs whose inputs and outputs are
+    remembered, among which those for the yardsticks are chosen.
     """
 
     model: ModelFile
@@ -81,7 +86,7 @@ class DiffMaterial:
     own_comparison: OutputComparison
     reference_comparison: OutputComparison
     task: InferenceDiffTask
-    sample: tuple[int, ...]
+    kept: tuple[int, ...]
     stateful: bool
     loaded: SavedReference | None
     writer: OutputsWriter | None
@@ -116,10 +121,11 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         writer = OutputsWriter(request.save_outputs)
         source = SavingInputs(source, writer)
     stateful = model.stateful or (pair is not None and pair.reference.stateful)
-    sample = sample_runs(len(names), request.yardstick_runs, stateful)
+    per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
+    kept = runs_to_keep(len(names), request.yardstick_runs, stateful, per_run)
     if loaded is None:
-        plan.source.remember = frozenset({0, *sample})
-    task = InferenceDiffTask(source, comparison, names, frozenset(sample), loaded)
+        plan.source.remember = frozenset({0, *kept})
+    task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded)
     return DiffMaterial(
         model=model,
         pair=pair,
@@ -130,22 +136,36 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         own_comparison=OutputComparison(model, own, own, request.native),
         reference_comparison=OutputComparison(model, other, other, request.native),
         task=task,
-        sample=sample,
+        kept=kept,
         stateful=stateful,
         loaded=loaded,
         writer=writer,
     )
 
 
-def sample_runs(total: int, count: int, stateful: bool) -> tuple[int, ...]:
-    """The runs on which yardsticks are measured, in order: spread evenly, or the first ones of a model with a state.
+def runs_to_keep(total: int, count: int, stateful: bool, bytes_per_run: int) -> tuple[int, ...]:
+    """The runs to be remembered, in order: all that fit into memory, at least ``count``; none for a count of 0.
 
-    >>> sample_runs(50, 3, stateful=False), sample_runs(50, 3, stateful=True)
-    ((0, 24, 49), (0, 1, 2))
+    Of a model with a state only the first ``count`` can be done again.
+
+    >>> runs_to_keep(50, 3, True, 1), runs_to_keep(5, 3, False, 1), runs_to_keep(50, 3, False, 1 << 40)
+    ((0, 1, 2), (0, 1, 2, 3, 4), (0, 24, 49))
     """
-    if stateful or count >= total:
+    if stateful:
         return tuple(range(min(count, total)))
-    return tuple(round(place * (total - 1) / max(1, count - 1)) for place in range(count))
+    return spread(total, min(total, max(count, _MOST_KEPT_BYTES // max(1, bytes_per_run)))) if count else ()
+
+
+def spread(total: int, count: int) -> tuple[int, ...]:
+    """``count`` of the numbers below ``total``, spread evenly, first and last among them."""
+    return tuple(round(place * (total - 1) / max(1, count - 1)) for place in range(min(count, total)))
+
+
+def _bytes(tensors: Sequence[TensorInfo]) -> int:
+    """Size of some tensors; texts, and sizes that are not known yet, count as one."""
+    return sum(
+        _ITEM_BYTES.get(tensor.dtype, 4) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors
+    )
 
 
 def _shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:

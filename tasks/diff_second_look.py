@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, zip_longest
 
 from evaltools.engine import Open, Opened, Outcome
 from evaltools.errors import ImageError
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_request import DiffMaterial, DiffRequest
+from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, base_configuration, fit_of
 from evaltools.tasks.diff_yardsticks import Driven, Rerun, Runs, Sample, SecondLook, drive, look_again
 from evaltools.tasks.inference_diff import DiffObservation
@@ -26,7 +27,7 @@ def second_look(
 
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
-    readable = _readable(material)
+    readable = _readable(material, choose_sample(request, material, outcome))
     if not readable:
         return SecondLook()
     sample, inputs = list(readable), list(readable.values())
@@ -44,13 +45,48 @@ def second_look(
         look = SecondLook(interrupted=True)
     if look.interrupted:
         outcome.stopped = "interrupted"
-    return SecondLook(look.seen, look.interrupted, problem)
+    return SecondLook(look.seen, tuple(sample), look.interrupted, problem)
 
 
-def _readable(material: DiffMaterial) -> dict[int, tuple[Array, ...]]:
+def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
+    """The runs for the yardsticks, in order: half of them spread evenly, the others where differences are largest.
+
+    So what a rare input does to a test is held against what it does to the CPU. Of a model with a state, the first
+    runs.
+    """
+    count = request.yardstick_runs
+    if material.stateful or len(material.kept) <= count:
+        return material.kept[:count]
+    chosen = {material.kept[place] for place in spread(len(material.kept), count - count // 2)}
+    evenly = [material.kept[place] for place in spread(len(material.kept), count)]
+    in_turn = chain.from_iterable(zip_longest(*_rankings(request, material, outcome)))
+    for index in chain(in_turn, evenly):
+        if index is not None and len(chosen) < count:
+            chosen.add(index)
+    return tuple(sorted(chosen))
+
+
+def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> list[list[int]]:
+    """Per test configuration and output, the kept runs from the largest difference to the smallest that is none."""
+    rankings = []
+    for configuration in request.tests:
+        found = {
+            record.example.index: record.observation.difference.tensors
+            for record in outcome.records.get(configuration.name, [])
+            if record.observation is not None and record.observation.difference is not None
+        }
+        kept = [index for index in material.kept if index in found]
+        for position in range(len(material.model.outputs)):
+            sizes = {index: (found[index][position].sums.squared, found[index][position].different) for index in kept}
+            moved = [index for index in kept if sizes[index][1]]
+            rankings.append(sorted(moved, key=lambda index: sizes[index], reverse=True))
+    return rankings
+
+
+def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[Array, ...]]:
     """The inputs of the sampled runs by run; for a model with a state, up to the first that cannot be read."""
     inputs: dict[int, tuple[Array, ...]] = {}
-    for index in material.sample:
+    for index in sample:
         try:
             inputs[index] = material.source.inputs(index)
         except ImageError:

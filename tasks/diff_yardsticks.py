@@ -56,9 +56,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class SecondLook:
-    """The outcomes of all reruns, or of those before it was ``interrupted``; ``problem`` says what else went wrong."""
+    """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
+
+    ``problem`` says what else went wrong.
+    """
 
     seen: tuple[Seen, ...] = ()
+    runs: tuple[int, ...] = ()
     interrupted: bool = False
     problem: str | None = None
 

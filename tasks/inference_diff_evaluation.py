@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -152,11 +152,20 @@ def _assemble(
 ) -> EvaluationResult:
     outcome = done.outcome
     summaries = {name: _summary(material, outcome, name) for name in outcome.records}
+    sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
     configurations = [_figures(entry, done, summaries) for entry in described]
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
-        judge(material.model, entry.name, summaries.get(entry.name), entry.reason, look, request.limits)
+        judge(
+            material.model,
+            entry.name,
+            summaries.get(entry.name),
+            sampled.get(entry.name),
+            entry.reason,
+            look,
+            request.limits,
+        )
         for entry in configurations
         if entry.role == "test"
     ]
@@ -180,13 +189,26 @@ def _assemble(
     )
 
 
-def _summary(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str) -> DiffSummary | None:
+def _summary(
+    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, runs: Collection[int] | None = None
+) -> DiffSummary | None:
+    """Over all runs, or over some."""
     differences = [
         record.observation.difference
         for record in outcome.records[name]
         if record.observation is not None and record.observation.difference is not None
+        if runs is None or record.example.index in runs
     ]
     return material.comparison.summarise(differences) if differences else None
+
+
+def _sampled(
+    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook
+) -> DiffSummary | None:
+    """Over the runs of the yardsticks; None where the runs that differ most may not be among them."""
+    if len(material.kept) < len(material.task.examples):
+        return None
+    return _summary(material, outcome, name, look.runs)
 
 
 def _figures(
@@ -268,7 +290,7 @@ def _details(
         ],
         reference_model=describe_model(material.pair.reference) if material.pair else None,
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
-        yardstick_runs=len(material.sample),
+        yardstick_runs=len(look.runs),
         noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
         precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
         reference_repeatability=repeatability_of(look.repeated(reference)),

@@ -71,19 +71,28 @@ def worst(grades: Sequence[Grade]) -> Grade:
     return max(grades, key=GRADES.index, default="equivalent")
 
 
-def judge_output(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
-    """Grade one output."""
+def judge_output(
+    found: OutputDifference, yardsticks: Yardsticks, like: OutputDifference | None = None
+) -> OutputVerdict:
+    """Grade one output; ``like`` is its difference over the runs of the yardsticks, which the size is judged by."""
     damage = _damage(found)
     if damage is not None:
         return OutputVerdict("diverged", damage, "", {})
     if found.identical:
         return OutputVerdict("equivalent", "identical in every element", "", {})
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
-    verdict = judges[found.kind](found, yardsticks)
+    verdict = judges[found.kind](like or found, yardsticks)
+    if like is not None and like.runs < found.runs:
+        verdict = over_some_runs(verdict, like.runs)
     frozen = _frozen(found)
     if verdict.grade == "equivalent" or frozen is None:
         return verdict
     return replace(verdict, grade="diverged", reason=f"{frozen}; {verdict.reason}")
+
+
+def over_some_runs(verdict: OutputVerdict, runs: int) -> OutputVerdict:
+    """The same verdict, with a reason that says which runs its figures are of."""
+    return replace(verdict, reason=f"{verdict.reason} (over {runs} runs, the farthest apart among them)")
 
 
 def judge_boxes(

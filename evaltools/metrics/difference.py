@@ -202,27 +202,31 @@ def _largest_relative(reference: Float64s, errors: Float64s) -> float:
 
 def _side(values: Array, real: Float64s) -> Side:
     digest = zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data if values.size else b"")
+    low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
     if values.dtype.kind != "f":
-        low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
         return Side(0, 0, 0, low, high, digest)
-    finite = np.isfinite(real)
-    kept = real if finite.all() else real[finite]
-    nan = int(np.count_nonzero(np.isnan(real)))
-    low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
-    denormal = int(np.count_nonzero(_denormal(values, real)))
-    return Side(nan, real.size - kept.size - nan, denormal, low, high, digest)
+    nan = infinite = 0
+    if not math.isfinite(low) or not math.isfinite(high):
+        kept = real[np.isfinite(real)]
+        nan = int(np.count_nonzero(np.isnan(real)))
+        infinite = real.size - kept.size - nan
+        low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
+    denormal = _denormal(values, real)
+    return Side(nan, infinite, 0 if denormal is None else int(np.count_nonzero(denormal)), low, high, digest)
 
 
-def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_]:
+def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:
+    """Which elements are denormal; None where none is."""
     small: npt.NDArray[np.bool_] = np.abs(real) < _SMALLEST_NORMAL[values.dtype.itemsize]
-    return small & (real != 0) if small.any() else small
+    return small & (real != 0) if small.any() else None
 
 
 def _torn(values: Array, real: Float64s, other: Float64s) -> int:
     """In float16, denormal numbers are ordinary values themselves (up to 6e-5)."""
     if values.dtype.kind != "f" or values.dtype.itemsize <= _ORDINARY_WIDTH:
         return 0
-    return int(np.count_nonzero(_denormal(values, real) & (np.abs(other) >= _CLEARLY_NORMAL)))
+    denormal = _denormal(values, real)
+    return 0 if denormal is None else int(np.count_nonzero(denormal & (np.abs(other) >= _CLEARLY_NORMAL)))
 
 
 def _compare_texts(test: Array, reference: Array) -> TensorDifference:

@@ -87,7 +87,8 @@ class InferenceDiff:
 
     ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where
     the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
-    with constants and inputs rounded; both were measured over ``yardstick_runs`` runs, spread over all.
+    with constants and inputs rounded; both were measured over ``yardstick_runs`` runs: some spread
+    over all, the others those where tests differ most.
     ``not_saved`` says why inputs and outputs could not be saved, where that was asked for.
     """
 

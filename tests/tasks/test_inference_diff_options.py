@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from evaltools.configuration import Configuration
+from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
 from evaltools.report.native import native_lines
 from evaltools.runtime import Session, open_session
 from evaltools.tasks.diff_inputs import InputOptions
-from evaltools.tasks.diff_request import DiffRequest, prepare, sample_runs
+from evaltools.tasks.diff_request import DiffRequest, prepare, runs_to_keep
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
 from tests import tiny_models
 from tests.tasks.diff_fakes import Opener, Silent, asked, three_times
@@ -206,19 +207,52 @@ def test_without_yardsticks_nothing_is_run_again(tmp_path: Path) -> None:
     assert (details.noise_floor, details.precisions, details.comparisons[0].repeatability) == ([], [], None)
 
 
+HUGE = 1 << 40
+
+
 @pytest.mark.parametrize(
-    ("total", "count", "stateful", "runs"),
+    ("total", "count", "stateful", "size", "runs"),
     [
-        (50, 3, False, (0, 24, 49)),
-        (50, 3, True, (0, 1, 2)),
-        (50, 1, False, (0,)),
-        (2, 10, False, (0, 1)),
-        (50, 0, False, ()),
-        (50, 0, True, ()),
-        (11, 10, False, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)),
+        (50, 3, False, HUGE, (0, 24, 49)),
+        (50, 3, True, 1, (0, 1, 2)),
+        (50, 1, False, HUGE, (0,)),
+        (2, 10, False, HUGE, (0, 1)),
+        (50, 0, False, 1, ()),
+        (50, 0, True, 1, ()),
+        (11, 10, False, HUGE, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)),
+        (6, 3, False, 1, (0, 1, 2, 3, 4, 5)),
+        (100, 1, False, 128 << 20, (0, 99)),
     ],
 )
-def test_sampled_runs_are_spread_from_first_to_last(
-    total: int, count: int, stateful: bool, runs: tuple[int, ...]
+def test_as_many_runs_are_remembered_as_fit_into_memory(
+    total: int, count: int, stateful: bool, size: int, runs: tuple[int, ...]
 ) -> None:
-    assert sample_runs(total, count, stateful) == runs
+    assert runs_to_keep(total, count, stateful, size) == runs
+
+
+def wrong_on_rare_inputs(values: Any) -> Any:
+    """Off by 0.5 on one of the first 30 random inputs."""
+    return three_times(values) + np.float32(0.5 if abs(float(values.sum()) - RARE_SUM) < 1e-3 else 0)
+
+
+def rare_sum(runs: int = 30) -> float:
+    """Sum of an input that is not among ten spread evenly."""
+    gaussian = GaussianInputs()
+    sums = [float(gaussian.values("float32", 32, -1, 1).sum()) for _ in range(runs)]
+    return sums[17]
+
+
+RARE_SUM = rare_sum()
+
+
+def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> None:
+    wrong = {"test": lambda: wrong_on_rare_inputs}
+    alone = evaluate_diff(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong)).inference_diff
+    also = {"XNNPACK": lambda: wrong_on_rare_inputs}
+    shared = evaluate_diff(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also)).inference_diff
+    assert alone is not None
+    assert shared is not None
+    assert (alone.yardstick_runs, shared.yardstick_runs) == (10, 10)
+    assert alone.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
+    assert "(over 10 runs, the farthest apart among them)" in alone.comparisons[0].reason
+    assert (alone.comparisons[0].verdict, shared.comparisons[0].verdict) == ("diverged", "equivalent")
