@@ -48,10 +48,15 @@ class InputPlan:
 
 
 class RunInputs:
-    """Inputs run by run. Random ones must be asked for in order; those of runs to ``remember`` may be had again."""
+    """Inputs run by run. Random ones must be asked for in order; those of runs to ``remember`` may be had again.
 
-    def __init__(self, providers: Sequence[Provider]) -> None:
-        self._providers = providers
+    Nothing random is drawn for a run whose files cannot be read.
+    """
+
+    def __init__(self, count: int, stored: Mapping[int, Provider], random: Mapping[int, Provider]) -> None:
+        self._count = count
+        self._stored = stored
+        self._random = random
         self.remember: frozenset[int] = frozenset()
         self._remembered: dict[int, tuple[Array, ...]] = {}
 
@@ -59,7 +64,9 @@ class RunInputs:
         """Inputs of run ``index``; raises :class:`~evaltools.errors.ImageError` for a picture that cannot be read."""
         if index in self._remembered:
             return self._remembered[index]
-        values = tuple(provider(index) for provider in self._providers)
+        found = {position: provider(index) for position, provider in self._stored.items()}
+        found |= {position: provider(index) for position, provider in self._random.items()}
+        values = tuple(found[position] for position in range(self._count))
         if index in self.remember:
             self._remembered[index] = values
         return values
@@ -75,20 +82,21 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
     pictures = _pictures(model, tensors, options)
     _require_one_source(tensors, ranges, files, pictures)
     gaussian = GaussianInputs(options.seed)
-    providers, described = [], []
+    stored: dict[int, Provider] = {}
+    random: dict[int, Provider] = {}
+    described = []
     for position, tensor in enumerate(tensors):
         if position in files:
-            providers.append(_cycling(files[position]))
-            described.append(f"files, {len(files[position])} examples")
+            stored[position] = _cycling(files[position])
+            described.append(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}")
         elif pictures is not None and position == pictures.position:
-            providers.append(pictures.provider)
+            stored[position] = pictures.provider
             described.append(f"pictures in {options.images}, {pictures.words}")
         else:
-            provider, words = _random(tensor, gaussian, ranges.get(position), options.native)
-            providers.append(provider)
+            random[position], words = _random(tensor, gaussian, ranges.get(position), options.native)
             described.append(words)
     names = _example_names(files, pictures, options.num_runs)
-    return InputPlan(RunInputs(providers), names, tuple(described))
+    return InputPlan(RunInputs(len(tensors), stored, random), names, tuple(described))
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from evaltools.gates.limits import Limit, LimitCheck, check_limits
 from evaltools.gates.verdict import (
     NOT_MEASURED,
     OutputVerdict,
     Yardsticks,
+    coarse_size,
     judge_boxes,
     judge_output,
     over_some_runs,
@@ -16,43 +19,67 @@ from evaltools.gates.verdict import (
     worst,
 )
 from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
 from evaltools.report.diff_result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.diff_yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
 from evaltools.tasks.inference_diff import DiffSummary, output_names
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """A configuration's difference over the runs of the yardsticks.
+
+    ``farthest_inside`` says per output whether the run that differs most is among them; ``boxes`` is None where one
+    with more changes is not, or where these are all the runs.
+    """
+
+    summary: DiffSummary | None
+    farthest_inside: tuple[bool, ...]
+    boxes: BoxAgreement | None
+    runs: int
+
+    def output(self, position: int) -> OutputDifference | None:
+        """What one output is to be judged by, None for all of its runs."""
+        if self.summary is None or not self.farthest_inside[position]:
+            return None
+        return self.summary.outputs[position]
+
+
+NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
+
+
 def judge(
     model: ModelFile,
     configuration: str,
     summary: DiffSummary | None,
-    sampled: DiffSummary | None,
+    sampled: Sampled,
     why_not: str | None,
     look: SecondLook,
     limits: Sequence[Limit],
 ) -> DiffComparison:
     """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
 
-    ``sampled`` is over the runs of the yardsticks, where those include the runs that differ most.
+    Sizes are judged over the runs of the yardsticks where ``sampled`` has the run that differs most.
     """
     repeatability = repeatability_of(look.repeated(configuration))
     if summary is None:
         kept = False if limits else None
         return DiffComparison(configuration, NOT_MEASURED, why_not or "", [], None, None, repeatability, [], kept)
-    like = sampled or summary
     outputs = [
         JudgedOutput(
             found,
-            judge_output(found, _yardsticks(model, look, position), like.outputs[position]),
+            judge_output(found, _yardsticks(model, look, position), sampled.output(position)),
             _in_boxes(model, summary, position),
         )
         for position, found in enumerate(summary.outputs)
     ]
     boxes_verdict = None
-    if like.boxes is not None:
-        boxes_verdict = judge_boxes(like.boxes, list(_boxes(look, NOISE_FLOOR).values()), _boxes(look, PRECISION))
-        if like.outputs[0].runs < summary.outputs[0].runs:
-            boxes_verdict = over_some_runs(boxes_verdict, like.outputs[0].runs)
+    if summary.boxes is not None:
+        floor = list(_boxes(look, NOISE_FLOOR).values())
+        boxes_verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(look, PRECISION))
+        if sampled.boxes is not None:
+            boxes_verdict = over_some_runs(boxes_verdict, sampled.runs)
     verdicts = _decisive(outputs, boxes_verdict)
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
@@ -97,7 +124,7 @@ def _yardsticks(model: ModelFile, look: SecondLook, position: int) -> Yardsticks
         kind: {entry.rerun.name: entry.summary.outputs[position] for entry in look.of_kind(kind) if entry.summary}
         for kind in (NOISE_FLOOR, PRECISION)
     }
-    return Yardsticks(list(by_kind[NOISE_FLOOR].values()), by_kind[PRECISION], model.node_count)
+    return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count)
 
 
 def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:
@@ -105,6 +132,31 @@ def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:
         entry.rerun.name: entry.summary.boxes
         for entry in look.of_kind(kind)
         if entry.summary is not None and entry.summary.boxes is not None
+    }
+
+
+def coarse_floor(look: SecondLook) -> list[str]:
+    """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
+    coarse: dict[str, str] = {}
+    for entry in look.of_kind(NOISE_FLOOR):
+        for found in entry.summary.outputs if entry.summary else ():
+            size = coarse_size(found)
+            if size is not None and found.output not in _box_outputs(look):
+                coarse.setdefault(found.output, f"{size} ({entry.rerun.name})")
+    return [
+        f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "
+        "difference of a delegate proves little; real data may tell more (--input_images, --input_files)"
+        for output, text in coarse.items()
+    ]
+
+
+def _box_outputs(look: SecondLook) -> set[str]:
+    """Names of outputs that are compared as boxes."""
+    return {
+        found.output
+        for entry in look.seen
+        if entry.summary is not None and entry.summary.boxes is not None
+        for found in entry.summary.outputs
     }
 
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import Limit
 from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.report.result import Tensor
 from evaltools.tasks.diff_inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff import (
     NATIVE_INVOCATIONS,
@@ -32,7 +35,6 @@ from evaltools.tasks.saved_outputs import (
 
 YARDSTICK_RUNS: Final = 10
 _MOST_KEPT_BYTES: Final = 256 << 20
-_ITEM_BYTES: Final = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "float16": 2, "int64": 8, "float64": 8}
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,23 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
     model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
     check_types(model, request.native)
-    _check_limits(request, model)
     pair = _pair(request, model)
     inputs = pair.inputs if pair else model.inputs
     loaded = _loaded(request, model)
     own, other = model.outputs, pair.reference_outputs if pair else model.outputs
-    comparison = OutputComparison(model, own, other, request.native)
+    if loaded is not None:
+        inputs = _as_saved(model.inputs, loaded.manifest.inputs)
+        saved_outputs = _as_saved(model.outputs, loaded.manifest.outputs)
+    against = saved_outputs if loaded else other
+    _check_limits(request, model, against)
+    comparison = OutputComparison(model, own, against, request.native)
     source: InputSource
     if loaded is None:
         plan = plan_inputs(model, inputs, request.inputs)
         source, names, described = plan.source, plan.example_ids, plan.described
     else:
         source = loaded
-        names = tuple(f"run {run}" for run in loaded.runs[: request.inputs.num_runs])
+        names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
         described = (f"loaded from {request.load_reference}",) * len(inputs)
     writer = None
     if request.save_outputs is not None:
@@ -163,9 +169,11 @@ def spread(total: int, count: int) -> tuple[int, ...]:
 
 def _bytes(tensors: Sequence[TensorInfo]) -> int:
     """Size of some tensors; texts, and sizes that are not known yet, count as one."""
-    return sum(
-        _ITEM_BYTES.get(tensor.dtype, 4) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors
-    )
+    return sum(_item_bytes(tensor.dtype) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors)
+
+
+def _item_bytes(dtype: str) -> int:
+    return 1 if dtype == "string" else np.dtype(dtype).itemsize
 
 
 def _shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
@@ -194,20 +202,10 @@ def _pair(request: DiffRequest, model: ModelFile) -> ModelPair | None:
     if request.native:
         raise UsageError("--compat=native compares a model with itself; leave --reference_model_file out")
     reference = read_model(request.reference_model_file)
+    if request.signature in reference.signatures:
+        reference = read_model(request.reference_model_file, request.signature)
     check_types(reference, native=False)
-    shapes = {}
-    for position, tensor in enumerate(reference.inputs):
-        if -1 in tensor.shape_signature and position < len(model.inputs):
-            shapes[position] = _filled(tensor, model.inputs[position])
-    return pair_models(model, reference.with_input_shapes(shapes))
-
-
-def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
-    """Free sizes as in the other model, where it has as many."""
-    if len(other.shape) != len(open_shape.shape):
-        return open_shape.shape
-    pairs = zip(open_shape.shape_signature, other.shape, strict=True)
-    return tuple(size if stated == -1 else stated for stated, size in pairs)
+    return pair_models(model, reference)
 
 
 def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:
@@ -231,29 +229,62 @@ def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:
             f"--warmup_runs={driven[1]}, here there are {request.invocations} and {request.warmup_runs}; "
             "use the same --compat and --warmup_runs"
         )
+    if manifest.signature != request.signature:
+        raise DataError(
+            f"--load_reference={request.load_reference} was saved with --signature={manifest.signature!r}, here it is "
+            f"{request.signature!r}; use the same"
+        )
     for what, saved, own in (("input", manifest.inputs, model.inputs), ("output", manifest.outputs, model.outputs)):
-        stated = [(tensor.dtype, len(tensor.shape)) for tensor in saved]
-        if stated != [(tensor.dtype, len(tensor.shape)) for tensor in own]:
+        if [_sizes(tensor.shape) for tensor in saved] != [_sizes(tensor.shape) for tensor in own] or any(
+            "string" in (theirs.dtype, mine.dtype) and theirs.dtype != mine.dtype
+            for theirs, mine in zip(saved, own, strict=True)
+        ):
             raise DataError(
                 f"--load_reference={request.load_reference} has {what}s that do not fit {model.path}: "
-                f"{', '.join(f'{tensor.dtype}{tensor.shape}' for tensor in saved)}, not {', '.join(map(str, own))}"
+                f"{', '.join(f'{tensor.name}: {tensor.dtype}{tensor.shape}' for tensor in saved)}, here "
+                f"{', '.join(f'{tensor.name}: {tensor.dtype}{list(tensor.shape)}' for tensor in own)}. "
+                "Repeat the --input_shape that it was saved with, or save it anew"
             )
     return loaded
 
 
-def _check_limits(request: DiffRequest, model: ModelFile) -> None:
-    """A limit on an output that does not exist, or has no such figure, would never be broken."""
-    names = [name for known in output_names(model) for name in known]
+def _sizes(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor]) -> tuple[TensorInfo, ...]:
+    """The model's tensors with the types and quantisation that were saved."""
+    return tuple(
+        replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), scale=tensor.scale, zero_point=tensor.zero_point)
+        for mine, tensor in zip(own, saved, strict=True)
+    )
+
+
+def _runs_asked_for(loaded: SavedReference, num_runs: int | None) -> list[int]:
+    if num_runs is not None and num_runs > len(loaded.runs):
+        raise UsageError(f"--num_runs={num_runs}: {loaded.folder} has {len(loaded.runs)} runs; use no more")
+    return loaded.runs[:num_runs]
+
+
+def _check_limits(request: DiffRequest, model: ModelFile, reference: Sequence[TensorInfo]) -> None:
+    """A limit on an output that does not exist, or has no such figure, would say nothing."""
+    known = output_names(model)
     for limit in request.limits:
-        if limit.output is not None and limit.output not in names:
+        if limit.output is not None and not any(limit.output in names for names in known):
             model.named("output", limit.output, model.outputs)
-        if limit.name != "max_quanta":
-            continue
         concerned = [
-            tensor
-            for tensor, known in zip(model.outputs, output_names(model), strict=True)
-            if limit.output is None or limit.output in known
+            (tensor, other)
+            for tensor, other, names in zip(model.outputs, reference, known, strict=True)
+            if limit.output is None or limit.output in names
         ]
-        if not any(tensor.is_quantized for tensor in concerned):
-            listed = ", ".join(map(str, concerned))
-            raise ModelError(f"{limit}: no output is quantised ({listed}); use --max_avg_error or --min_snr_db instead")
+        if not any(_has_figure(limit, *pair) for pair in concerned):
+            listed = ", ".join(str(tensor) for tensor, _ in concerned)
+            figure = "compared in quanta" if limit.name == "max_quanta" else "numbers"
+            raise ModelError(f"{limit}: of the outputs that it is about none is {figure} ({listed}); use another limit")
+
+
+def _has_figure(limit: Limit, tensor: TensorInfo, other: TensorInfo) -> bool:
+    if limit.name != "max_quanta":
+        return tensor.dtype != "string"
+    same = (tensor.dtype, tensor.scale, tensor.zero_point) == (other.dtype, other.scale, other.zero_point)
+    return tensor.is_quantized and same

@@ -17,6 +17,7 @@ from evaltools.runtime import Session, installed_runtimes
 from evaltools.runtime.session import Array
 from evaltools.tasks.diff_request import DiffMaterial
 from evaltools.tasks.diff_yardsticks import NOISE_FLOOR, PRECISION, REPEAT, Driven, Rerun, Runs
+from evaltools.tasks.model_pair import adapted
 
 LOCAL_REFERENCE: Final = "reference"
 """What the reference is called where its outputs were loaded; the CPU stands in for it here."""
@@ -59,7 +60,7 @@ def base_configuration(opened: Sequence[Opened], reference: Configuration | None
 def fit_of(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
     """How a session is wrapped so that it takes the planned inputs and gives outputs in the model's order."""
     if material.pair is None:
-        return lambda session: session
+        return lambda session: adapted(session, material.inputs, material.model)
     return material.pair.reference_session if is_reference else material.pair.test_session
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from evaltools.engine import Open, Opened, Outcome
 from evaltools.errors import ImageError
+from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
 from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, base_configuration, fit_of
@@ -66,20 +68,46 @@ def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome
     return tuple(sorted(chosen))
 
 
+@dataclass(frozen=True)
+class RunChanges:
+    """How much each run of a configuration differs: per output, and in boxes that have no equal partner."""
+
+    outputs: tuple[dict[int, tuple[float, int]], ...]
+    boxes: dict[int, float]
+
+
+def run_changes(outcome: Outcome[DiffObservation], name: str) -> RunChanges:
+    """The sizes of the differences by run."""
+    found = {
+        record.example.index: record.observation.difference
+        for record in outcome.records.get(name, [])
+        if record.observation is not None and record.observation.difference is not None
+    }
+    count = max((len(difference.tensors) for difference in found.values()), default=0)
+    outputs = tuple(
+        {
+            run: (difference.tensors[position].sums.squared, difference.tensors[position].different)
+            for run, difference in found.items()
+        }
+        for position in range(count)
+    )
+    boxes = {run: _box_change(difference.boxes) for run, difference in found.items() if difference.boxes is not None}
+    return RunChanges(outputs, boxes)
+
+
+def _box_change(boxes: BoxAgreement) -> float:
+    return boxes.lost + boxes.new + boxes.class_changes + boxes.score_shift + boxes.moved
+
+
 def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> list[list[int]]:
-    """Per test configuration and output, the kept runs from the largest difference to the smallest that is none."""
+    """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
     rankings = []
     for configuration in request.tests:
-        found = {
-            record.example.index: record.observation.difference.tensors
-            for record in outcome.records.get(configuration.name, [])
-            if record.observation is not None and record.observation.difference is not None
-        }
-        kept = [index for index in material.kept if index in found]
-        for position in range(len(material.model.outputs)):
-            sizes = {index: (found[index][position].sums.squared, found[index][position].different) for index in kept}
-            moved = [index for index in kept if sizes[index][1]]
-            rankings.append(sorted(moved, key=lambda index: sizes[index], reverse=True))
+        changes = run_changes(outcome, configuration.name)
+        boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
+        for sizes in (boxes, *changes.outputs):
+            moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}
+            rankings.append(sorted(moved, key=lambda run, sizes=moved: sizes[run], reverse=True))  # type: ignore[misc]
     return rankings
 
 

@@ -25,10 +25,10 @@ from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, Evaluat
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_judgement import judge, repeatability_of, variant
+from evaltools.tasks.diff_judgement import NOTHING_SAMPLED, Sampled, coarse_floor, judge, repeatability_of, variant
 from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, prepare
 from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, fit_of, plan_reruns
-from evaltools.tasks.diff_second_look import second_look
+from evaltools.tasks.diff_second_look import run_changes, second_look
 from evaltools.tasks.diff_yardsticks import (
     NOISE_FLOOR,
     PRECISION,
@@ -127,13 +127,11 @@ def _run(
 
 
 def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
-    """The inputs of the first run that has some; files that cannot be read are reported by the pass."""
-    for example in material.task.examples:
-        try:
-            return material.source.inputs(example.index)
-        except ImageError:
-            continue
-    return None
+    """The inputs of the first run; where they cannot be read, which the pass reports, there is no warm-up."""
+    try:
+        return material.source.inputs(0)
+    except ImageError:
+        return None
 
 
 def _close(opened: Sequence[Opened]) -> None:
@@ -161,7 +159,7 @@ def _assemble(
             material.model,
             entry.name,
             summaries.get(entry.name),
-            sampled.get(entry.name),
+            sampled.get(entry.name, NOTHING_SAMPLED),
             entry.reason,
             look,
             request.limits,
@@ -202,13 +200,17 @@ def _summary(
     return material.comparison.summarise(differences) if differences else None
 
 
-def _sampled(
-    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook
-) -> DiffSummary | None:
-    """Over the runs of the yardsticks; None where the runs that differ most may not be among them."""
-    if len(material.kept) < len(material.task.examples):
-        return None
-    return _summary(material, outcome, name, look.runs)
+def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook) -> Sampled:
+    """Over the runs of the yardsticks, with whether those that differ most are among them."""
+    summary = _summary(material, outcome, name, look.runs)
+    changes = run_changes(outcome, name)
+    farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
+    inside = tuple(run in look.runs for run in farthest)
+    boxes = None
+    if summary is not None and len(look.runs) < len(material.task.examples):
+        most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
+        boxes = summary.boxes if most in look.runs else None
+    return Sampled(summary, inside, boxes, len(look.runs))
 
 
 def _figures(
@@ -220,7 +222,7 @@ def _figures(
     if not any(record.observation for record in records):
         return without_figures(described, len(records), why_no_figures(done.outcome, described.name))
     if described.role == "test" and summaries[described.name] is None:
-        return without_figures(described, 0, "the reference has no outputs to compare with")
+        return without_figures(described, 0, f"the reference has no outputs to compare with{_why(done.outcome)}")
     read = [record.invokes_us[-1] + record.read_us for record in records if record.read_us is not None]
     return replace(
         with_figures(described, records),
@@ -228,6 +230,12 @@ def _figures(
         run_and_read_latency=summarise_latency(read),
         invokes_us=[time for record in records for time in record.invokes_us],
     )
+
+
+def _why(outcome: Outcome[DiffObservation]) -> str:
+    """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
+    failures = [records[0].failure for records in outcome.records.values() if records and records[0].failure]
+    return f": {failures[0].reason}" if failures and failures[0] else ""
 
 
 def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
@@ -266,8 +274,8 @@ def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequ
         signature=request.signature,
         invocations_per_run=request.invocations,
         warmup_runs=request.warmup_runs,
-        inputs=[describe_tensor(tensor) for tensor in material.inputs],
-        outputs=[describe_tensor(tensor) for tensor in material.model.outputs],
+        inputs=[replace(describe_tensor(tensor), shape=list(tensor.shape)) for tensor in material.inputs],
+        outputs=[replace(describe_tensor(tensor), shape=list(tensor.shape)) for tensor in material.model.outputs],
         input_files=material.writer.input_files,
         configurations=saved,
     )
@@ -314,7 +322,7 @@ def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[s
                 f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
-    return found + _constant_outputs(comparisons)
+    return found + _constant_outputs(comparisons) + coarse_floor(look)
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:

@@ -36,10 +36,7 @@ class ModelPair:
 
     def test_session(self, session: Session) -> Session:
         """The test model's session, to be given ``inputs``."""
-        if self.inputs == self.test.inputs:
-            return session
-        order = tuple(range(len(self.inputs)))
-        return AdaptedSession(session, self.inputs, self.test.inputs, order, self.test.outputs)
+        return adapted(session, self.inputs, self.test)
 
     def reference_session(self, session: Session) -> Session:
         """The reference's session, to be given ``inputs``; its outputs come in the test model's order and shapes."""
@@ -48,10 +45,30 @@ class ModelPair:
         )
 
 
+def adapted(session: Session, inputs: tuple[TensorInfo, ...], model: ModelFile) -> Session:
+    """A session of ``model`` that is given ``inputs``, in the model's order."""
+    if inputs == model.inputs:
+        return session
+    return AdaptedSession(session, inputs, model.inputs, range(len(inputs)), model.outputs)
+
+
 def pair_models(test: ModelFile, reference: ModelFile) -> ModelPair:
-    """Match inputs and outputs by name, the others by order; raises :class:`ModelError` where that fails."""
+    """Match inputs and outputs by name, the others by order; raises :class:`ModelError` where that fails.
+
+    Sizes that the reference leaves open become those of the test's inputs.
+    """
     input_order = _match(test, test.inputs, reference, reference.inputs, "input")
     output_order = _match(test, test.outputs, reference, reference.outputs, "output")
+    pairs = zip(test.inputs, input_order, strict=True)
+    reference = reference.with_input_shapes(
+        {position: _filled(reference.inputs[position], own) for own, position in pairs}
+    )
+    for what, tensors, others, order in (
+        ("input", test.inputs, reference.inputs, input_order),
+        ("output", test.outputs, reference.outputs, output_order),
+    ):
+        for tensor, position in zip(tensors, order, strict=True):
+            _require_fitting(test, tensor, reference, others[position], what)
     inputs = []
     for own, position in zip(test.inputs, input_order, strict=True):
         other = reference.inputs[position]
@@ -80,9 +97,15 @@ def _match(
     for position in range(len(own)):
         if position not in matched:
             matched[position] = free.pop(0)
-    for position, candidate in matched.items():
-        _require_fitting(test, own[position], reference, others[candidate], what)
     return tuple(matched[position] for position in range(len(own)))
+
+
+def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
+    """Open sizes as in the other tensor, where that has as many."""
+    stated = open_shape.shape_signature
+    if -1 not in stated or len(other.shape) != len(stated):
+        return open_shape.shape
+    return tuple(size if own == -1 else own for own, size in zip(stated, other.shape, strict=True))
 
 
 def _names(tensor: TensorInfo) -> set[str]:

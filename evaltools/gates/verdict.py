@@ -1,14 +1,14 @@
 """From the difference of an output to a verdict, with yardsticks measured on the same model and inputs.
 
-Two yardsticks are measured. The *noise floor*: how far apart CPU kernels are that nobody doubts. And for fp16 and bf16:
-how far the outputs move when every constant of the model and every input is rounded to that precision, on the CPU. A
-delegate that computes in that precision comes out at 0.2 to 1.5 times the second (measured on 14 models).
+Two yardsticks are measured. The *noise floor*: how far apart CPU kernels are that nobody doubts. And for fp16, bf16
+and int8: how far the outputs move when constants of the model and inputs are rounded to that precision, on the CPU.
+A delegate that computes in that precision comes out at 0.2 to 1.5 times the second (measured on 14 models).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -29,8 +29,11 @@ _YARDSTICK_FACTOR: Final = 2.0
 _FEW_ROUNDINGS: Final = 16.0
 _COARSEST: Final = 0.5
 _INT8_STEPS_OF_INT16: Final = 256.0
-_BOX_SCORE_ROUNDING: Final = 1e-5
+_BOX_ROUNDING: Final = 1e-5
+_INT8_SCORE_SHIFT: Final = 0.05
+_INT8_BOX_MOVED: Final = 0.2
 _INT8_BOX_SHARE: Final = 0.05
+_UNKNOWN: Final = "no noise floor was measured"
 _INT8_SHARE: Final = 0.001
 
 
@@ -38,11 +41,11 @@ _INT8_SHARE: Final = 0.001
 class Yardsticks:
     """What one output's difference is held against.
 
-    ``floor`` has one entry per CPU variant, ``precisions`` the output's movement in fp16 and bf16. ``node_count``
-    stands in for the second where it was not measured.
+    ``floor`` has the difference of each CPU variant by name, ``precisions`` the output's movement in fp16, bf16 and
+    int8, in this order. ``node_count`` stands in for what was not measured.
     """
 
-    floor: Sequence[OutputDifference]
+    floor: Mapping[str, OutputDifference]
     precisions: Mapping[str, OutputDifference]
     node_count: int
 
@@ -90,32 +93,56 @@ def judge_output(
     return replace(verdict, grade="diverged", reason=f"{frozen}; {verdict.reason}")
 
 
+def coarse_size(found: OutputDifference) -> str | None:
+    """The size of a CPU variant's difference in words where it is coarser than fp16, or than a quantum."""
+    if found.quanta is not None:
+        return f"an RMS of {found.quanta.rms:.2g} quanta" if found.quanta.rms > 1 else None
+    if found.kind == "exact" or (found.relative_rms or 0.0) <= UNIT_ROUNDOFF["fp16"]:
+        return None
+    return f"a relative RMS of {found.relative_rms:.2g}"
+
+
 def over_some_runs(verdict: OutputVerdict, runs: int) -> OutputVerdict:
     """The same verdict, with a reason that says which runs its figures are of."""
-    return replace(verdict, reason=f"{verdict.reason} (over {runs} runs, the farthest apart among them)")
+    return replace(verdict, reason=f"{verdict.reason} (over the {runs} runs of the noise floor)")
 
 
 def judge_boxes(
     found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
 ) -> OutputVerdict:
     """Grade the boxes of a detector: the share of boxes without a partner of the same class."""
-    unmatched = 1 - found.share
-    noise = max((1 - other.share for other in floor), default=0.0)
-    shift = max((other.score_shift for other in floor), default=0.0)
-    tolerances = {"equivalent": 2 * noise}
-    for precision, other in precisions.items():
-        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * (1 - other.share))
-    if not precisions or "int8" in precisions:
-        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_BOX_SHARE)
-    grade = _grade(unmatched, tolerances)
-    if grade == "equivalent" and found.score_shift > max(_BOX_SCORE_ROUNDING, 2 * shift):
-        grade = next((name for name in GRADES[1:] if name in tolerances), "diverged")
-    text = (
-        f"{found.matched} boxes matched, {found.lost} lost, {found.new} new, {found.class_changes} of another class, "
-        f"scores shifted by at most {found.score_shift:.2g} (CPU variants among themselves: {100 * noise:.2g} % of "
-        f"boxes without a partner, {shift:.2g})"
-    )
-    return OutputVerdict(grade, text, "share of boxes without a partner of the same class", tolerances)
+    sizes: list[tuple[str, float, Callable[[BoxAgreement], float], float, float]] = [
+        ("share of boxes without a partner of the same class", 1 - found.share, _unmatched, 0.0, _INT8_BOX_SHARE),
+        ("largest shift of a score", found.score_shift, _score_shift, _BOX_ROUNDING, _INT8_SCORE_SHIFT),
+        ("largest 1 - IoU of a pair", found.moved, _moved, _BOX_ROUNDING, _INT8_BOX_MOVED),
+    ]
+    verdicts = []
+    for unit, value, figure, rounding, least_int8 in sizes:
+        noise = max(map(figure, floor), default=0.0)
+        tolerances = {"equivalent": max(rounding, 2 * noise)}
+        for precision, other in precisions.items():
+            tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * figure(other))
+        if not precisions or "int8" in precisions:
+            tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, least_int8)
+        text = f"{unit} {value:.2g}, {_against(_grade(value, tolerances), tolerances)}"
+        verdicts.append(OutputVerdict(_grade(value, tolerances), text, unit, tolerances))
+    decisive = max(verdicts, key=lambda verdict: GRADES.index(verdict.grade))
+    iou = "" if found.mean_iou is None else f" (mean IoU {found.mean_iou:.3f})"
+    counts = f"{found.matched} boxes matched{iou}, {found.lost} lost, {found.new} new"
+    measured = "" if floor else "; no noise floor was measured"
+    return replace(decisive, reason=f"{counts}, {found.class_changes} of another class; {decisive.reason}{measured}")
+
+
+def _unmatched(found: BoxAgreement) -> float:
+    return 1 - found.share
+
+
+def _score_shift(found: BoxAgreement) -> float:
+    return found.score_shift
+
+
+def _moved(found: BoxAgreement) -> float:
+    return found.moved
 
 
 def _damage(found: OutputDifference) -> str | None:
@@ -154,8 +181,9 @@ def _count(side: Values) -> str:
 def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     unit = "relative RMS of the difference"
     own = _OWN_ROUNDOFF.get(found.dtype, UNIT_ROUNDOFF["float32"])
-    floor = max((other.relative_rms or 0.0 for other in yardsticks.floor), default=0.0)
-    tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, _FEW_ROUNDINGS * own if own < 1e-6 else own)}
+    floor, variant = _coarsest(yardsticks, lambda other: other.relative_rms or 0.0)
+    roundings = _FEW_ROUNDINGS * (1 if yardsticks.floor else math.sqrt(max(1, yardsticks.node_count)))
+    tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, roundings * own if own < 1e-6 else own)}
     for precision in yardsticks.precisions or ("fp16", "bf16"):
         expected = _expected_relative_rms(precision, yardsticks)
         tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
@@ -164,10 +192,15 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
         return OutputVerdict("diverged", reason, unit, tolerances)
     grade = _grade(found.relative_rms, tolerances)
     snr = "" if found.snr_db is None else f" (SNR {found.snr_db:.1f} dB)"
-    text = (
-        f"relative RMS {found.relative_rms:.2g}{snr}, {_against(grade, tolerances)}; CPU variants differ by {floor:.2g}"
-    )
+    measured = f"CPU variants differ by {floor:.2g}{variant}" if yardsticks.floor else _UNKNOWN
+    text = f"relative RMS {found.relative_rms:.2g}{snr}, {_against(grade, tolerances)}; {measured}"
     return OutputVerdict(grade, text, unit, tolerances)
+
+
+def _coarsest(yardsticks: Yardsticks, figure: Callable[[OutputDifference], float]) -> tuple[float, str]:
+    """The largest figure of a CPU variant, and which one that is, ready to stand behind it."""
+    found = max(((figure(other), name) for name, other in yardsticks.floor.items()), default=(0.0, ""))
+    return found[0], f" ({found[1]})" if found[0] else ""
 
 
 def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
@@ -182,9 +215,8 @@ def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
 
 def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     assert found.quanta is not None
-    noise = [other.quanta for other in yardsticks.floor if other.quanta is not None]
-    noise_rms = max((other.rms for other in noise), default=0.0)
-    noise_max = max((other.max for other in noise), default=0)
+    noise_rms, variant = _coarsest(yardsticks, lambda other: other.quanta.rms if other.quanta else 0.0)
+    noise_max = max((other.quanta.max for other in yardsticks.floor.values() if other.quanta), default=0)
     step = _INT8_STEPS_OF_INT16 if "16" in found.dtype else 1.0
     shaken = yardsticks.precisions.get("int8")
     expected = _YARDSTICK_FACTOR * shaken.quanta.rms if shaken is not None and shaken.quanta is not None else 0.0
@@ -197,8 +229,8 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     zero, one, two, more = (100 * share for share in found.quanta.shares)
     text = (
         f"{zero:.3g} % of the elements are equal, {one:.3g} % off by 1 quantum, {two:.3g} % by 2, "
-        f"{more:.3g} % by more, at most {found.quanta.max}; RMS {found.quanta.rms:.2g} quanta, CPU variants "
-        f"{noise_rms:.2g}, at most {noise_max}"
+        f"{more:.3g} % by more, at most {found.quanta.max}; RMS {found.quanta.rms:.2g} quanta, "
+        + (f"CPU variants {noise_rms:.2g}{variant}, at most {noise_max}" if yardsticks.floor else _UNKNOWN)
     )
     return OutputVerdict(grade, text, "RMS of the difference in quanta", tolerances)
 
@@ -206,14 +238,15 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
 def _judge_share(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     """Whole numbers, truth values and texts: equal or not, with no distance that means something."""
     share = found.different / found.elements
-    noise = max((_share(other) for other in yardsticks.floor), default=0.0)
+    noise, variant = _coarsest(yardsticks, _share)
     tolerances = {"equivalent": 2 * noise}
     for precision, other in yardsticks.precisions.items():
         tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * _share(other))
     if not yardsticks.precisions or "int8" in yardsticks.precisions:
         tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_SHARE)
     grade = _grade(share, tolerances)
-    text = f"{100 * share:.3g} % of the elements differ; among CPU variants {100 * noise:.3g} %"
+    measured = f"among CPU variants {100 * noise:.3g} %{variant}" if yardsticks.floor else _UNKNOWN
+    text = f"{100 * share:.3g} % of the elements differ; {measured}"
     return OutputVerdict(grade, text, "share of elements that differ", tolerances)
 
 
@@ -235,6 +268,7 @@ def _last(tolerances: Mapping[str, float]) -> float:
 def _against(grade: Grade, tolerances: Mapping[str, float]) -> str:
     if grade == "diverged":
         coarsest = list(tolerances)[-1]
-        return f"more than {coarsest} explains ({tolerances[coarsest]:.2g})"
-    name = "CPU variants explain" if grade == "equivalent" else f"{grade} explains"
+        name = "CPU kernels explain" if coarsest == "equivalent" else f"{coarsest} explains"
+        return f"more than {name} ({tolerances[coarsest]:.2g})"
+    name = "CPU kernels explain" if grade == "equivalent" else f"{grade} explains"
     return f"no more than {name} ({tolerances[grade]:.2g})"

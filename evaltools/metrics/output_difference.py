@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltools.metrics.difference import Side, TensorDifference
-from evaltools.metrics.magnitudes import merge_magnitudes
+from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
 
 
@@ -125,7 +125,8 @@ def summarise_differences(
     magnitudes = merge_magnitudes(part.magnitudes for part in parts)
     relative_rms = _relative_rms(squared, reference_squared) if compared else None
     quantum = _quantum(parts)
-    p50, p90, p99 = (_finite(magnitudes.percentile(percent) * quantum) for percent in (50, 90, 99))
+    largest = max(part.sums.max_absolute for part in parts)
+    p50, p90, p99 = (_percentile(magnitudes, percent, quantum, largest) for percent in (50, 90, 99))
     quanta = _quanta(parts, quantum)
     is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
     return OutputDifference(
@@ -138,7 +139,7 @@ def summarise_differences(
         different=sum(part.different for part in parts),
         native=None if dtype == "string" else summarise_errors([part.native_error for part in parts], native),
         mean=sum(part.sums.absolute for part in parts) / compared if compared else None,
-        max=max(part.sums.max_absolute for part in parts) if compared else None,
+        max=largest if compared else None,
         max_relative=_finite(max(part.sums.max_relative for part in parts)) if compared else None,
         p50=p50,
         p90=p90,
@@ -153,6 +154,12 @@ def summarise_differences(
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
     )
+
+
+def _percentile(magnitudes: Magnitudes, percent: float, quantum: float, largest: float) -> float | None:
+    """Bins stand for their middle, which may lie above the largest of all."""
+    value = _finite(magnitudes.percentile(percent) * quantum)
+    return None if value is None else min(value, largest)
 
 
 def _relative_rms(squared: float, reference_squared: float) -> float | None:

@@ -29,11 +29,6 @@ class ScoreAgreement:
         return ScoreAgreement(self.positions + other.positions, self.same_best + other.same_best, top5)
 
     @property
-    def share(self) -> float:
-        """Share of positions with the same best class, 0..1."""
-        return self.same_best / self.positions
-
-    @property
     def top5_overlap(self) -> float | None:
         """Mean share of the five best classes that both have, 0..1."""
         return None if self.top5_common is None else self.top5_common / (TOP * self.positions)

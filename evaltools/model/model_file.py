@@ -92,6 +92,7 @@ class ModelFile:
     node_count: int
     normalization: InputNormalization | None
     signature: str = ""
+    signatures: tuple[str, ...] = ()
     detection: DetectionOutputs | None = None
     stateful: bool = False
     content: bytes | None = None
@@ -211,6 +212,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
         node_count=len(nodes),
         normalization=input_normalization(metadata) if graph == 0 else None,
         signature=signature,
+        signatures=signature_keys(model),
         detection=find_detection_outputs(nodes, outputs),
         stateful=keeps_state(model.tables(_MODEL_SUBGRAPHS)),
         content=edited if graph else None,

@@ -15,17 +15,9 @@ from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table_cells import milliseconds, speed
 
 _MOST_OUTPUTS: Final = 8
-_HEADINGS: Final = (
-    "mean",
-    "p99",
-    "max",
-    "rel RMS",
-    "SNR dB",
-    "cosine",
-    "quanta off 0/1/2/more %",
-    "same best",
-    "top-5",
-)
+_QUANTA: Final = "quanta off 0/1/2/more %"
+_NUMERIC: Final = ("mean", "p99", "max", "rel RMS", "SNR dB", "cosine")
+_HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
 
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
@@ -33,13 +25,17 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
     diff = result.inference_diff
     assert diff is not None
     compared = [comparison for comparison in diff.comparisons if comparison.outputs]
+    for used in diff.inputs[:_MOST_OUTPUTS]:
+        console.print(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}")
+    if len(diff.inputs) > _MOST_OUTPUTS:
+        console.print(f"... and {len(diff.inputs) - _MOST_OUTPUTS} more inputs, listed in the JSON result")
     if compared:
         shown = _outputs_shown(compared)
         if shown:
             console.print(_differences(diff, compared, shown))
         left_out = sum(not judged.in_boxes for judged in compared[0].outputs) - len(shown)
         if left_out:
-            console.print(f"... and {left_out} more with smaller differences, listed in the JSON result")
+            console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
@@ -79,16 +75,26 @@ def _differences(diff: InferenceDiff, compared: Sequence[DiffComparison], shown:
         floor = [entry.outputs[position] for entry in diff.noise_floor if entry.outputs]
         if floor:
             cells = _cells(floor)
-            table.add_row("", "noise floor", *(cells[heading] for heading in columns), style="dim")
+            table.add_row(
+                "", f"noise floor, {_runs(floor[0].runs)}", *(cells[heading] for heading in columns), style="dim"
+            )
     return table
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"
 
 
 def _columns(compared: Sequence[DiffComparison]) -> list[str]:
     """Without the columns that no output has."""
-    found = [judged.difference for comparison in compared for judged in comparison.outputs]
+    found = [judged.difference for comparison in compared for judged in comparison.outputs if not judged.in_boxes]
     left_out = set()
+    if all(difference.kind == "exact" for difference in found):
+        left_out |= set(_NUMERIC)
+    if not any(difference.kind == "exact" for difference in found):
+        left_out.add("differ")
     if not any(difference.quanta for difference in found):
-        left_out.add(_HEADINGS[6])
+        left_out.add(_QUANTA)
     if not any(difference.scores for difference in found):
         left_out.add("same best")
     if not any(difference.scores and difference.scores.top5_overlap is not None for difference in found):
@@ -98,6 +104,9 @@ def _columns(compared: Sequence[DiffComparison]) -> list[str]:
 
 def _cells(differences: Sequence[OutputDifference]) -> dict[str, str]:
     """The worst figures of some differences of the same output."""
+    if differences[0].kind == "exact":
+        share = max(entry.different / max(1, entry.elements) for entry in differences)
+        return dict.fromkeys(_HEADINGS, "") | dict.fromkeys(_NUMERIC, "-") | {"differ": f"{100 * share:.3g} %"}
     scores = [entry.scores for entry in differences if entry.scores is not None]
     overlaps = [score.top5_overlap for score in scores if score.top5_overlap is not None]
     return {
@@ -106,8 +115,9 @@ def _cells(differences: Sequence[OutputDifference]) -> dict[str, str]:
         "max": _largest(differences, lambda entry: entry.max),
         "rel RMS": _largest(differences, lambda entry: entry.relative_rms),
         "SNR dB": _smallest((entry.snr_db for entry in differences), ".1f"),
+        "differ": "",
         "cosine": _smallest((entry.cosine for entry in differences), ".7f"),
-        _HEADINGS[6]: _quanta(differences),
+        _QUANTA: _quanta(differences),
         "same best": f"{100 * min(score.share for score in scores):.1f} %" if scores else "",
         "top-5": f"{100 * min(overlaps):.1f} %" if overlaps else "",
     }
@@ -155,11 +165,12 @@ def _print_tolerances(compared: Sequence[DiffComparison], shown: Sequence[int], 
 
 def _required(judged: JudgedOutput) -> str:
     found = judged.difference
-    if found.max is None:
-        return f"{found.output}: none would do" if found.different else f"{found.output}: 0"
-    relative = "none" if found.max_relative is None else f"{found.max_relative:.3g}"
+    sound = found.same_shape and not any(side.nan or side.infinite for side in (found.test, found.reference))
+    if found.max is None or not sound:
+        return f"{found.output}: {'0' if sound and found.identical else 'none would do'}"
+    relative = " (no rel alone would do)" if found.max_relative is None else f" or rel={found.max_relative:.3g}"
     quanta = "" if found.quanta is None else f", {found.quanta.max} quanta"
-    return f"{found.output}: abs={found.max:.3g} or rel={relative}{quanta}"
+    return f"{found.output}: abs={found.max:.3g}{relative}{quanta}"
 
 
 def _latencies(configurations: Sequence[ConfigurationResult]) -> Table:
@@ -193,7 +204,7 @@ def _print_verdict(comparison: DiffComparison, console: Console) -> None:
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
         console.print(
-            f"{comparison.configuration}: repeatable, {repeated.runs} runs gave the same outputs a second time"
+            f"{comparison.configuration}: repeatable, {_runs(repeated.runs)} gave the same outputs a second time"
         )
     elif repeated is not None and repeated.reason is not None:
         console.print(f"{comparison.configuration}: could not be run a second time: {repeated.reason}")

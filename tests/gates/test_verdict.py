@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +13,17 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values, summarise_differences
 
+
+def held_against(
+    floor: Sequence[OutputDifference], precisions: Mapping[str, OutputDifference], node_count: int
+) -> Yardsticks:
+    return Yardsticks({f"variant {number}": found for number, found in enumerate(floor)}, precisions, node_count)
+
+
 RAMP = np.linspace(1, 2, 100, dtype=np.float32)
 RUNS = [compare_tensors(RAMP + np.float32(run), RAMP + np.float32(run + 1)) for run in range(2)]
 VARIED = summarise_differences("y", "float32", RUNS)
-UNMEASURED = Yardsticks([], {}, 100)
+UNMEASURED = held_against([], {}, 100)
 
 
 def real(relative_rms: float | None, dtype: str = "float32") -> OutputDifference:
@@ -51,14 +58,14 @@ def test_the_worst_grade_of_several() -> None:
 
 
 def test_without_yardsticks_floats_are_judged_by_roundings_and_nodes() -> None:
-    """Equivalent up to 16 roundings of 2^-24 = 9.5e-7; 4 * 2^-11 * sqrt(100) = 0.0195; 4 * 2^-8 * 10 = 0.156."""
-    found = [real(rms) for rms in (9.5e-7, 9.6e-7, 0.0195, 0.0196, 0.156, 0.157)]
+    """16 roundings of 2^-24 * sqrt(100) = 9.5e-6; 4 * 2^-11 * sqrt(100) = 0.0195; 4 * 2^-8 * 10 = 0.156."""
+    found = [real(rms) for rms in (9.5e-6, 9.6e-6, 0.0195, 0.0196, 0.156, 0.157)]
     assert grades(UNMEASURED, *found) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
 def test_measured_yardsticks_are_doubled_and_the_floor_quadrupled() -> None:
     measured = {"fp16": real(1e-3), "bf16": real(8e-3), "int8": real(0.03)}
-    yardsticks = Yardsticks([real(1e-6), real(1e-5), real(0.0)], measured, 1)
+    yardsticks = held_against([real(1e-6), real(1e-5), real(0.0)], measured, 1)
     found = [real(rms) for rms in (3.9e-5, 4.1e-5, 1.9e-3, 2.1e-3, 0.0159, 0.0161, 0.059, 0.061)]
     expected = ["equivalent", "fp16", "fp16", "bf16", "bf16", "int8", "int8", "diverged"]
     assert grades(yardsticks, *found) == expected
@@ -66,18 +73,18 @@ def test_measured_yardsticks_are_doubled_and_the_floor_quadrupled() -> None:
 
 def test_an_output_that_a_precision_does_not_move_may_be_off_by_a_rounding() -> None:
     """2^-11 = 4.88e-4; for int8 one rounding per node, 2^-8 * sqrt(100) = 0.039."""
-    yardsticks = Yardsticks([], {"fp16": real(0.0), "int8": real(0.0)}, 100)
+    yardsticks = held_against([], {"fp16": real(0.0), "int8": real(0.0)}, 100)
     found = [real(rms) for rms in (4.8e-4, 4.9e-4, 0.039, 0.04)]
     assert grades(yardsticks, *found) == ["fp16", "int8", "int8", "diverged"]
 
 
 def test_half_of_the_signal_lost_is_diverged_whatever_the_yardsticks() -> None:
-    yardsticks = Yardsticks([], {"fp16": real(0.9), "bf16": real(0.9)}, 10**6)
+    yardsticks = held_against([], {"fp16": real(0.9), "bf16": real(0.9)}, 10**6)
     assert grades(yardsticks, real(0.5), real(0.51)) == ["fp16", "diverged"]
 
 
 def test_only_the_precisions_that_were_measured_are_granted() -> None:
-    assert grades(Yardsticks([], {"int8": real(0.1)}, 1), real(0.001)) == ["int8"]
+    assert grades(held_against([], {"int8": real(0.1)}, 1), real(0.001)) == ["int8"]
 
 
 def test_float16_outputs_may_be_off_by_their_own_rounding() -> None:
@@ -100,13 +107,13 @@ def test_without_yardsticks_quantised_outputs_may_be_off_by_one_quantum_on_avera
 
 def test_quantised_outputs_against_measured_noise() -> None:
     """Equivalent up to twice the noise, in the mean (1.0) and at most (4); int8 up to four times (2.0)."""
-    yardsticks = Yardsticks([quantised(0.5, 2), quantised(0.1, 1)], {}, 1)
+    yardsticks = held_against([quantised(0.5, 2), quantised(0.1, 1)], {}, 1)
     found = [quantised(1.0, 4), quantised(1.0, 5), quantised(2.0, 5), quantised(2.1, 5)]
     assert grades(yardsticks, *found) == ["equivalent", "int8", "int8", "diverged"]
 
 
 def test_quantised_outputs_against_measured_int8() -> None:
-    yardsticks = Yardsticks([], {"int8": quantised(3.0, 9)}, 1)
+    yardsticks = held_against([], {"int8": quantised(3.0, 9)}, 1)
     assert grades(yardsticks, quantised(6.0, 30), quantised(6.1, 30)) == ["int8", "diverged"]
 
 
@@ -120,14 +127,14 @@ def test_exact_outputs_without_yardsticks() -> None:
 
 def test_exact_outputs_against_yardsticks() -> None:
     """2 * 1 %, 2 * 3 %, 2 * 5 %; without int8 there is nothing beyond."""
-    yardsticks = Yardsticks([exact(10), exact(0)], {"fp16": exact(30), "bf16": exact(50)}, 1)
+    yardsticks = held_against([exact(10), exact(0)], {"fp16": exact(30), "bf16": exact(50)}, 1)
     found = [exact(different) for different in (20, 21, 60, 61, 100, 101)]
     assert grades(yardsticks, *found) == ["equivalent", "fp16", "fp16", "bf16", "bf16", "diverged"]
 
 
 def test_reasons_state_shares_in_percent() -> None:
-    reason = "1.5 % of the elements differ; among CPU variants 1 %"
-    assert judge_output(exact(15), Yardsticks([exact(10)], {}, 1)).reason == reason
+    reason = "1.5 % of the elements differ; among CPU variants 1 % (variant 0)"
+    assert judge_output(exact(15), held_against([exact(10)], {}, 1)).reason == reason
     assert judge_output(quantised(0.5, 2), UNMEASURED).reason.startswith("25 % of the elements are equal, 25 % off")
 
 
@@ -143,7 +150,7 @@ def test_a_constant_on_both_sides_is_judged_by_its_value() -> None:
 
 
 NAN = replace(VARIED.test, nan=2)
-GENEROUS = Yardsticks([real(1.0)], {"int8": real(1.0)}, 10**6)
+GENEROUS = held_against([real(1.0)], {"int8": real(1.0)}, 10**6)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +208,27 @@ def test_boxes_against_yardsticks() -> None:
 
 
 def test_scores_of_boxes_that_moved_more_than_among_cpu_variants_are_not_equivalent() -> None:
-    precisions = {"bf16": boxes(0)}
+    precisions = {"bf16": boxes(0, 0.02)}
     assert graded(boxes(0, 0.02), [boxes(0, 0.01), boxes(0)], precisions) == "equivalent"
     assert graded(boxes(0, 0.021), [boxes(0, 0.01)], precisions) == "bf16"
+    assert graded(boxes(0, 0.041), [boxes(0, 0.01)], precisions) == "diverged"
     assert (graded(boxes(0, 9e-6), [], {}), graded(boxes(0, 2e-5), [], {})) == ("equivalent", "int8")
+    assert graded(boxes(0, 0.45), [], {}) == "diverged", "all scores are others"
+
+
+def test_boxes_that_drift_are_not_equivalent() -> None:
+    drifted = replace(boxes(0), moved=0.43)
+    assert graded(drifted, [boxes(0)], {"fp16": boxes(0)}) == "diverged"
+    assert graded(drifted, [replace(boxes(0), moved=0.3)], {}) == "equivalent"
+    assert "largest 1 - IoU of a pair 0.43" in judge_boxes(drifted, [boxes(0)], {}).reason
+
+
+def test_without_a_noise_floor_the_reason_says_so() -> None:
+    for verdict in (judge_output(real(1e-7), UNMEASURED), judge_boxes(boxes(0), [], {})):
+        assert verdict.reason.endswith("no noise floor was measured")
+    assert "no more than CPU kernels explain (0.04); CPU variants differ by 0.01 (variant 0)" in (
+        judge_output(real(0.02), held_against([real(0.01)], {}, 1)).reason
+    )
 
 
 def test_boxes_of_another_class_have_no_partner() -> None:

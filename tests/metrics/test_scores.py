@@ -68,7 +68,7 @@ def test_five_classes_have_no_top5() -> None:
 
 def test_agreements_add_up() -> None:
     total = ScoreAgreement(2, 1, 7) + ScoreAgreement(1, 1, 5)
-    assert (total, total.share, total.top5_overlap) == (ScoreAgreement(3, 2, 12), 2 / 3, 12 / 15)
+    assert (total, total.top5_overlap) == (ScoreAgreement(3, 2, 12), 12 / 15)
     assert (ScoreAgreement(1, 1, 5) + ScoreAgreement(1, 0, None)).top5_overlap is None
 
 

@@ -51,7 +51,7 @@ def with_nan(values: Any) -> Any:
         (
             lambda values: three_times(values) * np.float32(1 + 2**-22),
             "equivalent",
-            "no more than CPU variants explain",
+            "no more than CPU kernels explain",
         ),
         (in_fp16, "within expected precision of fp16", "no more than fp16 explains"),
         (in_bf16, "within expected precision of bf16", "no more than bf16 explains"),
@@ -163,7 +163,7 @@ def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_pa
     result = evaluate_diff(request, Silent(), Opener(reference=failing_at()))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [
         ("not measured", "not one example succeeded: node 7 failed"),
-        ("not measured", "the reference has no outputs to compare with"),
+        ("not measured", "the reference has no outputs to compare with: node 7 failed"),
     ]
     found = comparison(result)
     assert (found.verdict, found.outputs, found.within_limits) == ("not measured", [], False)
