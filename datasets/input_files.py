@@ -72,7 +72,9 @@ def _path(text: str) -> Path:
 def _files(path: Path) -> list[Path]:
     if not os.path.exists(path):
         raise DataError(f"--input_files: {path} does not exist; give PATH, or NAME=PATH for one input")
-    if not path.is_dir():
+    if not os.path.isdir(path):
+        if not os.path.isfile(path):
+            raise DataError(f"--input_files: {path} is no regular file; save what it gives to a file first")
         return [path]
     try:
         files = sorted(entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
@@ -84,7 +86,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, Array]]:
-    if file.suffix == ".npz":
+    if file.suffix.lower() == ".npz":
         arrays = _archive(file)
         if not arrays:
             raise DataError(f"--input_files: {file} holds no array")
@@ -95,7 +97,7 @@ def _read(file: Path, name: str, tensors: Sequence[Wanted]) -> list[tuple[int, A
             raise DataError(f"--input_files: {file} holds several arrays ({held}), which cannot all be for {name!r}")
         return [(_position(name, tensors, file), array) for array in arrays.values()]
     position = _position(name, tensors, file)
-    if file.suffix == ".npy":
+    if file.suffix.lower() == ".npy":
         return [(position, _single(file))]
     return [(position, _raw(file, tensors[position]))]
 

@@ -181,13 +181,20 @@ def _ranges(model: ModelFile, tensors: Sequence[TensorInfo], texts: Sequence[str
             raise UsageError(f"--input_range: {name!r} is given twice; keep one")
         if tensor.dtype in ("string", "bool"):
             raise UsageError(f"--input_range={text}: the input {tensor} holds no numbers; leave the flag out")
-        if np.dtype(tensor.dtype).kind != "f" and "complex" not in tensor.dtype:
-            limits = np.iinfo(tensor.dtype)
-            if low != int(low) or high != int(high) or low < limits.min or high > limits.max:
-                message = f"--input_range={text}: the input {tensor} needs whole numbers in {limits.min}..{limits.max}"
-                raise UsageError(message)
+        _require_in_type(text, tensor, low, high)
         found[position] = (low, high)
     return found
+
+
+def _require_in_type(text: str, tensor: TensorInfo, low: float, high: float) -> None:
+    if tensor.dtype.startswith(("float", "complex")):
+        largest = float(np.finfo(tensor.dtype).max)
+        if max(abs(low), abs(high)) > largest / 2:
+            raise UsageError(f"--input_range={text}: beyond {tensor.dtype}; use limits within +-{largest / 2:g}")
+        return
+    limits = np.iinfo(tensor.dtype)
+    if low != int(low) or high != int(high) or low < float(limits.min) or high > float(limits.max):
+        raise UsageError(f"--input_range={text}: the input {tensor} needs whole numbers in {limits.min}..{limits.max}")
 
 
 def _split_range(text: str) -> tuple[str, float, float]:

@@ -57,10 +57,12 @@ def judge(
     why_not: str | None,
     look: SecondLook,
     limits: Sequence[Limit],
+    other_model: bool = False,
 ) -> DiffComparison:
     """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
 
-    Sizes are judged over the runs of the yardsticks where ``sampled`` has the run that differs most.
+    ``other_model`` says that the reference's outputs are those of another model. Sizes are judged over the runs of the
+    yardsticks where ``sampled`` has the run that differs most.
     """
     repeatability = repeatability_of(look.repeated(configuration))
     if summary is None:
@@ -69,7 +71,7 @@ def judge(
     outputs = [
         JudgedOutput(
             found,
-            judge_output(found, _yardsticks(model, look, position), sampled.output(position)),
+            judge_output(found, _yardsticks(model, look, position, other_model), sampled.output(position)),
             _in_boxes(model, summary, position),
         )
         for position, found in enumerate(summary.outputs)
@@ -119,12 +121,12 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _yardsticks(model: ModelFile, look: SecondLook, position: int) -> Yardsticks:
+def _yardsticks(model: ModelFile, look: SecondLook, position: int, other_model: bool) -> Yardsticks:
     by_kind = {
         kind: {entry.rerun.name: entry.summary.outputs[position] for entry in look.of_kind(kind) if entry.summary}
         for kind in (NOISE_FLOOR, PRECISION)
     }
-    return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count)
+    return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count, other_model)
 
 
 def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:

@@ -24,7 +24,7 @@ from evaltools.tasks.inference_diff import (
     check_types,
     output_names,
 )
-from evaltools.tasks.model_pair import ModelPair, pair_models
+from evaltools.tasks.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -94,6 +94,12 @@ class DiffMaterial:
     writer: OutputsWriter | None
 
     @property
+    def compares_models(self) -> bool:
+        """Whether the reference's outputs are those of another model."""
+        other = self.loaded is not None and self.loaded.configuration.model_sha256 != self.model.sha256
+        return other or (self.pair is not None and self.pair.reference.sha256 != self.model.sha256)
+
+    @property
     def reference_model(self) -> ModelFile:
         """The model that the reference runs."""
         return self.pair.reference if self.pair else self.model
@@ -102,14 +108,16 @@ class DiffMaterial:
 def prepare(request: DiffRequest) -> DiffMaterial:
     """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
     model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
+    if not model.outputs:
+        raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
     check_types(model, request.native)
     pair = _pair(request, model)
     inputs = pair.inputs if pair else model.inputs
     loaded = _loaded(request, model)
     own, other = model.outputs, pair.reference_outputs if pair else model.outputs
     if loaded is not None:
-        inputs = _as_saved(model.inputs, loaded.manifest.inputs)
-        saved_outputs = _as_saved(model.outputs, loaded.manifest.outputs)
+        inputs = _as_saved(model.inputs, loaded.manifest.inputs, loaded.input_order)
+        saved_outputs = _as_saved(model.outputs, loaded.configuration.tensors, loaded.output_order)
     against = saved_outputs if loaded else other
     _check_limits(request, model, against)
     comparison = OutputComparison(model, own, against, request.native)
@@ -210,16 +218,18 @@ def _pair(request: DiffRequest, model: ModelFile) -> ModelPair | None:
 
 def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:
     if request.load_reference is None:
+        if request.allow_model_mismatch:
+            raise UsageError("--allow_model_mismatch has no effect without --load_reference; leave it out")
         return None
     random_or_files = replace(request.inputs, num_runs=None)
     if random_or_files != InputOptions(native=request.native):
         raise UsageError("--load_reference brings its inputs along; leave --seed and the --input_* flags out")
     loaded = read_saved_reference(request.load_reference)
-    manifest = loaded.manifest
-    if manifest.model_sha256 != model.sha256 and not request.allow_model_mismatch:
+    manifest, saved = loaded.manifest, loaded.configuration
+    if saved.model_sha256 != model.sha256 and not request.allow_model_mismatch:
         raise DataError(
-            f"--load_reference={request.load_reference} was saved from {manifest.model_file} with the sha256 "
-            f"{manifest.model_sha256[:16]}..., {model.path} has {model.sha256[:16]}.... If the models are meant to "
+            f"--load_reference={request.load_reference} was saved from {saved.model_file} with the sha256 "
+            f"{saved.model_sha256[:16]}..., {model.path} has {model.sha256[:16]}.... If the models are meant to "
             "differ (compiled ahead of time, quantised), add --allow_model_mismatch=true"
         )
     driven = (manifest.invocations_per_run, manifest.warmup_runs)
@@ -234,30 +244,43 @@ def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:
             f"--load_reference={request.load_reference} was saved with --signature={manifest.signature!r}, here it is "
             f"{request.signature!r}; use the same"
         )
-    for what, saved, own in (("input", manifest.inputs, model.inputs), ("output", manifest.outputs, model.outputs)):
-        if [_sizes(tensor.shape) for tensor in saved] != [_sizes(tensor.shape) for tensor in own] or any(
-            "string" in (theirs.dtype, mine.dtype) and theirs.dtype != mine.dtype
-            for theirs, mine in zip(saved, own, strict=True)
-        ):
-            raise DataError(
-                f"--load_reference={request.load_reference} has {what}s that do not fit {model.path}: "
-                f"{', '.join(f'{tensor.name}: {tensor.dtype}{tensor.shape}' for tensor in saved)}, here "
-                f"{', '.join(f'{tensor.name}: {tensor.dtype}{list(tensor.shape)}' for tensor in own)}. "
-                "Repeat the --input_shape that it was saved with, or save it anew"
-            )
-    return loaded
+    return replace(
+        loaded,
+        input_order=_saved_order(request, model, "input", model.inputs, manifest.inputs),
+        output_order=_saved_order(request, model, "output", model.outputs, saved.tensors),
+    )
+
+
+def _saved_order(
+    request: DiffRequest, model: ModelFile, what: str, own: Sequence[TensorInfo], saved: Sequence[Tensor]
+) -> tuple[int, ...]:
+    """Saved positions of the model's tensors, matched by name, then by order."""
+    if len(own) == len(saved):
+        order = match_by_name([names_of(tensor) for tensor in own], [{tensor.name} - {""} for tensor in saved])
+        pairs = [(mine, saved[position]) for mine, position in zip(own, order, strict=True)]
+        texts_fit = all((mine.dtype == "string") == (theirs.dtype == "string") for mine, theirs in pairs)
+        if texts_fit and all(_sizes(mine.shape) == _sizes(theirs.shape) for mine, theirs in pairs):
+            return order
+    raise DataError(
+        f"--load_reference={request.load_reference} has {what}s that do not fit {model.path}: "
+        f"{', '.join(f'{tensor.name}: {tensor.dtype}{tensor.shape}' for tensor in saved)}, here "
+        f"{', '.join(f'{tensor.name}: {tensor.dtype}{list(tensor.shape)}' for tensor in own)}. "
+        "Repeat the --input_shape that it was saved with, or save it anew"
+    )
 
 
 def _sizes(shape: Sequence[int]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor]) -> tuple[TensorInfo, ...]:
+def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor], order: Sequence[int]) -> tuple[TensorInfo, ...]:
     """The model's tensors with the types and quantisation that were saved."""
-    return tuple(
-        replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), scale=tensor.scale, zero_point=tensor.zero_point)
-        for mine, tensor in zip(own, saved, strict=True)
-    )
+    found = []
+    for mine, position in zip(own, order, strict=True):
+        tensor = saved[position]
+        quantisation = {"scale": tensor.scale, "zero_point": tensor.zero_point}
+        found.append(replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), **quantisation))  # type: ignore[arg-type]
+    return tuple(found)
 
 
 def _runs_asked_for(loaded: SavedReference, num_runs: int | None) -> list[int]:

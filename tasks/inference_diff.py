@@ -85,13 +85,13 @@ class OutputComparison:
         """Add up runs, at least one."""
         outputs = tuple(
             summarise_differences(
-                _name(info, position),
+                name,
                 info.dtype,
                 [difference.tensors[position] for difference in differences],
                 info.is_quantized or self._reference[position].is_quantized,
                 self._native,
             )
-            for position, info in enumerate(self._outputs)
+            for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True))
         )
         boxes = [difference.boxes for difference in differences if difference.boxes is not None]
         return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None)
@@ -189,8 +189,8 @@ _SUPPORTED_TYPES: Final = (
 def output_names(model: ModelFile) -> list[tuple[str, ...]]:
     """The names that each output goes by: the one that is printed first, then the tensor's, then its number."""
     return [
-        (_name(info, position), *((info.name,) if info.name else ()), str(position))
-        for position, info in enumerate(model.outputs)
+        (name, *((info.name,) if info.name else ()), str(position))
+        for position, (info, name) in enumerate(zip(model.outputs, _shown_names(model.outputs), strict=True))
     ]
 
 
@@ -200,5 +200,7 @@ def _scale(info: TensorInfo) -> Scale | None:
     return Scale(info.scale, info.zero_point or 0)
 
 
-def _name(info: TensorInfo, position: int) -> str:
-    return info.signature_name or info.name or f"output {position}"
+def _shown_names(outputs: Sequence[TensorInfo]) -> list[str]:
+    """A name for each output; those that share one are told apart by their position."""
+    names = [info.signature_name or info.name or "output" for info in outputs]
+    return [f"{name} #{position}" if names.count(name) > 1 else name for position, name in enumerate(names)]

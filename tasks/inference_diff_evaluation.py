@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from evaltools.engine import NotMeasured, Open, Opened, Outcome, open_all, run_pass
 from evaltools.errors import ImageError, ModelError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.report.assemble import (
     describe_entry,
     describe_model,
@@ -21,7 +21,7 @@ from evaltools.report.assemble import (
 )
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
@@ -38,7 +38,7 @@ from evaltools.tasks.diff_yardsticks import (
 )
 from evaltools.tasks.evaluation import Observer
 from evaltools.tasks.inference_diff import DiffObservation, DiffSummary
-from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavingSession
+from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavingSession
 
 
 @dataclass
@@ -163,6 +163,7 @@ def _assemble(
             entry.reason,
             look,
             request.limits,
+            other_model=material.compares_models,
         )
         for entry in configurations
         if entry.role == "test"
@@ -260,25 +261,43 @@ def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
 
 def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
     assert material.writer is not None
-    saved = [
-        SavedConfiguration(
-            entry.name, entry.role, entry.flags, entry.num_threads, entry.runtime, material.writer.outputs(entry.name)
-        )
-        for entry in configurations
-        if entry.runtime is not None and material.writer.outputs(entry.name)
-    ]
     return Manifest(
         schema_version="1",
-        model_file=str(material.model.path),
-        model_sha256=material.model.sha256,
         signature=request.signature,
         invocations_per_run=request.invocations,
         warmup_runs=request.warmup_runs,
-        inputs=[replace(describe_tensor(tensor), shape=list(tensor.shape)) for tensor in material.inputs],
-        outputs=[replace(describe_tensor(tensor), shape=list(tensor.shape)) for tensor in material.model.outputs],
+        inputs=[_saved_tensor(tensor) for tensor in material.inputs],
         input_files=material.writer.input_files,
-        configurations=saved,
+        configurations=[
+            _saved_configuration(entry, entry.runtime, material, material.writer.outputs(entry.name))
+            for entry in configurations
+            if entry.runtime is not None and material.writer.outputs(entry.name)
+        ],
     )
+
+
+def _saved_configuration(
+    entry: ConfigurationResult, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
+) -> SavedConfiguration:
+    is_reference = entry.role == "reference"
+    model = material.reference_model if is_reference else material.model
+    outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
+    return SavedConfiguration(
+        name=entry.name,
+        role=entry.role,
+        model_file=str(model.path),
+        model_sha256=model.sha256,
+        flags=entry.flags,
+        num_threads=entry.num_threads,
+        runtime=runtime,
+        tensors=[_saved_tensor(tensor) for tensor in outputs],
+        outputs=files,
+    )
+
+
+def _saved_tensor(tensor: TensorInfo) -> Tensor:
+    """The tensor with the shape that it was run with."""
+    return replace(describe_tensor(tensor), shape=list(tensor.shape))
 
 
 def _details(

@@ -86,11 +86,19 @@ def _match(
             f"{test.path} has {len(own)} {what}s ({_listed(own)}), {reference.path} has {len(others)} "
             f"({_listed(others)}); models that are compared need as many"
         )
+    return match_by_name([names_of(tensor) for tensor in own], [names_of(tensor) for tensor in others])
+
+
+def match_by_name(own: Sequence[set[str]], others: Sequence[set[str]]) -> tuple[int, ...]:
+    """For each of ``own`` its partner among as many others: the one that shares a name, else the next one left.
+
+    >>> match_by_name([{"a"}, {"x"}, {"b"}], [{"b"}, {"a"}, {"y"}])
+    (1, 2, 0)
+    """
     free = list(range(len(others)))
     matched: dict[int, int] = {}
-    for position, tensor in enumerate(own):
-        names = _names(tensor)
-        same = [candidate for candidate in free if names & _names(others[candidate])]
+    for position, names in enumerate(own):
+        same = [candidate for candidate in free if names & others[candidate]]
         if len(same) == 1:
             matched[position] = same[0]
             free.remove(same[0])
@@ -108,7 +116,8 @@ def _filled(open_shape: TensorInfo, other: TensorInfo) -> tuple[int, ...]:
     return tuple(size if own == -1 else own for own, size in zip(stated, other.shape, strict=True))
 
 
-def _names(tensor: TensorInfo) -> set[str]:
+def names_of(tensor: TensorInfo) -> set[str]:
+    """What a tensor may be called by."""
     return {name for name in (tensor.name, tensor.signature_name) if name}
 
 

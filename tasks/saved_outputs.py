@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 import zipfile
 import zlib
@@ -21,6 +22,7 @@ import msgspec
 import numpy as np
 
 from evaltools.errors import DataError, ImageError, UsageError
+from evaltools.report.json_file import encode_json
 from evaltools.report.result import RuntimeUsed, Tensor
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
@@ -41,13 +43,16 @@ class SavedFile:
 
 @dataclass(frozen=True)
 class SavedConfiguration:
-    """The outputs of one configuration."""
+    """The outputs of one configuration, ``tensors`` in the order of the files, and the model that gave them."""
 
     name: str
     role: Literal["reference", "test"]
+    model_file: str
+    model_sha256: str
     flags: list[str]
     num_threads: int
     runtime: RuntimeUsed
+    tensors: list[Tensor]
     outputs: list[SavedFile]
 
 
@@ -59,13 +64,10 @@ class Manifest:
     """
 
     schema_version: Literal["1"]
-    model_file: str
-    model_sha256: str
     signature: str
     invocations_per_run: int
     warmup_runs: int
     inputs: list[Tensor]
-    outputs: list[Tensor]
     input_files: list[SavedFile]
     configurations: list[SavedConfiguration]
 
@@ -111,7 +113,7 @@ class OutputsWriter:
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest, without which the folder is nothing."""
-        self._write_bytes(_MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+        self._write_bytes(_MANIFEST, encode_json(manifest))
 
     def _write(self, part: str, run: int, arrays: Sequence[Array]) -> SavedFile:
         content = _packed(arrays)
@@ -146,11 +148,16 @@ class SavingInputs:
 
 @dataclass(frozen=True)
 class SavedReference:
-    """A folder's inputs and its reference's outputs, checked as they are read."""
+    """A folder's inputs and its reference's outputs, checked as they are read.
+
+    ``input_order`` and ``output_order`` have the saved positions of the tensors, in the order in which they are given.
+    """
 
     folder: Path
     manifest: Manifest
     configuration: SavedConfiguration
+    input_order: tuple[int, ...] = ()
+    output_order: tuple[int, ...] = ()
 
     @property
     def runs(self) -> list[int]:
@@ -160,23 +167,31 @@ class SavedReference:
 
     def inputs(self, index: int) -> tuple[Array, ...]:
         """Inputs of the run at that place; raises :class:`ImageError` for a file that cannot be read."""
-        return self._arrays(self.manifest.input_files, self.runs[index], len(self.manifest.inputs))
+        return self._arrays(self.manifest.input_files, self.runs[index], self.manifest.inputs, self.input_order)
 
     def __getitem__(self, index: int) -> tuple[Array, ...]:
         """The reference's outputs of the run at that place."""
-        return self._arrays(self.configuration.outputs, self.runs[index], len(self.manifest.outputs))
+        saved = self.configuration
+        return self._arrays(saved.outputs, self.runs[index], saved.tensors, self.output_order)
 
-    def _arrays(self, files: Sequence[SavedFile], run: int, count: int) -> tuple[Array, ...]:
+    def _arrays(
+        self, files: Sequence[SavedFile], run: int, tensors: Sequence[Tensor], order: Sequence[int]
+    ) -> tuple[Array, ...]:
         entry = next(file for file in files if file.run == run)
         path = self.folder / entry.file
         try:
-            content = path.read_bytes()
+            content = path.read_bytes() if path.is_file() or not path.exists() else b""
             if hashlib.sha256(content).hexdigest() != entry.sha256:
                 raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                return tuple(_unpacked(archive[str(position)]) for position in range(count))
+                arrays = [_unpacked(archive[str(position)]) for position in range(len(tensors))]
         except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise ImageError(f"{path} cannot be read: {error}") from error
+        for array, tensor in zip(arrays, tensors, strict=True):
+            dtype = "string" if array.dtype == object else array.dtype.name
+            if dtype != tensor.dtype:
+                raise ImageError(f"{path} has {dtype} where the manifest states {tensor.dtype} ({tensor.name})")
+        return tuple(arrays[position] for position in order)
 
 
 def read_saved_reference(folder: Path) -> SavedReference:
@@ -185,6 +200,8 @@ def read_saved_reference(folder: Path) -> SavedReference:
     The outputs are those of the reference, or of the first configuration where there was none.
     """
     path = folder / _MANIFEST
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(f"--load_reference: {path} is no regular file")
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except OSError as error:
@@ -197,7 +214,13 @@ def read_saved_reference(folder: Path) -> SavedReference:
     ordered = sorted(manifest.configurations, key=lambda saved: saved.role != "reference")
     if not ordered or not manifest.input_files:
         raise DataError(f"--load_reference: {path} names no outputs; save them again")
-    reference = SavedReference(folder, manifest, ordered[0])
+    reference = SavedReference(
+        folder,
+        manifest,
+        ordered[0],
+        tuple(range(len(manifest.inputs))),
+        tuple(range(len(ordered[0].tensors))),
+    )
     if not reference.runs:
         raise DataError(f"--load_reference: {path} has no run with both inputs and outputs; save them again")
     return reference

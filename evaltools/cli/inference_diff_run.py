@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from evaltools.cli import exit_codes
 from evaltools.cli.configurations import REFERENCE_KERNELS, Configurations, read_configurations
@@ -19,6 +20,8 @@ from evaltools.tasks.diff_inputs import InputOptions
 from evaltools.tasks.diff_request import DiffRequest
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
 
+_MOST_RUNS: Final = 1_000_000
+
 
 def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
     """Compare, print, write; returns the exit code."""
@@ -27,6 +30,9 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
     configurations = _configurations(flags, native)
     request = _request(flags, configurations, native, command)
     files = planned_files(flags, configurations, _files_read(request))
+    for path in files.values():
+        if request.save_outputs is not None and path.resolve().is_relative_to(request.save_outputs.resolve()):
+            raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
     timeout = float(flags.value("example_timeout"))
     if timeout <= 0:
         raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
@@ -44,7 +50,7 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
 
 def _configurations(flags: GivenFlags, native: bool) -> Configurations:
     """The native tool's reference has the runtime's default kernels, ours builtin ones."""
-    loads = bool(flags.text("load_reference"))
+    loads = "load_reference" in flags
     if loads and "reference" in flags:
         raise UsageError("--load_reference and --reference both state the reference; keep one")
     found = read_configurations(flags, "default" if native else REFERENCE_KERNELS)
@@ -64,14 +70,14 @@ def _request(flags: GivenFlags, configurations: Configurations, native: bool, co
         reference=configurations.reference,
         tests=configurations.tests,
         inputs=_inputs(flags, native),
-        reference_model_file=flags.path("reference_model_file"),
+        reference_model_file=_path(flags, "reference_model_file"),
         signature=flags.text("signature"),
         input_shapes=tuple(flags.texts("input_shape")),
         yardstick_runs=_count(flags, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(flags, "warmup_runs", 0, 0 if native else None),
         limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in flags.texts(name)),
-        save_outputs=flags.path("save_outputs"),
-        load_reference=flags.path("load_reference"),
+        save_outputs=_path(flags, "save_outputs"),
+        load_reference=_path(flags, "load_reference"),
         allow_model_mismatch=flags.is_on("allow_model_mismatch"),
         allow_fallback=flags.is_on("allow_fallback"),
         max_failed_examples=(0 if native else None) if limit < 0 else limit,
@@ -85,7 +91,7 @@ def _inputs(flags: GivenFlags, native: bool) -> InputOptions:
     if seed < 1:
         raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
     normalization = flags.text("normalization")
-    images = flags.path("input_images")
+    images = _path(flags, "input_images")
     if "normalization" in flags and images is None:
         raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
     if normalization != "auto":
@@ -117,9 +123,16 @@ def _count(flags: GivenFlags, name: str, lowest: int, unless_given: int | None =
     if name not in flags and unless_given is not None:
         return unless_given
     number = flags.number(name)
-    if number < lowest:
-        raise UsageError(f"--{name}={number}: use {lowest} or more")
+    if not lowest <= number <= _MOST_RUNS:
+        raise UsageError(f"--{name}={number}: use {lowest} to {_MOST_RUNS}")
     return number
+
+
+def _path(flags: GivenFlags, name: str) -> Path | None:
+    """A path that was given; an empty one, as an unset variable leaves behind, would silently mean something else."""
+    if name in flags and not flags.text(name):
+        raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
+    return flags.path(name)
 
 
 def _exit_code(result: EvaluationResult) -> int:

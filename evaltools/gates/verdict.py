@@ -27,6 +27,7 @@ _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0
 _FLOOR_FACTOR: Final = 4.0
 _YARDSTICK_FACTOR: Final = 2.0
 _FEW_ROUNDINGS: Final = 16.0
+_ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
 _INT8_STEPS_OF_INT16: Final = 256.0
 _BOX_ROUNDING: Final = 1e-5
@@ -42,12 +43,14 @@ class Yardsticks:
     """What one output's difference is held against.
 
     ``floor`` has the difference of each CPU variant by name, ``precisions`` the output's movement in fp16, bf16 and
-    int8, in this order. ``node_count`` stands in for what was not measured.
+    int8, in this order. ``node_count`` stands in for what was not measured. ``other_model`` says that the two sides run
+    different models, one of which may be quantised.
     """
 
     floor: Mapping[str, OutputDifference]
     precisions: Mapping[str, OutputDifference]
     node_count: int
+    other_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ def judge_output(
     if damage is not None:
         return OutputVerdict("diverged", damage, "", {})
     if found.identical:
-        return OutputVerdict("equivalent", "identical in every element", "", {})
+        reason = "identical in every element" if found.elements else "it has no elements, so nothing was compared"
+        return OutputVerdict("equivalent", reason, "", {})
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
     verdict = judges[found.kind](like or found, yardsticks)
     if like is not None and like.runs < found.runs:
@@ -152,6 +156,8 @@ def _damage(found: OutputDifference) -> str | None:
     sides = [(name, side) for name, side in (("test", found.test), ("reference", found.reference)) if _broken(side)]
     if sides:
         return " and ".join(f"the {name} has {_count(side)}" for name, side in sides) + f" of {found.elements} values"
+    if found.kind != "exact" and found.compared < found.elements:
+        return f"{found.elements - found.compared} of {found.elements} elements have no counterpart of their type"
     if found.torn:
         return (
             f"{found.torn} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
@@ -184,7 +190,10 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
     floor, variant = _coarsest(yardsticks, lambda other: other.relative_rms or 0.0)
     roundings = _FEW_ROUNDINGS * (1 if yardsticks.floor else math.sqrt(max(1, yardsticks.node_count)))
     tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, roundings * own if own < 1e-6 else own)}
-    for precision in yardsticks.precisions or ("fp16", "bf16"):
+    precisions = list(yardsticks.precisions) or ["fp16", "bf16"]
+    if yardsticks.other_model and "int8" not in precisions:
+        precisions.append("int8")
+    for precision in precisions:
         expected = _expected_relative_rms(precision, yardsticks)
         tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
     if found.relative_rms is None:
@@ -204,12 +213,18 @@ def _coarsest(yardsticks: Yardsticks, figure: Callable[[OutputDifference], float
 
 
 def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
-    """Twice what was measured, at least one rounding (int8: one per node); by the nodes alone if not measured."""
+    """Twice what was measured, at least one rounding (int8: one per node); by the nodes alone if not measured.
+
+    A quantised model also rounds what flows between the nodes, over ranges that are wider than the values: twelve
+    roundings per node, above what four models and their quantised versions show (0.03 to 0.16 for 10 to 31 nodes).
+    """
     one_per_node = UNIT_ROUNDOFF[precision] * math.sqrt(max(1, yardsticks.node_count))
+    least = one_per_node if precision == "int8" else UNIT_ROUNDOFF[precision]
+    if precision == "int8" and yardsticks.other_model:
+        least = _ROUNDINGS_OF_QUANTISATION * one_per_node
     measured = yardsticks.precisions.get(precision)
     if measured is None or measured.relative_rms is None:
-        return _FLOOR_FACTOR * one_per_node
-    least = one_per_node if precision == "int8" else UNIT_ROUNDOFF[precision]
+        return max(least, _FLOOR_FACTOR * one_per_node)
     return max(least, _YARDSTICK_FACTOR * measured.relative_rms)
 
 
@@ -226,6 +241,9 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
         grade = "equivalent"
     elif grade == "equivalent" and found.quanta.max > max(2, 2 * noise_max):
         grade = "int8"
+    if grade == "diverged" and not yardsticks.floor:
+        within = (found.relative_rms or 0.0) <= _expected_relative_rms("int8", yardsticks)
+        grade = "int8" if within else "diverged"
     zero, one, two, more = (100 * share for share in found.quanta.shares)
     text = (
         f"{zero:.3g} % of the elements are equal, {one:.3g} % off by 1 quantum, {two:.3g} % by 2, "

@@ -118,9 +118,11 @@ class ModelFile:
 
     def named(self, what: str, name: str, tensors: Sequence[TensorInfo]) -> int:
         """Position of the tensor of that name, signature name or number; raises :class:`ModelError`."""
-        for position, tensor in enumerate(tensors):
-            if name and name in (tensor.name, tensor.signature_name):
-                return position
+        found = [place for place, tensor in enumerate(tensors) if name and name in (tensor.name, tensor.signature_name)]
+        if len(found) > 1:
+            raise ModelError(f"{self.path} has {len(found)} {what}s named {name!r}; say {' or '.join(map(str, found))}")
+        if found:
+            return found[0]
         if name.isdecimal() and int(name) < len(tensors):
             return int(name)
         names = [tensor.signature_name or tensor.name for tensor in tensors]

@@ -15,7 +15,12 @@ from evaltools.report.result import EvaluationResult
 
 def to_json(result: EvaluationResult) -> bytes:
     """The result as indented JSON; bytes of file names and labels that are no UTF-8 are replaced."""
-    return msgspec.json.format(msgspec.json.encode(_valid_text(msgspec.to_builtins(result))), indent=1) + b"\n"
+    return encode_json(result)
+
+
+def encode_json(value: Any) -> bytes:
+    """Dataclasses as indented JSON, which is UTF-8 whatever the texts hold."""
+    return msgspec.json.format(msgspec.json.encode(_valid_text(msgspec.to_builtins(value))), indent=1) + b"\n"
 
 
 def _valid_text(value: Any) -> Any:

@@ -14,10 +14,12 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import IO, Any, Final
 
 from evaltools.configuration import Configuration
@@ -63,7 +65,11 @@ def open_isolated(
     :class:`ConfigurationUnavailable` where the child dies of it or does not answer in time.
     """
     requested = configuration.delegates.requested
-    return IsolatedSession(_Child(model, configuration, opener), timeout_s, requested[0] if requested else None)
+    try:
+        child = _Child(model, configuration, opener)
+    except OSError as error:
+        raise ConfigurationUnavailable(f"no process of its own could be started for it: {error}") from error
+    return IsolatedSession(child, timeout_s, requested[0] if requested else None)
 
 
 class IsolatedSession:
@@ -82,6 +88,7 @@ class IsolatedSession:
             self.close()
             raise
         assert isinstance(ready, _Ready)
+        child.forget_path()
         self.facts: Final = ready.facts
         self.delegation: Final = ready.delegation
         self.inputs: Final = ready.inputs
@@ -178,14 +185,36 @@ class _Child:
     """The process, its pipe, and what it printed."""
 
     def __init__(self, model: ModelFile, configuration: Configuration, opener: Opener) -> None:
-        self._printed: IO[bytes] = tempfile.NamedTemporaryFile(prefix="evaltools-", suffix=".log")  # noqa: SIM115
-        context = _context()
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(  # type: ignore[attr-defined]
-            target=_serve, args=(theirs, self._printed.name, model, configuration, opener), daemon=True
-        )
-        self._process.start()
-        theirs.close()
+        descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
+        self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
+        try:
+            self.connection, self._process = self._started((self._printed_name, model, configuration, opener))
+        except OSError:
+            self._printed.close()
+            self.forget_path()
+            raise
+
+    @staticmethod
+    def _started(arguments: tuple[Any, ...]) -> tuple[Connection, Any]:
+        """A child with its pipe; where the server of children cannot work, a child of its own."""
+        for context in _contexts():
+            connection, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, *arguments), daemon=True)  # type: ignore[attr-defined]
+            try:
+                with _interrupts_kept_back():
+                    process.start()
+                return connection, process
+            except OSError:
+                connection.close()
+                if context.get_start_method() == "spawn":
+                    raise
+            finally:
+                theirs.close()
+        raise AssertionError("the last context is spawn")
+
+    def forget_path(self) -> None:
+        """Take the log's name away once the child has opened it."""
+        Path(self._printed_name).unlink(missing_ok=True)
 
     def cause_of_death(self) -> str:
         """The signal or exit code of a child that has closed its pipe."""
@@ -220,15 +249,30 @@ class _Child:
         if self._process.is_alive():
             self.kill()
         self._printed.close()
+        self.forget_path()
 
 
-def _context() -> BaseContext:
+def _contexts() -> list[BaseContext]:
     """Children come from a server that has imported what they need; where there is none, each imports it anew."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["evaltools.runtime.isolated", "evaltools.runtime.interpreter"])
-    return context
+    contexts: list[BaseContext] = [multiprocessing.get_context("spawn")]
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        server = multiprocessing.get_context("forkserver")
+        server.set_forkserver_preload(["evaltools.runtime.isolated", "evaltools.runtime.interpreter"])
+        contexts.insert(0, server)
+    return contexts
+
+
+@contextmanager
+def _interrupts_kept_back() -> Iterator[None]:
+    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(

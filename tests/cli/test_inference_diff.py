@@ -180,7 +180,7 @@ def test_inputs_from_files_and_pictures(tmp_path: Path) -> None:
     flags = (*files, "--noise_floor_runs=0", f"--output_file_path={output}", f"--save_outputs={tmp_path / 's'}")
     assert diff(model, *flags).code == 0
     assert details(output).num_runs == 2
-    assert [entry.source for entry in details(output).inputs] == ["files, 2 examples", "files, 1 examples"]
+    assert [entry.source for entry in details(output).inputs] == ["files, 2 examples", "files, 1 example"]
     sums = np.array(saved(tmp_path / "s", "outputs-1-test")).ravel()
     np.testing.assert_array_equal(sums, np.arange(384) + 7)
     pictures = (f"--input_images={SAMPLE / 'images'}", "--normalization=unit", f"--output_file_path={output}")

@@ -95,13 +95,13 @@ def test_a_delegate_that_hangs_is_ended(folder: Path, rounding_delegate: Path) -
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--num_runs=0", "--num_runs=0: use 1 or more"),
-        ("--warmup_runs=-1", "--warmup_runs=-1: use 0 or more"),
+        ("--num_runs=0", "--num_runs=0: use 1 to 1000000"),
+        ("--warmup_runs=-1", "--warmup_runs=-1: use 0 to 1000000"),
         ("--noise_floor_runs=x", "--noise_floor_runs=x: not a valid value; use a whole number"),
         ("--seed=0", "--seed=0: use a whole number of 1 or more"),
         ("--example_timeout=0", "--example_timeout=0: use a number of seconds above 0"),
         ("--max_avg_error=-1", "--max_avg_error=-1: use a number of 0 or more"),
-        ("--max_quanta=1", "--max_quanta=1: no output is quantised (scores: float32[1,12])"),
+        ("--max_quanta=1", "none is compared in quanta (scores: float32[1,12])"),
         ("--min_snr_db=score=1", "has no output 'score'; it has 'scores'. Did you mean scores?"),
         ("--input_range=1:0", "--input_range=1:0: use NAME:LOW:HIGH with LOW below HIGH"),
         ("--input_shape=input:1,16,16", "cannot have the shape 1,16,16"),

@@ -113,8 +113,14 @@ def test_quantised_outputs_against_measured_noise() -> None:
 
 
 def test_quantised_outputs_against_measured_int8() -> None:
-    yardsticks = held_against([], {"int8": quantised(3.0, 9)}, 1)
+    yardsticks = held_against([quantised(0.1, 1)], {"int8": quantised(3.0, 9)}, 1)
     assert grades(yardsticks, quantised(6.0, 30), quantised(6.1, 30)) == ["int8", "diverged"]
+
+
+def test_quantised_outputs_without_a_noise_floor_are_judged_by_their_relative_size() -> None:
+    """4 * 2^-8 * sqrt(100) = 0.156 of the reference's root mean square."""
+    small, large = (replace(quantised(9.0, 30), relative_rms=size) for size in (0.15, 0.17))
+    assert grades(held_against([], {}, 100), small, large) == ["int8", "diverged"]
 
 
 def test_a_step_of_int8_is_256_of_int16() -> None:

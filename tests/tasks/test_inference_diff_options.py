@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from evaltools.errors import DataError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
 from evaltools.report.native import native_lines
-from evaltools.runtime import Session, open_session
+from evaltools.runtime import Inference, Session, open_session
+from evaltools.runtime.session import Array
 from evaltools.tasks.diff_inputs import InputOptions
 from evaltools.tasks.diff_request import DiffRequest, prepare, runs_to_keep
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
@@ -259,3 +261,39 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     assert alone.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
     assert "(over the 10 runs of the noise floor)" in alone.comparisons[0].reason
     assert (alone.comparisons[0].verdict, shared.comparisons[0].verdict) == ("diverged", "equivalent")
+
+
+def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_path: Path) -> None:
+    """Eight outputs share five places in the sample, and one output is wrong in a run of its own."""
+    outputs = 8
+    path = tmp_path / "many.tflite"
+    path.write_bytes(tiny_models.add_and_negate(outputs))
+
+    class Wrong:
+        def __init__(self, session: Session) -> None:
+            self.facts, self.delegation = session.facts, session.delegation
+            self.inputs, self.outputs = session.inputs, session.outputs
+            self._session = session
+            self._run = -2
+
+        def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+            self._run += 1
+            inference = self._session.run(inputs, invocations)
+            given = list(inference.outputs)
+            place = self._run % len(given)
+            given[place] = np.multiply(given[place], np.float32(1 + 1e-3))
+            if self._run == 33:
+                given[-1] = np.multiply(given[-1], np.float32(3))
+            return replace(inference, outputs=tuple(given))
+
+        def close(self) -> None:
+            self._session.close()
+
+    def opener(model: ModelFile, configuration: Configuration) -> Session:
+        session = open_session(model, configuration)
+        return Wrong(session) if configuration.name == "test" else session
+
+    request = DiffRequest(path, Configuration("reference", kernels="builtin"), (Configuration("test"),))
+    details = evaluate_diff(request, Silent(), opener).inference_diff
+    assert details is not None
+    assert details.comparisons[0].verdict == "diverged"

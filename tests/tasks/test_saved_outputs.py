@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,20 @@ def answers(inputs: Sequence[Array]) -> tuple[Array, ...]:
 def manifest(writer: OutputsWriter, *names: str) -> Manifest:
     runtime = RuntimeUsed("litert", "ai-edge-litert", "1", "builtin")
     configurations = [
-        SavedConfiguration(name, "reference" if name == "base" else "test", [], 1, runtime, writer.outputs(name))
+        SavedConfiguration(
+            name=name,
+            role="reference" if name == "base" else "test",
+            model_file="m.tflite",
+            model_sha256="ab",
+            flags=[],
+            num_threads=1,
+            runtime=runtime,
+            tensors=[IMAGE, TEXT],
+            outputs=writer.outputs(name),
+        )
         for name in names
     ]
-    return Manifest("1", "m.tflite", "ab", "", 1, 0, [IMAGE], [IMAGE, TEXT], writer.input_files, configurations)
+    return Manifest("1", "", 1, 0, [IMAGE], writer.input_files, configurations)
 
 
 def write_folder(folder: Path) -> Path:
@@ -93,7 +104,9 @@ def test_every_type_of_number_comes_back_bit_by_bit(tmp_path: Path, dtype: str) 
     writer = OutputsWriter(tmp_path)
     writer.save_inputs(0, [values])
     writer.save_outputs("a", [values, np.zeros((0, 3), np.float32)])
-    writer.finish(manifest(writer, "a"))
+    made = manifest(writer, "a")
+    tensors = [replace(IMAGE, dtype=dtype), IMAGE]
+    writer.finish(replace(made, configurations=[replace(made.configurations[0], tensors=tensors)]))
     first, second = read_saved_reference(tmp_path)[0]
     assert (first.dtype, first.shape, first.tobytes()) == (values.dtype, values.shape, values.tobytes())
     assert second.shape == (0, 3)

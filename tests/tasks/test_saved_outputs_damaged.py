@@ -75,7 +75,7 @@ def test_files_outside_the_folder_are_refused(folder: Path, file: str, part: str
 
 
 def test_a_manifest_that_lacks_a_field_is_refused(folder: Path) -> None:
-    assert "is no manifest of saved outputs" in edited(folder, lambda document: document.pop("model_sha256"))
+    assert "is no manifest of saved outputs" in edited(folder, lambda document: document.pop("signature"))
 
 
 def test_a_manifest_of_another_version_is_refused(folder: Path) -> None:
