@@ -31,6 +31,7 @@ types: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/imagenet_throughput.py
+	$(VENV)/bin/python benchmarks/inference_diff_overhead.py
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py
