@@ -1,8 +1,8 @@
 """Inputs and outputs in a folder: saved on one machine, held against another's.
 
 The folder has ``manifest.json``, ``inputs/00000.npz`` and, per configuration, ``outputs-0-NAME/00000.npz``. A file
-holds the arrays of one run in the model's order, named ``0``, ``1``, ... The manifest has the sha256 of the model and
-of every file.
+holds the arrays of one run in the model's order, named ``arr_0``, ``arr_1``, ... The manifest has the sha256 of the
+model and of every file.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class SavedReference:
             if hashlib.sha256(content).hexdigest() != entry.sha256:
                 raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                arrays = [_unpacked(archive[str(position)]) for position in range(len(tensors))]
+                arrays = [_unpacked(archive[f"arr_{position}"]) for position in range(len(tensors))]
         except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise ImageError(f"{path} cannot be read: {error}") from error
         for array, tensor in zip(arrays, tensors, strict=True):
@@ -256,8 +256,7 @@ def _folder_name(number: int, name: str) -> str:
 def _packed(arrays: Sequence[Array]) -> bytes:
     """An ``.npz`` file; texts become arrays of bytes."""
     buffer = io.BytesIO()
-    plain = {str(index): array.astype("S") if array.dtype.kind == "O" else array for index, array in enumerate(arrays)}
-    np.savez(buffer, **plain)
+    np.savez(buffer, *(array.astype("S") if array.dtype.kind == "O" else array for array in arrays))
     return buffer.getvalue()
 
 

@@ -30,10 +30,6 @@ _FEW_ROUNDINGS: Final = 16.0
 _ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
 _INT8_STEPS_OF_INT16: Final = 256.0
-_BOX_ROUNDING: Final = 1e-5
-_INT8_SCORE_SHIFT: Final = 0.05
-_INT8_BOX_MOVED: Final = 0.2
-_INT8_BOX_SHARE: Final = 0.05
 _UNKNOWN: Final = "no noise floor was measured"
 _INT8_SHARE: Final = 0.001
 
@@ -111,42 +107,46 @@ def over_some_runs(verdict: OutputVerdict, runs: int) -> OutputVerdict:
     return replace(verdict, reason=f"{verdict.reason} (over the {runs} runs of the noise floor)")
 
 
+@dataclass(frozen=True)
+class _BoxFigure:
+    """One way in which boxes differ; ``rounding`` and ``int8`` are the least that is granted to kernels and to int8."""
+
+    unit: str
+    of: Callable[[BoxAgreement], float]
+    rounding: float
+    int8: float
+
+
+_BOX_FIGURES: Final = (
+    _BoxFigure("share of boxes without a partner of the same class", lambda boxes: 1 - boxes.share, 0.0, 0.05),
+    _BoxFigure("largest shift of a score", lambda boxes: boxes.score_shift, 1e-5, 0.05),
+    _BoxFigure("largest 1 - IoU of a pair", lambda boxes: boxes.moved, 1e-5, 0.2),
+)
+
+
 def judge_boxes(
     found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
 ) -> OutputVerdict:
-    """Grade the boxes of a detector: the share of boxes without a partner of the same class."""
-    sizes: list[tuple[str, float, Callable[[BoxAgreement], float], float, float]] = [
-        ("share of boxes without a partner of the same class", 1 - found.share, _unmatched, 0.0, _INT8_BOX_SHARE),
-        ("largest shift of a score", found.score_shift, _score_shift, _BOX_ROUNDING, _INT8_SCORE_SHIFT),
-        ("largest 1 - IoU of a pair", found.moved, _moved, _BOX_ROUNDING, _INT8_BOX_MOVED),
-    ]
-    verdicts = []
-    for unit, value, figure, rounding, least_int8 in sizes:
-        noise = max(map(figure, floor), default=0.0)
-        tolerances = {"equivalent": max(rounding, 2 * noise)}
-        for precision, other in precisions.items():
-            tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * figure(other))
-        if not precisions or "int8" in precisions:
-            tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, least_int8)
-        text = f"{unit} {value:.2g}, {_against(_grade(value, tolerances), tolerances)}"
-        verdicts.append(OutputVerdict(_grade(value, tolerances), text, unit, tolerances))
+    """Grade the boxes of a detector by the worst of three figures: partners, scores, places."""
+    verdicts = [_judge_box_figure(figure, found, floor, precisions) for figure in _BOX_FIGURES]
     decisive = max(verdicts, key=lambda verdict: GRADES.index(verdict.grade))
     iou = "" if found.mean_iou is None else f" (mean IoU {found.mean_iou:.3f})"
     counts = f"{found.matched} boxes matched{iou}, {found.lost} lost, {found.new} new"
-    measured = "" if floor else "; no noise floor was measured"
+    measured = "" if floor else f"; {_UNKNOWN}"
     return replace(decisive, reason=f"{counts}, {found.class_changes} of another class; {decisive.reason}{measured}")
 
 
-def _unmatched(found: BoxAgreement) -> float:
-    return 1 - found.share
-
-
-def _score_shift(found: BoxAgreement) -> float:
-    return found.score_shift
-
-
-def _moved(found: BoxAgreement) -> float:
-    return found.moved
+def _judge_box_figure(
+    figure: _BoxFigure, found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
+) -> OutputVerdict:
+    value, noise = figure.of(found), max(map(figure.of, floor), default=0.0)
+    tolerances = {"equivalent": max(figure.rounding, 2 * noise)}
+    for precision, other in precisions.items():
+        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * figure.of(other))
+    if not precisions or "int8" in precisions:
+        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, figure.int8)
+    grade = _grade(value, tolerances)
+    return OutputVerdict(grade, f"{figure.unit} {value:.2g}, {_against(grade, tolerances)}", figure.unit, tolerances)
 
 
 def _damage(found: OutputDifference) -> str | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from evaltools.proto import message_class
@@ -39,9 +41,9 @@ def error_lines(completed: Completed) -> list[str]:
     return [line for line in completed.out.splitlines() if "OutputDiff" in line]
 
 
-def saved(folder: Path, part: str = "inputs") -> list[np.ndarray]:  # type: ignore[type-arg]
+def saved(folder: Path, part: str = "inputs") -> list[npt.NDArray[Any]]:
     """The first array of each run in a folder of saved outputs."""
-    return [np.load(file)["0"] for file in sorted(folder.glob(f"{part}/*.npz"))]
+    return [np.load(file)["arr_0"] for file in sorted(folder.glob(f"{part}/*.npz"))]
 
 
 def details(output: Path) -> InferenceDiff:

@@ -6,6 +6,7 @@ import random
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,8 @@ def test_an_array_for_the_only_input(tmp_path: Path) -> None:
 
 def test_an_archive_names_its_inputs(tmp_path: Path) -> None:
     for save in (np.savez, np.savez_compressed):
-        save(tmp_path / "x.npz", ids=np.zeros((1, 4), np.int8), **{"serving:0": SIX})
+        arrays: Any = {"ids": np.zeros((1, 4), np.int8), "serving:0": SIX}
+        save(tmp_path / "x.npz", **arrays)
         found = read_input_files([str(tmp_path / "x.npz")], [PAIR, IDS])
         assert {position: arrays[0].tolist() for position, arrays in found.items()} == {
             0: SIX.tolist(),

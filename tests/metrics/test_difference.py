@@ -34,8 +34,8 @@ def test_sums_equal_plain_formulas() -> None:
     assert found.sums.reference_squared == pytest.approx((second**2).sum())
     assert found.sums.dot == pytest.approx((first * second).sum())
     assert (found.elements, found.compared, found.different) == (100, 100, 100)
-    assert (found.test.low, found.test.high) == (test.min(), test.max())
-    assert (found.reference.low, found.reference.high) == (reference.min(), reference.max())
+    assert (found.test.low, found.test.high) == (float(test.min()), float(test.max()))
+    assert (found.reference.low, found.reference.high) == (float(reference.min()), float(reference.max()))
 
 
 def test_nan_and_infinity_on_one_side_are_left_out_of_the_sums_and_counted() -> None:

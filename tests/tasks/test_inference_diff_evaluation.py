@@ -78,7 +78,7 @@ def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
     request = asked(tmp_path, num_runs=2, save_outputs=tmp_path / "saved")
     result = evaluate_diff(request, Silent(), Opener(test=lambda: lambda values: three_times(values) + 0.25))
     found = comparison(result).outputs[0].difference
-    inputs = [np.load(tmp_path / "saved" / "inputs" / f"{run:05d}.npz")["0"] for run in range(2)]
+    inputs = [np.load(tmp_path / "saved" / "inputs" / f"{run:05d}.npz")["arr_0"] for run in range(2)]
     expected = np.concatenate([inputs[0] * 3, inputs[1] * 3]).astype(np.float64)
     assert (found.runs, found.elements, found.different) == (2, 64, 64)
     assert found.mean == pytest.approx(0.25, rel=1e-6)

@@ -82,7 +82,7 @@ def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -
 
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
-    np.savez(saved(tmp_path) / "inputs" / "00002.npz", **{"0": np.zeros((1, 4, 4, 2), np.float32)})
+    np.savez(saved(tmp_path) / "inputs" / "00002.npz", np.zeros((1, 4, 4, 2), np.float32))
     result = evaluate_diff(loading(tmp_path), Silent(), Opener())
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")

@@ -35,7 +35,8 @@ class Numbers:
 
 def answers(inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The double, and two texts."""
-    return inputs[0] * 2, np.array([[b"run", b"\xff" + b"!" * int(inputs[0][0])]], object)  # type: ignore[operator]
+    values = inputs[0].astype(np.float32)
+    return values * np.float32(2), np.array([[b"run", b"\xff" + b"!" * int(values[0])]], object)
 
 
 def manifest(writer: OutputsWriter, *names: str) -> Manifest:
@@ -66,7 +67,7 @@ def write_folder(folder: Path) -> Path:
         inputs = source.inputs(run)
         test.run(inputs)
         if run != 1:
-            base.run([inputs[0] + 10])  # type: ignore[operator]
+            base.run([inputs[0].astype(np.float32) + np.float32(10)])
     writer.finish(manifest(writer, "a/ü", "base"))
     return folder
 
@@ -118,7 +119,7 @@ def test_files_are_plain_npz_in_a_folder_for_each_configuration(folder: Path) ->
         f"outputs-{name}.npz" for name in ("0-a_/00000", "0-a_/00001", "0-a_/00002", "1-base/00000", "1-base/00002")
     ]
     with np.load(folder / "outputs-1-base" / "00002.npz", allow_pickle=False) as archive:
-        assert [archive[key].tolist() for key in ("0", "1")] == [[24, 24], [[b"run", b"\xff" + b"!" * 12]]]
+        assert [archive[key].tolist() for key in ("arr_0", "arr_1")] == [[24, 24], [[b"run", b"\xff" + b"!" * 12]]]
 
 
 def test_inputs_that_are_asked_for_again_are_saved_once(tmp_path: Path) -> None:
