@@ -14,9 +14,8 @@ from evaltools.datasets.image_folder import list_images
 from evaltools.datasets.input_files import Wanted, read_input_files
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import decode_image
 from evaltools.runtime.session import Array
-from evaltools.tasks.image_input import input_transform
+from evaltools.tasks.image_input import CLASSIFIER_CROP, input_transform, load_picture
 
 DEFAULT_RUNS: Final = 50
 _FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
@@ -128,13 +127,11 @@ def _pictures(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOpt
         listed = ", ".join(map(str, tensors))
         raise ModelError(f"{model.path}: --input_images needs one input [1,height,width,3], the model has {listed}")
     folder = list_images(options.images, "--input_images")
-    crop = None if model.detection else 0.875
+    crop = None if model.detection else CLASSIFIER_CROP
     to_tensor = input_transform(model, tensors[fitting[0]], options.normalization, crop_fraction=crop)
 
     def provide(index: int) -> Array:
-        path = folder.paths[index % len(folder.paths)]
-        image = decode_image(path, to_tensor.height, to_tensor.width)
-        return to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
+        return load_picture(folder.paths[index % len(folder.paths)], to_tensor)
 
     words = f"normalization {to_tensor.normalization or 'native'}{'' if crop else ', not cropped (detection)'}"
     return _Pictures(fitting[0], provide, tuple(path.name for path in folder.paths), words)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
+from evaltools.preprocess import ImageToTensor, Normalization, Quantization, decode_image, parse_normalization
+from evaltools.runtime.session import Array
 
 CLASSIFIER_CROP = 0.875
 
@@ -32,6 +35,15 @@ def input_transform(
         raise ModelError(message)
     _, height, width, _ = tensor.shape
     return ImageToTensor(height, width, np.dtype(tensor.dtype), chosen, quantization, crop_fraction)
+
+
+def load_picture(path: Path, to_tensor: ImageToTensor) -> Array:
+    """Decode a picture and make it the input; raises :class:`~evaltools.errors.ImageError`.
+
+    Raw ``.rgb8`` pictures have the model's size and are not resized.
+    """
+    image = decode_image(path, to_tensor.height, to_tensor.width)
+    return to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
 
 
 def _normalization(model: ModelFile, tensor: TensorInfo, text: str, native: bool) -> Normalization | None:

@@ -18,10 +18,11 @@ from evaltools.metrics.agreement import Agreement, Answer, compare_answers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, decode_image
+from evaltools.preprocess import ImageToTensor, Normalization
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.image_input import input_transform
+from evaltools.tasks.evaluation import require_stated
+from evaltools.tasks.image_input import input_transform, load_picture
 
 TOP_K: Final = 10
 ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
@@ -95,9 +96,7 @@ class ImagenetTask:
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
         path = self.images.paths[example.index]
-        image = decode_image(path, self.to_tensor.height, self.to_tensor.width)
-        tensor = self.to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
-        return Prepared((tensor,), self.images.truths[example.index])
+        return Prepared((load_picture(path, self.to_tensor),), self.images.truths[example.index])
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -165,16 +164,9 @@ def check_model(model: ModelFile, native: bool = False) -> None:
 
 def check_session(session: Session, model: ModelFile) -> None:
     """Refuse a model whose tensors at run time are not those that its file states; raises :class:`ModelError`."""
-    for kind, stated, actual in (
-        ("input", model.inputs[0], session.inputs[0]),
-        ("output", model.outputs[0], session.outputs[0]),
-    ):
-        if (actual.dtype.name, actual.shape) != (stated.dtype, stated.shape):
-            message = (
-                f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
-                f"{actual.dtype.name}{list(actual.shape)}; convert the model again"
-            )
-            raise ModelError(message)
+    advice = "convert the model again"
+    require_stated(model, session, "input", model.inputs[0], session.inputs[0], advice)
+    require_stated(model, session, "output", model.outputs[0], session.outputs[0], advice)
 
 
 def _check_input(model: ModelFile, allowed: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from evaltools.engine import NotMeasured, Open, Opened, Outcome, open_all, run_pass
-from evaltools.errors import ImageError, ModelError
+from evaltools.errors import ImageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.report.assemble import (
@@ -36,7 +36,7 @@ from evaltools.tasks.diff_yardsticks import (
     SecondLook,
     warm_up,
 )
-from evaltools.tasks.evaluation import Observer
+from evaltools.tasks.evaluation import Observer, require_stated
 from evaltools.tasks.inference_diff import DiffObservation, DiffSummary
 from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavingSession
 
@@ -103,13 +103,8 @@ def _sessions(
 
 def _require_stated_inputs(session: Session, model: ModelFile) -> None:
     for stated, actual in zip(model.inputs, session.inputs, strict=True):
-        dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
-        if (dtype, actual.shape) != (stated.dtype, stated.shape):
-            message = (
-                f"{model.path}: the file states the input {stated}, but {session.facts.package} makes it "
-                f"{dtype}{list(actual.shape)}; convert the model again, or state the shape with --input_shape"
-            )
-            raise ModelError(message)
+        advice = "convert the model again, or state the shape with --input_shape"
+        require_stated(model, session, "input", stated, actual, advice)
 
 
 def _run(

@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
 
@@ -159,7 +160,7 @@ class SavedReference:
     input_order: tuple[int, ...] = ()
     output_order: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def runs(self) -> list[int]:
         """The runs that have inputs and outputs."""
         with_inputs = {entry.run for entry in self.manifest.input_files}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltools.cli import exit_codes
-from evaltools.cli.configurations import read_configurations
+from evaltools.cli.configurations import Configurations, read_configurations
 from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
@@ -18,10 +18,11 @@ from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
 def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
     """Evaluate, print, write; returns the exit code."""
     console = make_console()
-    request = _request(flags, command)
+    configurations = read_configurations(flags)
+    request = _request(flags, configurations, command)
     options = request.options
     inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
-    files = planned_files(flags, read_configurations(flags), inputs)
+    files = planned_files(flags, configurations, inputs)
     output = flags.path("output_file_path")
     if request.record_examples and (output is None or output.suffix.lower() != ".json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
@@ -35,8 +36,7 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
     return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
 
 
-def _request(flags: GivenFlags, command: list[str]) -> ImagenetRequest:
-    configurations = read_configurations(flags)
+def _request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> ImagenetRequest:
     limit = flags.number("max_failed_examples")
     options = ImagenetOptions(
         ground_truth_images_path=Path(flags.text("ground_truth_images_path")),
