@@ -31,7 +31,7 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
         raise DataError(f"{flag}={folder}: no such folder") from None
     except OSError as error:
         raise DataError(f"{flag}={folder} cannot be listed: {error.strerror}") from error
-    chosen = [name for name in names if every_file or _is_picture(name)]
+    chosen = [name for name in names if every_file or is_picture(name)]
     if not chosen:
         found = f"{len(names)} other files, such as {names[0]!r}" if names else "no files"
         endings = " ".join(sorted(IMAGE_EXTENSIONS))
@@ -42,6 +42,15 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
     )
 
 
+def printable_name(path: Path) -> str:
+    """The name of a picture as text, unique in its folder; bytes that are no UTF-8 are escaped.
+
+    >>> printable_name(Path("val/1.jpg"))
+    '1.jpg'
+    """
+    return os.fsencode(path.name).decode("utf-8", errors="backslashreplace")
+
+
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
@@ -49,5 +58,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_picture(name: str) -> bool:
+def is_picture(name: str) -> bool:
+    """Whether an evaluation takes a file of this name for a picture.
+
+    >>> is_picture("a.JPG"), is_picture(".a.jpg"), is_picture("a.gif")
+    (True, False, False)
+    """
     return not name.startswith(".") and os.path.splitext(name)[1].lower() in IMAGE_EXTENSIONS

@@ -5,7 +5,8 @@ model's input. A new image format is one line in ``decode._DECODERS``; a new siz
 functions of ``resize`` and ``normalization``.
 """
 
-from evaltools.preprocess.decode import IMAGE_EXTENSIONS, decode_image
+from evaltools.preprocess.decode import IMAGE_EXTENSIONS, PictureHeader, decode_image, picture_header
+from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
 from evaltools.preprocess.resize import central_crop_box, legacy_bilinear
 from evaltools.preprocess.tensor import ImageToTensor, Quantization
@@ -15,10 +16,14 @@ __all__ = [
     "NATIVE",
     "NORMALIZATION_NAMES",
     "ImageToTensor",
+    "Letterbox",
     "Normalization",
+    "PictureHeader",
+    "Placement",
     "Quantization",
     "central_crop_box",
     "decode_image",
     "legacy_bilinear",
     "parse_normalization",
+    "picture_header",
 ]

@@ -8,7 +8,10 @@ greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule eac
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +25,16 @@ RgbImage = npt.NDArray[np.uint8]
 
 _MAX_COMPONENT_COUNT: Final = 1 << 29
 """The native decoder refuses pictures with width * height * components at or above this."""
+_ORIENTATION_TAG: Final = 0x0112
+
+
+@dataclass(frozen=True)
+class PictureHeader:
+    """Width and height in pixels as stored; ``is_rotated`` where EXIF asks viewers to turn or mirror the picture."""
+
+    width: int
+    height: int
+    is_rotated: bool
 
 
 def decode_image(path: Path, height: int | None = None, width: int | None = None) -> RgbImage:
@@ -46,25 +59,65 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
     ((2, 4, 3), 7)
     """
     extension = path.suffix.lower()
-    if not os.path.isfile(path) and os.path.exists(path):
-        raise ImageError("is no regular file")
+    _require_regular_file(path)
     try:
         if extension == ".rgb8":
             return _read_rgb8(path, height, width)
-        decoder = _DECODERS[extension]
-    except KeyError:
-        message = f"extension {extension or '(none)'!r} is not supported; use {', '.join(sorted(IMAGE_EXTENSIONS))}"
-        raise ImageError(message) from None
     except OSError as error:
         raise ImageError(f"cannot be read: {error.strerror or error}") from error
+    decoder = _decoder(extension)
+    with _opened(path, decoder) as picture:
+        _check_size(picture)
+        return decoder.to_rgb(picture)
+
+
+def picture_header(path: Path) -> PictureHeader | None:
+    """What the header of a picture states, without decoding it; None for ``.rgb8`` files, which have none.
+
+    Raises :class:`ImageError` for a file that is unreadable, no picture, or of another kind than its name says.
+    """
+    extension = path.suffix.lower()
+    if extension == ".rgb8":
+        return None
+    _require_regular_file(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # nothing is decompressed
+        with _opened(path, _decoder(extension)) as picture:
+            return PictureHeader(picture.width, picture.height, _is_rotated(picture))
+
+
+def _is_rotated(picture: Image.Image) -> bool:
+    """Whether EXIF before the pixels says so; damaged EXIF, which decoding ignores, says nothing."""
+    try:
+        orientation = Image.Image.getexif(picture).get(_ORIENTATION_TAG)  # a PNG's own getexif() decodes the picture
+    except Exception:  # Pillow raises SyntaxError, struct.error, KeyError, ...
+        return False
+    return orientation in range(2, 9)
+
+
+def _require_regular_file(path: Path) -> None:
+    """Opening a pipe would wait for ever; what is missing is found out on reading."""
+    if not os.path.isfile(path) and os.path.exists(path):
+        raise ImageError("is no regular file")
+
+
+@contextmanager
+def _opened(path: Path, decoder: _Decoder) -> Iterator[Image.Image]:
     try:
         with Image.open(path, formats=[decoder.pillow_format]) as picture:
-            _check_size(picture)
-            return decoder.to_rgb(picture)
+            yield picture
     except ImageError:
         raise
     except Exception as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error, ...
         raise ImageError(f"is no readable {decoder.pillow_format} picture: {error}") from error
+
+
+def _decoder(extension: str) -> _Decoder:
+    if extension not in _DECODERS:
+        raise ImageError(
+            f"extension {extension or '(none)'!r} is not supported; use {', '.join(sorted(IMAGE_EXTENSIONS))}"
+        )
+    return _DECODERS[extension]
 
 
 class _Decoder:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import ImageError
+from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, Normalization
 from evaltools.preprocess.resize import CropBox, central_crop_box, legacy_bilinear
 
@@ -32,6 +33,9 @@ class ImageToTensor:
     128 come out rounded up. float16 is the float rule, then cast. Any other case (a stated normalisation on an integer
     input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.
 
+    With a ``letterbox`` the whole picture keeps its aspect ratio, and ``crop_fraction`` does not count;
+    :meth:`placement` says where it lies.
+
     >>> to_tensor = ImageToTensor(2, 2, np.dtype("uint8"), crop_fraction=None)
     >>> to_tensor(np.full((4, 4, 3), 9, np.uint8)).shape
     (1, 2, 2, 3)
@@ -43,6 +47,7 @@ class ImageToTensor:
     normalization: Normalization | None = None
     quantization: Quantization | None = None
     crop_fraction: float | None = 0.875
+    letterbox: Letterbox | None = None
 
     def __call__(self, image: npt.NDArray[np.uint8], already_sized: bool = False) -> npt.NDArray[np.generic]:
         """Turn ``(H, W, 3)`` uint8 into ``(1, height, width, 3)`` of ``dtype``.
@@ -53,7 +58,13 @@ class ImageToTensor:
         pixels = image.astype(np.float32) if already_sized else self._sized(image)
         return self._convert(pixels)[None]
 
+    def placement(self, height: int, width: int) -> Placement | None:
+        """Where a picture of this size lies in the input, None where it fills it."""
+        return self.letterbox.place(height, width, self.height, self.width) if self.letterbox else None
+
     def _sized(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        if self.letterbox is not None:
+            return self._letterboxed(image, self.letterbox)
         box = CropBox(0, 0, image.shape[0], image.shape[1])
         if self.crop_fraction is not None:
             box = central_crop_box(image.shape[0], image.shape[1], self.crop_fraction)
@@ -61,6 +72,13 @@ class ImageToTensor:
             raise ImageError(f"is too small to crop: {image.shape[1]}x{image.shape[0]} pixels")
         cropped = image[box.top : box.top + box.height, box.left : box.left + box.width]
         return legacy_bilinear(cropped, self.height, self.width)
+
+    def _letterboxed(self, image: npt.NDArray[np.uint8], letterbox: Letterbox) -> npt.NDArray[np.float32]:
+        place = letterbox.place(image.shape[0], image.shape[1], self.height, self.width)
+        canvas = np.full((self.height, self.width, image.shape[2]), letterbox.fill, np.float32)
+        resized = legacy_bilinear(image, place.height, place.width)
+        canvas[place.top : place.top + place.height, place.left : place.left + place.width] = resized
+        return canvas
 
     def _convert(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.generic]:
         if self.dtype.kind == "f":

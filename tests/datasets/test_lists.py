@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.datasets.files import numbers_by_line
 from evaltools.datasets.image_folder import list_images
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.errors import DataError
@@ -64,8 +65,34 @@ def test_denylist_numbers_start_at_one(tmp_path: Path) -> None:
     assert read_denylist(tmp_path / "deny.txt", "--deny", 3) == {0, 2}
 
 
-@pytest.mark.parametrize(("line", "message"), [("x", "'x' is no number"), ("0", "no picture 0"), ("4", "no picture 4")])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("x", "'x' is no number"), ("0", "no picture 0"), ("4", "no picture 4"), ("-1", "no picture -1")],
+)
 def test_a_wrong_denylist_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "deny.txt").write_text(f"1\n{line}\n")
     with pytest.raises(DataError, match=f"line 2: {message}"):
         read_denylist(tmp_path / "deny.txt", "--deny", 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\n2\xff\n", r"^ids.txt, line 2: '2\\udcff' is no number; give ids$"),
+        (b"1_0", "line 1: '1_0' is no number"),
+        (b"1\n1.0", "line 2: '1.0' is no number"),
+        ("\u0661".encode(), "line 1: '\u0661' is no number"),
+        (b"9" * 19, "is no number"),
+        (b"1\n" * 2 + b"x" * 200, f"line 3: '{'x' * 80}' is no number"),
+        ("1\n".encode("utf-16"), r"^ids.txt is no text file: it holds zero bytes$"),
+    ],
+)
+def test_a_line_that_is_no_whole_number_is_named(content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        numbers_by_line(content, "ids.txt", "give ids")
+
+
+def test_blank_lines_count_as_lines_and_may_be_refused() -> None:
+    assert numbers_by_line(b"\xef\xbb\xbf+1\r\n\r\n -2 ", "ids.txt", "give ids") == {1: 1, 3: -2}
+    with pytest.raises(DataError, match="line 2: '' is no number; give ids"):
+        numbers_by_line(b"1\n\n2", "ids.txt", "give ids", skip_blank=False)
