@@ -25,7 +25,7 @@ class BoxAgreement:
     """Boxes of two detectors, matched one to one where they overlap by an IoU of 0.5 or more; adds up over examples.
 
     ``lost`` are the reference's without a partner, ``new`` the test's. ``moved`` is the largest ``1 - IoU`` of a pair,
-    ``score_shift`` the largest change of a score.
+    ``score_shift`` the largest change of a score, ``sum_score_shift`` the sum of the pairs' absolute changes.
     """
 
     matched: int
@@ -35,6 +35,12 @@ class BoxAgreement:
     sum_iou: float
     moved: float
     score_shift: float
+    sum_score_shift: float = 0.0
+
+    @staticmethod
+    def nothing() -> BoxAgreement:
+        """That of no examples."""
+        return BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
     def __add__(self, other: BoxAgreement) -> BoxAgreement:
         return BoxAgreement(
@@ -45,12 +51,18 @@ class BoxAgreement:
             self.sum_iou + other.sum_iou,
             max(self.moved, other.moved),
             max(self.score_shift, other.score_shift),
+            self.sum_score_shift + other.sum_score_shift,
         )
 
     @property
     def mean_iou(self) -> float | None:
         """Mean IoU of the pairs, None without one."""
         return self.sum_iou / self.matched if self.matched else None
+
+    @property
+    def mean_score_shift(self) -> float | None:
+        """Mean absolute change of a score over the pairs, None without one."""
+        return self.sum_score_shift / self.matched if self.matched else None
 
     @property
     def share(self) -> float:
@@ -82,6 +94,33 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
     >>> compare_boxes(one, one).matched
     1
     """
+    pairs = match_boxes(test, reference)
+    ious = [pair.iou for pair in pairs]
+    shifts = [float(abs(test.scores[pair.test] - reference.scores[pair.reference])) for pair in pairs]
+    return BoxAgreement(
+        matched=len(pairs),
+        lost=len(reference.boxes) - len(pairs),
+        new=len(test.boxes) - len(pairs),
+        class_changes=sum(not pair.same_class for pair in pairs),
+        sum_iou=sum(ious),
+        moved=max((1 - iou for iou in ious), default=0.0),
+        score_shift=max(shifts, default=0.0),
+        sum_score_shift=sum(shifts),
+    )
+
+
+@dataclass(frozen=True)
+class BoxPair:
+    """Two boxes that are partners, by their numbers."""
+
+    test: int
+    reference: int
+    iou: float
+    same_class: bool
+
+
+def match_boxes(test: Detections, reference: Detections) -> list[BoxPair]:
+    """The pairs that :func:`compare_boxes` counts."""
     overlaps = intersection_over_union(test.boxes, reference.boxes)
     same_class = test.classes[:, None] == reference.classes[None, :]
     scored = np.isfinite(test.scores)[:, None] & np.isfinite(reference.scores)[None, :]
@@ -93,18 +132,8 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
         if first in free_tests and second in free_references:
             free_tests.remove(first)
             free_references.remove(second)
-            pairs.append((first, second))
-    ious = [float(overlaps[pair]) for pair in pairs]
-    shifts = [float(abs(test.scores[first] - reference.scores[second])) for first, second in pairs]
-    return BoxAgreement(
-        matched=len(pairs),
-        lost=len(free_references),
-        new=len(free_tests),
-        class_changes=sum(not same_class[pair] for pair in pairs),
-        sum_iou=sum(ious),
-        moved=max((1 - iou for iou in ious), default=0.0),
-        score_shift=max(shifts, default=0.0),
-    )
+            pairs.append(BoxPair(first, second, float(overlaps[first, second]), bool(same_class[first, second])))
+    return pairs
 
 
 def intersection_over_union(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

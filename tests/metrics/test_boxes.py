@@ -104,6 +104,25 @@ def test_the_largest_change_of_a_score_is_kept() -> None:
     assert agreement.score_shift == 0.25
 
 
+def test_the_changes_of_scores_of_pairs_are_summed_whatever_their_sign() -> None:
+    test, reference = found(UNIT, FAR, scores=[0.75, 0.5]), found(UNIT, FAR, scores=[0.5, 0.625])
+    agreement = compare_boxes(test, reference)
+    assert (agreement.sum_score_shift, agreement.mean_score_shift, agreement.score_shift) == (0.375, 0.1875, 0.25)
+    assert compare_boxes(reference, test).sum_score_shift == 0.375
+
+
+def test_scores_of_boxes_without_a_partner_do_not_shift() -> None:
+    agreement = compare_boxes(found(UNIT, scores=[0.5]), found(UNIT, FAR, scores=[0.25, 0.9]))
+    assert (agreement.sum_score_shift, agreement.mean_score_shift) == (0.25, 0.25)
+    apart = compare_boxes(found(UNIT), found(FAR, scores=[0.9]))
+    assert (apart.sum_score_shift, apart.mean_score_shift) == (0.0, None)
+
+
+def test_a_pair_of_two_classes_shifts_its_score_too() -> None:
+    agreement = compare_boxes(found(UNIT, classes=[1], scores=[0.5]), found(UNIT, classes=[2], scores=[0.75]))
+    assert (agreement.class_changes, agreement.sum_score_shift) == (1, 0.25)
+
+
 def test_the_largest_move_is_kept() -> None:
     agreement = compare_boxes(found((0, 0, 1, 0.75), FAR), found(UNIT, FAR))
     assert (agreement.moved, agreement.mean_iou) == (0.25, 0.875)
@@ -112,6 +131,8 @@ def test_the_largest_move_is_kept() -> None:
 def test_no_box_at_all_is_agreement() -> None:
     nothing = compare_boxes(found(), found())
     assert (nothing.share, nothing.mean_iou, nothing.moved, nothing.score_shift) == (1.0, None, 0.0, 0.0)
+    assert (nothing.sum_score_shift, nothing.mean_score_shift) == (0.0, None)
+    assert nothing == BoxAgreement.nothing()
     assert (compare_boxes(found(UNIT), found()).share, compare_boxes(found(), found(UNIT)).lost) == (0.0, 1)
 
 
@@ -120,6 +141,20 @@ def test_agreements_add_up_and_keep_the_largest_move() -> None:
     assert total == BoxAgreement(4, 3, 4, 2, 3.2, 0.3, 0.2)
     assert total.share == 4 / 15
     assert total.mean_iou == pytest.approx(0.8)
+
+
+def test_sums_of_changed_scores_add_up_and_the_mean_is_over_all_pairs() -> None:
+    one = BoxAgreement(1, 0, 0, 0, 1.0, 0.0, 0.5, sum_score_shift=0.5)
+    three = BoxAgreement(3, 0, 0, 0, 3.0, 0.0, 0.25, sum_score_shift=0.25)
+    assert (one + three).sum_score_shift == 0.75
+    assert (one + three).mean_score_shift == 0.1875
+
+
+def test_no_examples_change_no_sum() -> None:
+    agreement = compare_boxes(found(UNIT, FAR, scores=[0.75, 0.5]), found(UNIT, scores=[0.5]))
+    assert agreement + BoxAgreement.nothing() == BoxAgreement.nothing() + agreement == agreement
+    empty = BoxAgreement.nothing()
+    assert (empty.share, empty.mean_iou, empty.mean_score_shift) == (1.0, None, None)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,226 @@
+"""The twelve figures of COCO detection, from pycocotools or from faster-coco-eval.
+
+Both get the same annotations, numbered from 1: with an annotation numbered 0, as some tools write it, pycocotools takes
+every match of it for none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.errors import UsageError
+
+CocoEvaluator = Literal["pycocotools", "faster-coco-eval"]
+EVALUATORS: Final[tuple[CocoEvaluator, ...]] = ("pycocotools", "faster-coco-eval")
+
+
+@dataclass(frozen=True)
+class TrueObject:
+    """A ground truth: ``bbox`` as x, y, width, height in pixels."""
+
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    area: float
+    is_crowd: bool
+
+
+@dataclass(frozen=True)
+class DetectedObject:
+    """A detection: ``bbox`` as x, y, width, height in pixels."""
+
+    image_id: int
+    category_id: int
+    bbox: tuple[float, float, float, float]
+    score: float
+
+
+@dataclass(frozen=True)
+class CocoStats:
+    """The twelve figures of ``COCOeval.summarize`` in its order, 0..1; None where nothing of that kind exists (its -1).
+
+    ``ap`` is the mean over the IoU thresholds 0.5, 0.55 .. 0.95, ``ap50`` and ``ap75`` those at one, ``ar_1`` the
+    recall with at most one detection per picture and class. Small is an area below 32 x 32 pixels, large one above
+    96 x 96.
+    """
+
+    ap: float | None
+    ap50: float | None
+    ap75: float | None
+    ap_small: float | None
+    ap_medium: float | None
+    ap_large: float | None
+    ar_1: float | None
+    ar_10: float | None
+    ar_100: float | None
+    ar_small: float | None
+    ar_medium: float | None
+    ar_large: float | None
+
+
+@dataclass(frozen=True)
+class CategoryPrecision:
+    """AP of one category (IoU 0.5 to 0.95, all sizes, 100 detections per picture), None without an object of it."""
+
+    category_id: int
+    name: str
+    objects: int
+    ap: float | None
+    ap50: float | None
+
+
+@dataclass(frozen=True)
+class CocoEvaluation:
+    """What one evaluation gives; ``evaluator`` names the package and its version."""
+
+    evaluator: str
+    stats: CocoStats
+    categories: list[CategoryPrecision]
+
+
+@dataclass(frozen=True)
+class EvaluatedSet:
+    """The pictures and categories over which figures are taken; ``truths`` are objects of these alone."""
+
+    image_ids: Sequence[int]
+    categories: Sequence[tuple[int, str]]
+    truths: Sequence[TrueObject]
+
+
+def evaluate_detections(
+    evaluated: EvaluatedSet, detections: Sequence[DetectedObject], evaluator: CocoEvaluator = "pycocotools"
+) -> CocoEvaluation:
+    """Run COCOeval for boxes with its default parameters; no detections at all give zeros.
+
+    Detections of pictures or categories that are not evaluated do not count, nor those whose score or box is not
+    finite. Raises :class:`UsageError` where the package is not installed.
+
+    >>> truth = TrueObject(1, 7, (10.0, 10.0, 50.0, 50.0), 2500.0, False)
+    >>> found = DetectedObject(1, 7, (10.0, 10.0, 50.0, 30.0), 0.9)
+    >>> stats = evaluate_detections(EvaluatedSet([1], [(7, "cup")], [truth]), [found]).stats
+    >>> round(stats.ap50, 3), round(stats.ap, 3), stats.ap_large
+    (1.0, 0.3, None)
+    """
+    package = _load(evaluator)
+    numbers = {image_id: number for number, image_id in enumerate(sorted(set(evaluated.image_ids)), start=1)}
+    truth_set = _filled(package.COCO, evaluated, numbers, _truths(evaluated.truths, numbers))
+    found_set = _filled(package.COCO, evaluated, numbers, _detections(_finite(detections), numbers))
+    with contextlib.redirect_stdout(io.StringIO()):
+        run = package.COCOeval(truth_set, found_set, "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    values = [None if value < 0 else float(value) for value in run.stats[: len(fields(CocoStats))]]
+    return CocoEvaluation(package.version, CocoStats(*values), _by_category(run, evaluated))
+
+
+def _finite(detections: Sequence[DetectedObject]) -> list[DetectedObject]:
+    numbers = np.array([(found.score, *found.bbox) for found in detections], np.float64).reshape(-1, 5)
+    return [detections[place] for place in np.flatnonzero(np.isfinite(numbers).all(axis=1)).tolist()]
+
+
+def require_evaluator(evaluator: CocoEvaluator) -> None:
+    """Raise :class:`UsageError` where the package is not installed, before any long work."""
+    _load(evaluator)
+
+
+@dataclass(frozen=True)
+class _Package:
+    version: str
+    COCO: Any
+    COCOeval: Any
+
+
+def _load(evaluator: CocoEvaluator) -> _Package:
+    from importlib.metadata import version
+
+    if evaluator == "pycocotools":
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        return _Package(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
+    try:
+        import faster_coco_eval as faster
+    except ImportError as error:
+        raise UsageError(
+            f"--coco_evaluator=faster-coco-eval is not installed here ({error}); "
+            "pip install 'evaltools[fast]', or leave the flag out for pycocotools, which gives the same figures"
+        ) from error
+    return _Package(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
+
+
+def _filled(make: Any, evaluated: EvaluatedSet, numbers: Mapping[int, int], annotations: list[dict[str, Any]]) -> Any:
+    """A COCO object; built directly, as loading fails on an empty list.
+
+    Pictures are numbered from 1 in the order of their ids, as faster-coco-eval keeps ids in float64.
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        filled = make()
+        filled.dataset = {
+            "images": [{"id": number} for number in numbers.values()],
+            "categories": [{"id": number, "name": name} for number, name in evaluated.categories],
+            "annotations": annotations,
+        }
+        filled.createIndex()
+    return filled
+
+
+def _truths(truths: Sequence[TrueObject], numbers: Mapping[int, int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": number,
+            "image_id": numbers[truth.image_id],
+            "category_id": truth.category_id,
+            "bbox": list(truth.bbox),
+            "area": truth.area,
+            "iscrowd": int(truth.is_crowd),
+        }
+        for number, truth in enumerate(truths, start=1)
+    ]
+
+
+def _detections(detections: Sequence[DetectedObject], numbers: Mapping[int, int]) -> list[dict[str, Any]]:
+    counted = [found for found in detections if found.image_id in numbers]
+    return [
+        {
+            "id": number,
+            "image_id": numbers[found.image_id],
+            "category_id": found.category_id,
+            "bbox": list(found.bbox),
+            "area": found.bbox[2] * found.bbox[3],
+            "iscrowd": 0,
+            "score": found.score,
+        }
+        for number, found in enumerate(counted, start=1)
+    ]
+
+
+def _by_category(run: Any, evaluated: EvaluatedSet) -> list[CategoryPrecision]:
+    precision: npt.NDArray[np.float64] = run.eval["precision"][:, :, :, 0, -1]
+    names = dict(evaluated.categories)
+    counts = dict.fromkeys(names, 0)
+    for truth in evaluated.truths:
+        counts[truth.category_id] += not truth.is_crowd
+    columns = {int(category): column for column, category in enumerate(run.params.catIds)}
+    return [
+        CategoryPrecision(
+            category_id=number,
+            name=name,
+            objects=counts[number],
+            ap=_mean_precision(precision[:, :, columns[number]]),
+            ap50=_mean_precision(precision[0, :, columns[number]]),
+        )
+        for number, name in sorted(names.items())
+    ]
+
+
+def _mean_precision(values: npt.NDArray[np.float64]) -> float | None:
+    known = values[values > -1]
+    return float(known.mean()) if known.size else None
