@@ -27,10 +27,12 @@ types: $(VENV)/ready
 	mkdir -p build/types
 	cp -r evaltools tests scripts benchmarks pyproject.toml build/types/
 	cp -r tasks datasets build/types/evaltools/
-	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py
+	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py draw_scenes.py
 
 bench: $(VENV)/ready
-	$(VENV)/bin/python benchmarks/imagenet_throughput.py
+	$(VENV)/bin/python benchmarks/throughput.py
+	$(VENV)/bin/python benchmarks/throughput.py --task=coco
+	$(VENV)/bin/python benchmarks/coco_metrics.py
 	$(VENV)/bin/python benchmarks/inference_diff_overhead.py
 
 generate: $(VENV)/ready

@@ -1,0 +1,203 @@
+"""A Pascal VOC folder: one XML file per picture, perhaps pictures, perhaps a list of those that belong to a split."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.datasets.files import read_bytes
+from evaltools.datasets.image_folder import list_images
+from evaltools.datasets.object_annotations import AnnotatedImage, AnnotatedImages, Category, ObjectAnnotation
+from evaltools.datasets.picture_files import AnnotatedFolder, image_ids, inner_path, read_header, rotation_remarks
+from evaltools.datasets.voc_xml import VocAnnotation, VocObject, parse_annotation
+from evaltools.errors import DataError
+from evaltools.preprocess import IMAGE_EXTENSIONS
+
+_ANNOTATIONS_FLAG: Final = "--annotations_folder"
+_IMAGES_FLAG: Final = "--images_folder"
+_SET_FLAG: Final = "--image_set_file"
+_LABELS_FLAG: Final = "--labels_file"
+
+VOC_CLASSES: Final = (
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
+    "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+"""The 20 classes of VOC2007 to VOC2012 in their usual order; the first is category 1."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An annotation file, what it says, and the name and file (None: no folder given) of its picture."""
+
+    file: Path
+    annotation: VocAnnotation
+    name: str
+    picture: Path | None
+
+
+def read_voc(
+    annotations_folder: Path,
+    images_folder: Path | None = None,
+    image_set_file: Path | None = None,
+    labels: Sequence[str] | None = None,
+) -> AnnotatedFolder:
+    """Read annotations: all of the folder by name, or those of the set in its order. Raises :class:`DataError`.
+
+    A ``difficult`` object becomes a crowd region: neither demanded nor punished. ``labels`` are the lines of a label
+    file, see :func:`categories_of`.
+    """
+    files = _annotation_files(annotations_folder)
+    if image_set_file is not None:
+        known = frozenset(files)
+        files = [_file_of(stem, known, annotations_folder) for stem in read_image_set(image_set_file)]
+    pictures = _Pictures(images_folder)
+    entries = [_read_entry(file, pictures) for file in files]
+    _require_pictures(entries, images_folder)
+    categories = categories_of((found.name for entry in entries for found in entry.annotation.objects), labels)
+    ids = {category.name: category.id for category in categories}
+    numbers = image_ids([entry.name for entry in entries])
+    sizes, remarks = _sizes(entries)
+    images = tuple(
+        AnnotatedImage(number, entry.name, *size, tuple(_annotated(found, ids) for found in entry.annotation.objects))
+        for number, entry, size in zip(numbers, entries, sizes, strict=True)
+    )
+    paths = tuple(entry.picture for entry in entries if entry.picture)
+    return AnnotatedFolder(AnnotatedImages(categories, images), paths, remarks + _zero_remarks(images))
+
+
+def read_image_set(path: Path) -> list[str]:
+    """The names of a list such as ``ImageSets/Main/val.txt``; a number after a name is left alone."""
+    text = read_bytes(path, _SET_FLAG, "a text file").decode("utf-8-sig", errors="replace")
+    names = [line.split()[0] for line in text.splitlines() if line.strip()]
+    if not names:
+        raise DataError(f"{_SET_FLAG}={path} names no picture; it has one name per line, without an ending")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{_SET_FLAG}={path} names {repeated[0]!r} more than once; every name must be there once")
+    return names
+
+
+def categories_of(names: Iterable[str], labels: Sequence[str] | None) -> tuple[Category, ...]:
+    """Categories for the names of objects, all from 1 on.
+
+    With ``labels`` the first line is category 1, unless it is ``???`` or ``background``, which then is category 0. Else
+    the 20 classes of VOC where no other name occurs, else the names in order.
+
+    >>> categories_of(["dog", "zebra", "dog"], None)
+    (Category(id=1, name='dog'), Category(id=2, name='zebra'))
+    >>> categories_of(["zebra"], ["???", "dog", "???", "zebra"])
+    (Category(id=1, name='dog'), Category(id=3, name='zebra'))
+    """
+    used = sorted(set(names))
+    if labels is None:
+        classes = VOC_CLASSES if set(used) <= set(VOC_CLASSES) else used
+        return tuple(Category(number, name) for number, name in enumerate(classes, start=1))
+    first = 0 if labels[0] in ("???", "background") else 1
+    categories = tuple(Category(number, name) for number, name in enumerate(labels, start=first) if name != "???")
+    repeated = [name for name, count in Counter(category.name for category in categories).items() if count > 1]
+    if repeated:
+        raise DataError(f"{_LABELS_FLAG} names {repeated[0]!r} twice; every class must be there once")
+    missing = sorted(set(used) - {category.name for category in categories})
+    if missing:
+        raise DataError(
+            f"{_LABELS_FLAG} lacks {len(missing)} of the {len(used)} classes of the objects, such as {missing[0]!r}. "
+            "Add them, one per line, or leave the flag out"
+        )
+    return categories
+
+
+def _annotation_files(folder: Path) -> list[Path]:
+    try:
+        names = sorted((entry.name for entry in os.scandir(folder)), key=os.fsencode)
+    except OSError as error:
+        raise DataError(
+            f"{_ANNOTATIONS_FLAG}={folder} cannot be listed: {error.strerror}; give the folder of XML files"
+        ) from error
+    files = [folder / name for name in names if name.lower().endswith(".xml") and not name.startswith(".")]
+    if not files:
+        hint = f" {folder / 'Annotations'} looks like it" if "Annotations" in names else ""
+        raise DataError(
+            f"{_ANNOTATIONS_FLAG}={folder} has no .xml files among its {len(names)} entries; give the folder that "
+            f"holds them.{hint}"
+        )
+    return files
+
+
+def _file_of(stem: str, files: frozenset[Path], folder: Path) -> Path:
+    file = folder / f"{stem}.xml"
+    if file not in files:
+        raise DataError(
+            f"{_SET_FLAG} names {stem!r}, but {_ANNOTATIONS_FLAG}={folder} has no {stem}.xml; the list has one name "
+            "per line, without an ending. Give the annotations that belong to it"
+        )
+    return file
+
+
+class _Pictures:
+    """Pictures of a folder by name and by stem; knows nothing where there is no folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.paths: Final = list_images(folder, _IMAGES_FLAG).paths if folder else ()
+        self._by_name: Final[Mapping[str, Path]] = {path.name: path for path in self.paths}
+        self._by_stem: Final[Mapping[str, Path]] = {path.stem: path for path in self.paths}
+
+    def find(self, name: str, stem: str) -> Path | None:
+        return self._by_name.get(name) or self._by_stem.get(stem)
+
+
+def _read_entry(file: Path, pictures: _Pictures) -> _Entry:
+    where = f"{_ANNOTATIONS_FLAG}: {file}"
+    annotation = parse_annotation(read_bytes(file, _ANNOTATIONS_FLAG, "an XML file"), where)
+    stated = inner_path(annotation.file_name, where).name if annotation.file_name else ""
+    picture = pictures.find(stated, file.stem)
+    has_ending = os.path.splitext(stated)[1].lower() in IMAGE_EXTENSIONS
+    name = picture.name if picture else stated if has_ending else f"{file.stem}.jpg"
+    return _Entry(file, annotation, name, picture)
+
+
+def _require_pictures(entries: Sequence[_Entry], folder: Path | None) -> None:
+    missing = [entry for entry in entries if folder and not entry.picture]
+    if missing:
+        raise DataError(
+            f"{_IMAGES_FLAG}={folder} lacks {len(missing)} of {len(entries)} pictures; the first is {missing[0].name} "
+            f"of {missing[0].file}. Give the folder that has them, or take their annotations out"
+        )
+
+
+def _sizes(entries: Sequence[_Entry]) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    """Width and height of every picture, from its annotation or else from the picture; and remarks."""
+    sizes, headers, paths = [], [], []
+    for entry in entries:
+        if entry.annotation.size:
+            sizes.append(entry.annotation.size)
+        elif entry.picture:
+            headers.append(read_header(entry.picture, _IMAGES_FLAG))
+            paths.append(entry.picture)
+            sizes.append((headers[-1].width, headers[-1].height))
+        else:
+            raise DataError(
+                f"{_ANNOTATIONS_FLAG}: {entry.file} has no <size> with width and height; give {_IMAGES_FLAG}, from "
+                "whose pictures it is taken"
+            )
+    return sizes, rotation_remarks(headers, paths)
+
+
+def _annotated(found: VocObject, ids: Mapping[str, int]) -> ObjectAnnotation:
+    width, height = found.xmax - found.xmin + 1, found.ymax - found.ymin + 1
+    bbox = (found.xmin - 1, found.ymin - 1, width, height)
+    return ObjectAnnotation(ids[found.name], bbox, width * height, is_crowd=found.is_difficult)
+
+
+def _zero_remarks(images: Sequence[AnnotatedImage]) -> tuple[str, ...]:
+    starts = [(image.file_name, min(a.bbox[:2])) for image in images for a in image.annotations]
+    outside = [name for name, start in starts if start < 0]
+    if not outside:
+        return ()
+    return (
+        f"{len(outside)} boxes, such as one of {outside[0]}, begin left of or above pixel 1, the first of VOC; if this "
+        "folder counts from 0, all boxes are one pixel too far up and left",
+    )

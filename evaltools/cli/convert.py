@@ -1,0 +1,171 @@
+"""``evaltools convert FORMAT``: annotations in, files for ``evaltools coco`` and ``evaltools imagenet`` out.
+
+A new format is a reader in ``evaltools.datasets``, a function with its entry of ``CONVERTERS`` in ``convert_run``, and
+an entry of ``FORMATS`` here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from evaltools.cli.exit_codes import NOT_WRITTEN, OK, USAGE
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.streams import complain, say
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, did_you_mean
+
+OUTPUT_PARAMETERS: Final = (
+    Parameter(
+        "output_folder",
+        "string",
+        "",
+        "Folder for ground_truth.pb, instances.json, labels.txt and images/; made if missing. Required.",
+    ),
+    Parameter("copy_images", "bool", True, "Copy the pictures into images/ of the output folder."),
+)
+COCO_PARAMETERS: Final = (
+    Parameter("instances_file", "string", "", "COCO instances JSON, such as instances_val2017.json. Required."),
+    Parameter("images_folder", "string", "", "Folder of the pictures. Required unless --copy_images=false."),
+    Parameter("allowlist_file", "string", "", "File of picture ids to take, one per line; without it, all."),
+    Parameter("num_images", "int32", 0, "Take the first N pictures by ascending id; 0: all."),
+    Parameter("keep_empty_images", "bool", False, "Take pictures without objects too; the native script does not."),
+)
+YOLO_PARAMETERS: Final = (
+    Parameter("images_folder", "string", "", "Folder of the pictures. Required."),
+    Parameter(
+        "labels_folder",
+        "string",
+        "",
+        "Folder of the label files, named like the pictures. Without it, the folder labels beside images.",
+    ),
+    Parameter("names_file", "string", "", "Class names: data.yaml (names:), or a text file, one per line. Required."),
+    Parameter(
+        "coco_ids", "bool", False, "Number the 80 classes of COCO as COCO does, 1..90 with gaps, instead of 1..80."
+    ),
+)
+VOC_PARAMETERS: Final = (
+    Parameter("annotations_folder", "string", "", "Folder of the XML files, usually Annotations. Required."),
+    Parameter(
+        "images_folder",
+        "string",
+        "",
+        "Folder of the pictures, usually JPEGImages. Required unless --copy_images=false.",
+    ),
+    Parameter("image_set_file", "string", "", "List of the pictures to take, such as ImageSets/Main/val.txt."),
+    Parameter(
+        "labels_file",
+        "string",
+        "",
+        "Class names, one per line: the first is category 1, or 0 if it is ??? or background.",
+    ),
+)
+IMAGENET_PARAMETERS: Final = (
+    Parameter("ilsvrc_devkit_dir", "string", "", "The unpacked folder ILSVRC2012_devkit_t12. Required."),
+    Parameter(
+        "validation_labels_output",
+        "string",
+        "",
+        "File for the label of each validation picture, in order of their names.",
+    ),
+    Parameter(
+        "model_output_labels_output",
+        "string",
+        "",
+        "File for the labels of the 1000 classes by ascending WordNet id, the order of most models' outputs.",
+    ),
+    Parameter("wnids", "bool", False, "Write WordNet ids, which are unique, instead of names, which are not."),
+    Parameter("background", "bool", False, "Begin the 1000 classes with background, for models with 1001 outputs."),
+)
+
+
+class Format(NamedTuple):
+    """What a format is, its flags, and those of them that must be given."""
+
+    summary: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    required: tuple[str, ...]
+
+
+FORMATS: Final = {
+    "coco": Format(
+        "COCO instances JSON, as preprocess_coco_minival.py does it",
+        "COCO instances JSON -> files for evaltools coco and the native coco_object_detection/run_eval.",
+        (*COCO_PARAMETERS, *OUTPUT_PARAMETERS),
+        ("instances_file", "output_folder"),
+    ),
+    "yolo": Format(
+        "a folder of pictures with YOLO label files (boxes or outlines)",
+        "YOLO label files -> files for evaltools coco. The category of a class is its number + 1.",
+        (*YOLO_PARAMETERS, *OUTPUT_PARAMETERS),
+        ("images_folder", "names_file", "output_folder"),
+    ),
+    "voc": Format(
+        "a folder of Pascal VOC XML files",
+        "Pascal VOC XML -> files for evaltools coco. Difficult objects become crowd regions:\n"
+        "neither demanded nor punished.",
+        (*VOC_PARAMETERS, *OUTPUT_PARAMETERS),
+        ("annotations_folder", "output_folder"),
+    ),
+    "imagenet": Format(
+        "label files from the ILSVRC2012 development kit, as generate_validation_labels.py does it",
+        "ILSVRC2012 development kit -> label files for evaltools imagenet.",
+        IMAGENET_PARAMETERS,
+        ("ilsvrc_devkit_dir",),
+    ),
+}
+PARAMETERS: Final = tuple(parameter for entry in FORMATS.values() for parameter in entry.parameters)
+EXIT_CODES: Final = """\
+exit codes:
+  0    everything was written
+  2    a flag or a file is wrong; nothing was written
+  5    a file could not be written
+  130  interrupted; there is no new ground_truth.pb"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    if not arguments:
+        return _printed(_help_text()) or USAGE
+    if arguments[0] in ("-h", "--help", "--help=true", "--help=1", "help"):
+        return _printed(_help_text())
+    name, rest = arguments[0], arguments[1:]
+    if name not in FORMATS:
+        complain(f"evaltools: {_wrong_format(name)}\n{_help_text()}")
+        return USAGE
+    chosen = FORMATS[name]
+    flags = parse_flags(f"convert {name}", chosen.description, EXIT_CODES, {"flags": chosen.parameters}, rest)
+    _require(name, flags)
+    from evaltools.cli.convert_run import CONVERTERS
+
+    return CONVERTERS[name](flags)
+
+
+def _printed(text: str) -> int:
+    return OK if say(text) else NOT_WRITTEN
+
+
+def _wrong_format(name: str) -> str:
+    if name.startswith("-"):
+        return f"convert: the format comes first, before {name}: evaltools convert FORMAT {name}"
+    return f"convert: {name!r} is no format; use {', '.join(FORMATS)}.{did_you_mean(name.lower(), FORMATS)}"
+
+
+def _require(name: str, flags: GivenFlags) -> None:
+    chosen = FORMATS[name]
+    missing = [f"--{required}=..." for required in chosen.required if not flags.text(required)]
+    if "copy_images" in flags.parameters and flags.is_on("copy_images") and not flags.text("images_folder"):
+        missing += [] if "--images_folder=..." in missing else ["--images_folder=... (or --copy_images=false)"]
+    if missing:
+        raise UsageError(f"missing: {' '.join(missing)}. See evaltools convert {name} --help")
+
+
+def _help_text() -> str:
+    width = max(map(len, FORMATS))
+    formats = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in FORMATS.items())
+    return (
+        "usage: evaltools convert FORMAT --flag=value ...\n\n"
+        "Makes the files that evaltools coco and evaltools imagenet read, from what you have.\n\n"
+        f"formats:\n{formats}\n\n"
+        f"evaltools convert FORMAT --help lists the flags of a format.\n\n{EXIT_CODES}"
+    )

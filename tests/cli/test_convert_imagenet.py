@@ -1,0 +1,90 @@
+"""``evaltools convert imagenet``: label files from the development kit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets.ilsvrc import Synset
+from tests.command import Completed, evaltools
+from tests.datasets.test_ilsvrc import devkit, struct_array
+
+SYNSETS = (
+    Synset(1, "n03", "kit fox, Vulpes macrotis"),
+    Synset(2, "n02", "crane"),
+    Synset(3, "n01", "crane"),
+    Synset(1001, "n00", "animal, beast"),
+)
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    devkit(folder, struct_array(SYNSETS), "3\n1\n1\n2\n")
+    return tmp_path
+
+
+def convert(folder: Path, *flags: str) -> Completed:
+    return evaltools("convert", "imagenet", "--ilsvrc_devkit_dir=kit", *flags, cwd=folder)
+
+
+def test_labels_as_the_native_script_writes_them(kit: Path) -> None:
+    completed = convert(kit, "--validation_labels_output=truths.txt")
+    assert completed.code == 0
+    assert (kit / "truths.txt").read_bytes() == b"crane\nkit fox\nkit fox\ncrane\n"
+    assert completed.err == (
+        "truths.txt: 4 labels of 2 classes, in order of the pictures' names\n"
+        "note: 1 names stand for more than one class (crane: n01 and n02); --wnids=true keeps them apart\n"
+        "next:\n"
+        "  evaltools imagenet --model_file=... --ground_truth_images_path=... --ground_truth_labels=truths.txt "
+        "--model_output_labels=...\n"
+    )
+
+
+def test_wordnet_ids_and_class_labels(kit: Path) -> None:
+    flags = ["--validation_labels_output=truths.txt", "--model_output_labels_output=classes.txt", "--wnids"]
+    completed = convert(kit, *flags, "--background")
+    assert completed.code == 0
+    assert (kit / "truths.txt").read_text() == "n01\nn03\nn03\nn02\n"
+    assert (kit / "classes.txt").read_text() == "background\nn01\nn02\nn03\n"
+    assert "note" not in completed.err
+    assert "--ground_truth_labels=truths.txt --model_output_labels=classes.txt" in completed.err
+
+
+def test_class_labels_alone(kit: Path) -> None:
+    assert convert(kit, "--model_output_labels_output=classes.txt").code == 0
+    assert (kit / "classes.txt").read_text() == "crane\ncrane\nkit fox\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "missing: --validation_labels_output=..., --model_output_labels_output=..., or both"),
+        (["--validation_labels_output=t.txt", "--background"], "--background=true is for --model_output_labels_output"),
+        (["--validation_labels_output=kit/data/meta.mat"], "is a file of the kit; give another name"),
+        (["--validation_labels_output=a", "--model_output_labels_output=./a"], "name the same file; give each its own"),
+        (["--validation_labels_output=nowhere/a"], "does not exist, or cannot be entered"),
+        (["--validation_labels_output=a", "--ilsvrc_devkit_dir=kit/data"], "given twice"),
+    ],
+)
+def test_wrong_flags_are_refused(kit: Path, flags: list[str], message: str) -> None:
+    completed = convert(kit, *flags)
+    assert completed.code == 2
+    assert message in completed.err
+    assert "Traceback" not in completed.err
+
+
+def test_a_class_that_the_kit_lacks_writes_nothing(kit: Path) -> None:
+    (kit / "kit" / "data" / "ILSVRC2012_validation_ground_truth.txt").write_text("1\n4\n")
+    completed = convert(kit, "--validation_labels_output=truths.txt", "--model_output_labels_output=classes.txt")
+    assert completed.code == 2
+    assert "line 2: class 4 is not among the 4 synsets" in completed.err
+    assert not (kit / "classes.txt").exists()
+
+
+def test_a_full_disk_is_an_output_error(kit: Path) -> None:
+    completed = convert(kit, "--validation_labels_output=/dev/full")
+    assert completed.code == 5
+    assert "/dev/full cannot be written: No space left on device" in completed.err

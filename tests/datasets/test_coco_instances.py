@@ -1,0 +1,302 @@
+"""COCO instances files: what is read, what is written, what is refused and in which words."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+
+from evaltools.datasets.coco_instances import instances_json, parse_instances, read_instances
+from evaltools.datasets.object_annotations import (
+    AnnotatedImage,
+    AnnotatedImages,
+    Category,
+    ObjectAnnotation,
+    label_lines,
+)
+from evaltools.errors import DataError
+
+Entry = dict[str, Any]
+FLAG = "--ground_truth_annotations"
+IMAGE: Entry = {"id": 7, "file_name": "a.jpg", "width": 80, "height": 40}
+ANNOTATION: Entry = {"image_id": 7, "category_id": 3, "bbox": [1, 2.5, 30, 4], "area": 99.5, "iscrowd": 0}
+CATEGORY: Entry = {"id": 3, "name": "dog"}
+
+
+def document(**parts: list[Entry]) -> Entry:
+    return {"images": [IMAGE], "annotations": [ANNOTATION], "categories": [CATEGORY], **parts}
+
+
+def parse(**parts: list[Entry]) -> AnnotatedImages:
+    return parse_instances(json.dumps(document(**parts)).encode(), "x.json")
+
+
+def only_object(**changes: object) -> ObjectAnnotation:
+    """The object read where its entry is changed; None takes a key out."""
+    changed = {key: value for key, value in {**ANNOTATION, **changes}.items() if value is not None}
+    ((read,),) = (image.annotations for image in parse(annotations=[changed]).images)
+    return read
+
+
+def refused(content: bytes) -> str:
+    with pytest.raises(DataError) as caught:
+        parse_instances(content, f"{FLAG}=x.json")
+    message = str(caught.value)
+    assert message.startswith(f"{FLAG}=x.json")
+    return message
+
+
+def refused_document(**parts: list[Entry]) -> str:
+    return refused(json.dumps(document(**parts)).encode())
+
+
+def random_data(seed: int) -> AnnotatedImages:
+    random = np.random.default_rng(seed)
+    categories = tuple(Category(number, f"kind {number} é") for number in (90, 1, 13))
+    images = []
+    for number in random.permutation(8).tolist():
+        annotations = []
+        for _ in range(random.integers(0, 4)):
+            x, y, width, height = random.uniform(0, 200, 4).tolist()
+            category = categories[random.integers(0, 3)].id
+            annotations.append(
+                ObjectAnnotation(category, (x, y, width, height), float(random.uniform(0, 4e4)), random.random() < 0.3)
+            )
+        images.append(AnnotatedImage(number, f"ordner/{number} ü.jpg", 300 + number, 200, tuple(annotations)))
+    return AnnotatedImages(categories, tuple(images))
+
+
+def test_pictures_objects_and_categories_are_read() -> None:
+    crowd = {**ANNOTATION, "bbox": [0, 0, 80, 40], "area": 12, "iscrowd": 1}
+    second = {"id": 2, "file_name": "sub/b.png", "width": 5, "height": 6}
+    read = parse(images=[IMAGE, second], annotations=[ANNOTATION, crowd], categories=[CATEGORY, {"id": 1, "name": "x"}])
+    assert read == AnnotatedImages(
+        categories=(Category(3, "dog"), Category(1, "x")),
+        images=(
+            AnnotatedImage(
+                7,
+                "a.jpg",
+                80,
+                40,
+                (
+                    ObjectAnnotation(3, (1.0, 2.5, 30.0, 4.0), 99.5),
+                    ObjectAnnotation(3, (0.0, 0.0, 80.0, 40.0), 12.0, is_crowd=True),
+                ),
+            ),
+            AnnotatedImage(2, "sub/b.png", 5, 6, ()),
+        ),
+    )
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(document()))
+    assert read_instances(tmp_path / "x.json", FLAG) == parse()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_written_is_read_again(seed: int) -> None:
+    data = random_data(seed)
+    assert parse_instances(instances_json(data), "x") == data
+
+
+def test_the_written_file_serves_pycocotools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = random_data(1)
+    (tmp_path / "x.json").write_bytes(instances_json(data))
+    read = COCO(str(tmp_path / "x.json"))
+    count = sum(len(image.annotations) for image in data.images)
+    assert sorted(read.anns) == list(range(1, count + 1))
+    for image in data.images:
+        written = [
+            (each["category_id"], tuple(each["bbox"]), each["area"], each["iscrowd"])
+            for each in read.loadAnns(read.getAnnIds(imgIds=[image.id]))
+        ]
+        assert written == [(each.category_id, each.bbox, each.area, int(each.is_crowd)) for each in image.annotations]
+        assert read.imgs[image.id]["file_name"] == image.file_name
+    assert {number: each["name"] for number, each in read.cats.items()} == {
+        category.id: category.name for category in data.categories
+    }
+
+
+def test_the_written_file_ends_its_line() -> None:
+    assert instances_json(AnnotatedImages((), ())) == b'{"images":[],"annotations":[],"categories":[]}\n'
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b" \n"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_line_breaks_and_a_byte_order_mark_do_not_matter(start: bytes, indent: int | None) -> None:
+    content = start + json.dumps(document(), indent=indent).encode()
+    assert parse_instances(content, "x") == parse()
+
+
+def test_other_keys_are_left_alone() -> None:
+    extra: Entry = {"segmentation": None, "id": "no number", "ignore": True, "keypoints": [1, [2]]}
+    read = parse_instances(
+        json.dumps(
+            {
+                "info": {"year": None, "final": True},
+                "licenses": [False],
+                **document(
+                    images=[{**IMAGE, "license": None}],
+                    annotations=[{**ANNOTATION, **extra}],
+                    categories=[{**CATEGORY, "supercategory": None}],
+                ),
+            }
+        ).encode(),
+        "x",
+    )
+    assert read == parse()
+
+
+@pytest.mark.parametrize(("given", "crowd"), [(0, False), (1, True), (False, False), (True, True), (None, False)])
+def test_crowd_as_number_and_truth_value(given: object, crowd: bool) -> None:
+    assert only_object(iscrowd=given).is_crowd is crowd
+
+
+def test_without_an_area_that_of_the_box_counts() -> None:
+    assert only_object(area=None).area == 120
+    assert parse(annotations=[{**ANNOTATION, "area": None}]).images[0].annotations[0].area == 120
+    assert only_object(area=0).area == 0
+
+
+def test_boxes_without_width_and_beyond_the_picture_are_read() -> None:
+    assert only_object(bbox=[-5, 70, 0, 400]).bbox == (-5.0, 70.0, 0.0, 400.0)
+
+
+def test_objects_keep_their_order_within_a_picture() -> None:
+    images = [IMAGE, {**IMAGE, "id": 8}]
+    mixed = [{**ANNOTATION, "image_id": image, "area": area} for area, image in enumerate((8, 7, 8, 7, 7))]
+    read = parse(images=images, annotations=mixed)
+    assert [[each.area for each in image.annotations] for image in read.images] == [[1, 3, 4], [0, 2]]
+
+
+def test_annotations_of_a_picture_that_is_not_listed_are_left_out_whatever_they_say() -> None:
+    stray = {**ANNOTATION, "image_id": 1, "category_id": 99, "bbox": [0, 0, -1, 0], "area": -1}
+    assert parse(annotations=[stray, ANNOTATION]) == parse()
+
+
+def test_a_file_may_have_no_objects() -> None:
+    assert parse(annotations=[]).images[0].annotations == ()
+    assert parse(images=[], annotations=[], categories=[]) == AnnotatedImages((), ())
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "truncated"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b"{'images': []}", "malformed"),
+        (b"not JSON", "malformed"),
+        (json.dumps(document()).encode()[:-1], "truncated"),
+        (json.dumps(document()).encode() + b"x", "malformed"),
+        (json.dumps(document()).encode("utf-16"), "malformed"),
+        (json.dumps(document()).replace("dog", "d\\ud800g").encode(), ""),
+        (json.dumps(document()).encode().replace(b"dog", b"d\xffg"), "utf-8"),
+        (json.dumps(document()).replace("99.5", "NaN").encode(), "malformed"),
+        (json.dumps(document()).replace("99.5", "1e999").encode(), "out of range"),
+        (json.dumps(document()).replace("30", "1e999").encode(), "out of range"),
+    ],
+)
+def test_what_is_no_such_file_is_told_the_way_to_one(content: bytes, reason: str) -> None:
+    message = refused(content)
+    assert re.search(f"x.json is no COCO instances file: .*{reason}", message)
+    assert "images (id, file_name, width, height)" in message
+    assert "evaltools convert makes one" in message
+
+
+def test_a_size_of_half_pixels_is_refused_and_a_whole_one_written_as_float_is_read() -> None:
+    assert "images[0] (a.jpg) states the size 8.5x40" in refused_document(images=[{**IMAGE, "width": 8.5}])
+    [image] = parse_instances(json.dumps(document(images=[{**IMAGE, "width": 80.0}])).encode(), "x.json").images
+    assert (image.width, type(image.width)) == (80, int)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"images": [{"id": 1, "width": 1, "height": 1}]}, r"missing required field `file_name` - at `\$.images\[0\]`"),
+        ({"images": [IMAGE, {**IMAGE, "id": "8"}]}, r"Expected `int`, got `str` - at `\$.images\[1\].id`"),
+        ({"images": [{**IMAGE, "height": None}]}, r"got `null` - at `\$.images\[0\].height`"),
+        ({"annotations": [{**ANNOTATION, "bbox": [1, 2, 3]}]}, r"length 4 - at `\$.annotations\[0\].bbox`"),
+        ({"annotations": [{**ANNOTATION, "bbox": [1, 2, 3, "4"]}]}, r"at `\$.annotations\[0\].bbox\[3\]`"),
+        ({"annotations": [{**ANNOTATION, "area": "9"}]}, r"at `\$.annotations\[0\].area`"),
+        ({"annotations": [{**ANNOTATION, "iscrowd": "0"}]}, r"at `\$.annotations\[0\].iscrowd`"),
+        ({"annotations": [{"image_id": 7, "category_id": 3}]}, r"missing required field `bbox`"),
+        ({"categories": [{"id": 3}]}, r"missing required field `name` - at `\$.categories\[0\]`"),
+        ({"categories": [{"id": 2**63, "name": "dog"}]}, r"Expected `int` <= \d+ - at `\$.categories\[0\].id`"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(parts: dict[str, list[Entry]], reason: str) -> None:
+    assert re.search(f"x.json is no COCO instances file: .*{reason}", refused_document(**parts))
+
+
+def test_missing_lists_are_named() -> None:
+    for key in ("images", "annotations", "categories"):
+        rest = {name: value for name, value in document().items() if name != key}
+        assert f"missing required field `{key}`" in refused(json.dumps(rest).encode())
+
+
+def test_ids_given_twice_are_refused() -> None:
+    again = {**IMAGE, "file_name": "b.jpg"}
+    assert refused_document(images=[IMAGE, again]).endswith(
+        "x.json: images has the id 7 more than once; every id must be there once"
+    )
+    assert "categories has the id 3 more than once" in refused_document(categories=[CATEGORY, CATEGORY])
+
+
+@pytest.mark.parametrize(("key", "value", "size"), [("width", 0, "0x40"), ("height", -4, "80x-4")])
+def test_pictures_without_a_size_are_refused(key: str, value: int, size: str) -> None:
+    message = refused_document(images=[{**IMAGE, "id": 1}, {**IMAGE, key: value}])
+    assert f"images[1] (a.jpg) states the size {size}; sizes are whole pixels from 1 on" in message
+
+
+def test_an_unknown_category_is_refused() -> None:
+    message = refused_document(annotations=[ANNOTATION, {**ANNOTATION, "category_id": 4}])
+    assert "annotations[1] has the category_id 4, which is not among the 1 categories of the file; add it" in message
+
+
+@pytest.mark.parametrize("box", [[1, 2, -3, 4], [1, 2, 3, -0.5]])
+def test_boxes_of_negative_size_are_refused(box: list[float]) -> None:
+    message = refused_document(annotations=[ANNOTATION, {**ANNOTATION, "bbox": box}])
+    assert f"annotations[1] has the bbox {[float(side) for side in box]}; expected is [x,y,width,height]" in message
+
+
+def test_a_negative_area_is_refused() -> None:
+    message = refused_document(annotations=[ANNOTATION, {**ANNOTATION, "area": -1}])
+    assert "annotations[1] has the area -1; expected are square pixels, not negative; leave it out" in message
+
+
+def test_files_that_cannot_be_read_are_named_with_their_flag(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path} is a folder; give a COCO instances JSON file$"):
+        read_instances(tmp_path, FLAG)
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/none.json: no such file$"):
+        read_instances(tmp_path / "none.json", FLAG)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json/y cannot be read: Not a directory$"):
+        read_instances(tmp_path / "x.json" / "y", FLAG)
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json is no COCO instances file: "):
+        read_instances(tmp_path / "x.json", FLAG)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.json").touch(mode=0)
+    with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path}/x.json cannot be read: Permission denied$"):
+        read_instances(tmp_path / "x.json", FLAG)
+
+
+def test_label_lines_stand_at_their_numbers() -> None:
+    assert label_lines([]) == []
+    assert label_lines([Category(2, "c"), Category(0, "a")]) == ["a", "???", "c"]
+
+
+def test_data_is_compared_by_value() -> None:
+    """Or the round trips above would prove nothing."""
+    data = random_data(2)
+    first = replace(data.images[0], annotations=(ObjectAnnotation(1, (0, 0, 1, 1), 1),))
+    assert replace(data, images=(first, *data.images[1:])) != data
