@@ -1,4 +1,5 @@
 """The tasks: which examples there are, how one becomes an input, what an output means, which metrics.
 
-The folder is installed as ``evaltools.tasks``. A new task is one file here plus one command in ``evaltools.cli``.
+``imagenet``, ``coco`` and ``inference_diff`` follow ``evaltools.engine.Task``; ``NAME_evaluation`` runs one, from
+request to result. The folder is installed as ``evaltools.tasks``. ``CONTRIBUTING.md`` lists what else a new task needs.
 """

@@ -131,7 +131,7 @@ def _pictures(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOpt
     to_tensor = input_transform(model, tensors[fitting[0]], options.normalization, crop_fraction=crop)
 
     def provide(index: int) -> Array:
-        return load_picture(folder.paths[index % len(folder.paths)], to_tensor)
+        return load_picture(folder.paths[index % len(folder.paths)], to_tensor).values
 
     words = f"normalization {to_tensor.normalization or 'native'}{'' if crop else ', not cropped (detection)'}"
     return _Pictures(fitting[0], provide, tuple(path.name for path in folder.paths), words)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
+from evaltools.configuration import Configuration
+from evaltools.engine import Open, Opened, open_all
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.report.assemble import describe_entry
 from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec
 
@@ -32,3 +36,38 @@ class Observer(Protocol):
 
     def progress(self, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """Entered around the measurements; what it yields is called after each step with the failed examples so far."""
+
+
+@dataclass(frozen=True)
+class OpenConfigurations:
+    """What every configuration runs on, reference first, and the sessions of those that can run."""
+
+    described: list[ConfigurationResult]
+    sessions: dict[str, Session]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether a test configuration can run; with the reference alone nothing is measured."""
+        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
+
+
+@contextmanager
+def open_configurations(
+    model: ModelFile,
+    reference: Configuration | None,
+    tests: Sequence[Configuration],
+    open_with: Open,
+    allow_fallback: bool,
+    observer: Observer,
+) -> Iterator[OpenConfigurations]:
+    """Open all configurations of one model and show them; the sessions are closed at the end, whatever happens."""
+    wanted = ((reference,) if reference else ()) + tuple(tests)
+    with open_all([(model, configuration) for configuration in wanted], open_with, allow_fallback) as entries:
+        described = [
+            describe_entry(entry, "reference" if entry.configuration is reference else "test")
+            for entry in entries.values()
+        ]
+        observer.opened(described)
+        yield OpenConfigurations(
+            described, {name: entry.session for name, entry in entries.items() if isinstance(entry, Opened)}
+        )

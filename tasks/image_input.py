@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, Quantization, decode_image, parse_normalization
+from evaltools.preprocess import (
+    ImageToTensor,
+    Letterbox,
+    Normalization,
+    Placement,
+    Quantization,
+    decode_image,
+    parse_normalization,
+)
 from evaltools.runtime.session import Array
 
-CLASSIFIER_CROP = 0.875
+CLASSIFIER_CROP: Final = 0.875
+ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
+NATIVE_TYPES: Final = ("float32", "uint8", "int8")
+_MOST_INPUT_VALUES: Final = 1 << 29
+
+
+def check_picture_input(model: ModelFile, allowed: Sequence[str]) -> None:
+    """Refuse a first input that is no single RGB picture of a fixed size; raises :class:`ModelError`."""
+    tensor = model.inputs[0]
+    shape = tensor.shape
+    if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or -1 in tensor.shape_signature[1:]:
+        message = (
+            f"{model.path}: the input {tensor} is no single RGB picture; expected [1,height,width,3] of a fixed size"
+        )
+        raise ModelError(message)
+    if shape[1] * shape[2] * shape[3] >= _MOST_INPUT_VALUES:
+        raise ModelError(f"{model.path}: the input {tensor} is larger than any picture that is decoded (2^29 values)")
+    if tensor.dtype not in allowed:
+        message = f"{model.path}: the input {tensor} has the type {tensor.dtype}; accepted are {', '.join(allowed)}"
+        raise ModelError(message)
 
 
 def input_transform(
@@ -20,6 +50,7 @@ def input_transform(
     normalization: str = "auto",
     native: bool = False,
     crop_fraction: float | None = CLASSIFIER_CROP,
+    letterbox: Letterbox | None = None,
 ) -> ImageToTensor:
     """The transform for an input ``[1,height,width,3]``; ``normalization`` as on the command line.
 
@@ -34,16 +65,35 @@ def input_transform(
         message = f"{model.path}: the input {tensor} has no per-tensor quantisation, so real values cannot be converted"
         raise ModelError(message)
     _, height, width, _ = tensor.shape
-    return ImageToTensor(height, width, np.dtype(tensor.dtype), chosen, quantization, crop_fraction)
+    return ImageToTensor(height, width, np.dtype(tensor.dtype), chosen, quantization, crop_fraction, letterbox)
 
 
-def load_picture(path: Path, to_tensor: ImageToTensor) -> Array:
-    """Decode a picture and make it the input; raises :class:`~evaltools.errors.ImageError`.
+@dataclass(frozen=True)
+class LoadedPicture:
+    """A picture as the model's input, its own size in pixels, and its place in a letterbox, if it is in one."""
+
+    values: Array
+    width: int
+    height: int
+    placement: Placement | None
+
+
+def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
+    """Decode a picture and make the input of it; raises :class:`~evaltools.errors.ImageError`.
 
     Raw ``.rgb8`` pictures have the model's size and are not resized.
     """
     image = decode_image(path, to_tensor.height, to_tensor.width)
-    return to_tensor(image, already_sized=path.suffix.lower() == ".rgb8")
+    height, width = image.shape[:2]
+    raw = path.suffix.lower() == ".rgb8"
+    placement = None if raw else to_tensor.placement(height, width)
+    return LoadedPicture(to_tensor(image, already_sized=raw), width, height, placement)
+
+
+def describe_normalization(to_tensor: ImageToTensor) -> str:
+    """What input values were made of pixels, and who said so."""
+    normalization = to_tensor.normalization
+    return "native" if normalization is None else f"{normalization} ({normalization.source})"
 
 
 def _normalization(model: ModelFile, tensor: TensorInfo, text: str, native: bool) -> Normalization | None:

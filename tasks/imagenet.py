@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.datasets.image_folder import ImageFolder, list_images
+from evaltools.datasets.image_folder import ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.engine import Example, Outcome, Prepared, Record
 from evaltools.errors import DataError, ModelError
@@ -22,12 +21,15 @@ from evaltools.preprocess import ImageToTensor, Normalization
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.evaluation import require_stated
-from evaltools.tasks.image_input import input_transform, load_picture
+from evaltools.tasks.image_input import (
+    ACCEPTED_TYPES,
+    NATIVE_TYPES,
+    check_picture_input,
+    input_transform,
+    load_picture,
+)
 
 TOP_K: Final = 10
-ACCEPTED_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
-_MOST_INPUT_VALUES: Final = 1 << 29
-NATIVE_TYPES: Final = ("float32", "uint8", "int8")
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,14 @@ class ImagenetTask:
         self.images: Final = images
         self.to_tensor: Final = to_tensor
         self.class_labels: Final = tuple(class_labels)
-        self.examples: Final = tuple(
-            Example(index, os.fsencode(path.name).decode("utf-8", errors="backslashreplace"))
-            for index, path in enumerate(images.paths)
-        )
+        self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(images.paths))
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
         path = self.images.paths[example.index]
-        return Prepared((load_picture(path, self.to_tensor),), self.images.truths[example.index])
+        return Prepared((load_picture(path, self.to_tensor).values,), self.images.truths[example.index])
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -152,7 +151,7 @@ def check_model(model: ModelFile, native: bool = False) -> None:
         )
         raise ModelError(message)
     types = NATIVE_TYPES if native else ACCEPTED_TYPES
-    _check_input(model, types)
+    check_picture_input(model, types)
     output = model.outputs[0]
     if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
         shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
@@ -167,21 +166,6 @@ def check_session(session: Session, model: ModelFile) -> None:
     advice = "convert the model again"
     require_stated(model, session, "input", model.inputs[0], session.inputs[0], advice)
     require_stated(model, session, "output", model.outputs[0], session.outputs[0], advice)
-
-
-def _check_input(model: ModelFile, allowed: Sequence[str]) -> None:
-    tensor = model.inputs[0]
-    shape = tensor.shape
-    if len(shape) != 4 or shape[0] != 1 or shape[3] != 3 or -1 in tensor.shape_signature[1:]:
-        message = (
-            f"{model.path}: the input {tensor} is no single RGB picture; expected [1,height,width,3] of a fixed size"
-        )
-        raise ModelError(message)
-    if shape[1] * shape[2] * shape[3] >= _MOST_INPUT_VALUES:
-        raise ModelError(f"{model.path}: the input {tensor} is larger than any picture that is decoded (2^29 values)")
-    if tensor.dtype not in allowed:
-        message = f"{model.path}: the input {tensor} has the type {tensor.dtype}; accepted are {', '.join(allowed)}"
-        raise ModelError(message)
 
 
 def _listed(tensors: Sequence[TensorInfo], word: str) -> str:

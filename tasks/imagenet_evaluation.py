@@ -12,13 +12,12 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Open, Opened, Outcome, open_all, run_pass
+from evaltools.engine import Open, Outcome, run_pass
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import (
     comparison_pairs,
-    describe_entry,
     describe_model,
     failed_examples,
     why_no_figures,
@@ -36,7 +35,8 @@ from evaltools.report.result import (
     ExampleRecord,
 )
 from evaltools.runtime import Session, open_session
-from evaltools.tasks.evaluation import Observer
+from evaltools.tasks.evaluation import Observer, open_configurations
+from evaltools.tasks.image_input import describe_normalization
 from evaltools.tasks.imagenet import (
     ImagenetOptions,
     ImagenetTask,
@@ -92,29 +92,23 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = _prepare(request)
-    wanted = ((request.reference,) if request.reference else ()) + request.tests
-    models = [(material.model, configuration) for configuration in wanted]
-    with open_all(models, open_with, request.allow_fallback) as entries:
-        described = [
-            describe_entry(entry, "reference" if entry.configuration is request.reference else "test")
-            for entry in entries.values()
-        ]
-        observer.opened(described)
-        sessions = {name: entry.session for name, entry in entries.items() if isinstance(entry, Opened)}
+    with open_configurations(
+        material.model, request.reference, request.tests, open_with, request.allow_fallback, observer
+    ) as opened:
+        sessions = opened.sessions
         for session in sessions.values():
             check_session(session, material.model)
         outcome: Outcome[TopKObservation] = Outcome({name: [] for name in sessions})
-        runnable = any(configuration.name in sessions for configuration in request.tests)
-        if runnable:
+        if opened.runnable:
             _check_labels(request, material, next(iter(sessions.values())))
             reference = request.reference.name if request.reference else None
             with observer.progress(len(material.task.examples)) as on_example:
                 outcome = run_pass(material.task, sessions, reference, request.max_failed_examples, on_example)
-    configurations = [_figures(entry, material.task, outcome) for entry in described]
+    configurations = [_figures(entry, material.task, outcome) for entry in opened.described]
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
-        complete=runnable and outcome.stopped is None,
+        complete=opened.runnable and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
@@ -187,14 +181,9 @@ def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKOb
         ground_truth_sha256=images.truths_sha256,
         labels_sha256=material.labels.sha256,
         label_offset=options.label_offset or 0,
-        normalization=_normalization_used(material.task),
+        normalization=describe_normalization(material.task.to_tensor),
         preprocessing_latency=summarise_latency(outcome.preprocessing_us),
     )
-
-
-def _normalization_used(task: ImagenetTask) -> str:
-    normalization = task.to_tensor.normalization
-    return "native" if normalization is None else f"{normalization} ({normalization.source})"
 
 
 def _comparisons(configurations: Sequence[ConfigurationResult], outcome: Outcome[TopKObservation]) -> list[Comparison]:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,13 @@ from evaltools.delegates import PARAMETERS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FURTHER_PAGES = (
+    "CHANGELOG.md",
+    "benchmarks/README.md",
+    "scripts/sample/README.md",
+    "examples/external_delegate/README.md",
+)
+LINKING_PAGES = [*PAGES, *(ROOT / name for name in FURTHER_PAGES)]
 
 
 class Shown(NamedTuple):
@@ -61,10 +69,31 @@ def test_the_docs_show_commands() -> None:
     assert len(shown_commands()) >= 5
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(text: str) -> list[str]:
+    """The names that GitHub gives to the headings of a page; a repeated one gets a number."""
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    for heading in re.findall(r"^#{1,6} +(.*?)[ #]*$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w -]", "", shown.lower()).replace(" ", "-")
+        found.append(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def test_anchors_are_named_as_on_github() -> None:
+    page = '# 5. `--flag_a`: "why"?\n## See [this](x.md#y)\n## A\n```sh\n# no heading\n```\n## A\n### Zoë\'s a-b ##\n'
+    assert anchors(page) == ["5---flag_a-why", "see-this", "a", "a-1", "zoës-a-b"]
+
+
+@pytest.mark.parametrize("page", LINKING_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+    broken = []
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", page.read_text()):
+        other = page.parent / target if target else page
+        if not other.exists() or (anchor and anchor not in anchors(other.read_text())):
+            broken.append(f"{target}#{anchor}" if anchor else target)
+    assert broken == []
 
 
 def test_every_command_is_in_the_docs() -> None:
@@ -74,11 +103,11 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import demo, imagenet, inference_diff
+    from evaltools.cli import coco, convert, demo, imagenet, inference_diff
 
-    groups = [*imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
+    groups = [*coco.GROUPS.values(), *imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
-    known |= {parameter.name for parameter in demo.PARAMETERS} | {"help", "version", "flags"}
+    known |= {parameter.name for parameter in (*demo.PARAMETERS, *convert.PARAMETERS)} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)", page.read_text()):
             assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"

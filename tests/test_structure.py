@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "proto": set(),
     "gates": {"metrics"},
     "runtime": {"configuration", "delegates", "model"},
-    "datasets": {"preprocess"},
+    "datasets": {"preprocess", "proto"},
     "engine": {"configuration", "delegates", "model", "runtime", "metrics"},
     "report": {"configuration", "delegates", "engine", "gates", "metrics", "model", "parameter", "proto", "runtime"},
     "tasks": {"configuration", "datasets", "engine", "gates", "metrics", "model", "preprocess", "report", "runtime"},

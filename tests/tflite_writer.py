@@ -90,17 +90,19 @@ class Graph:
         op: str,
         inputs: Sequence[int],
         output: int | Sequence[int],
-        options: str = "",
+        options: str | bytes = "",
         version: int = 1,
         **fields: int | float | bool,
     ) -> int:
         """Add a node; returns the index of its (first) output.
 
         ``op`` is a name of BuiltinOperator, or that of a custom operator. ``options`` is the options
-        table, such as "Conv2DOptions", and ``fields`` are its fields.
+        table, such as "Conv2DOptions", and ``fields`` are its fields; those of a custom operator are bytes.
         """
         code = self._code_index(op, version)
-        table = self._options(options, fields) if options else 0
+        builtin = options if isinstance(options, str) else ""
+        table = self._options(builtin, fields) if builtin else 0
+        custom = self._byte_vector(options) if isinstance(options, bytes) else 0
         outputs = [output] if isinstance(output, int) else output
         input_vector = self._int_vector(inputs)
         output_vector = self._int_vector(outputs)
@@ -108,9 +110,11 @@ class Graph:
         tflite.OperatorAddOpcodeIndex(self._builder, code)
         tflite.OperatorAddInputs(self._builder, input_vector)
         tflite.OperatorAddOutputs(self._builder, output_vector)
-        if options:
-            tflite.OperatorAddBuiltinOptionsType(self._builder, getattr(tflite.BuiltinOptions, options))
+        if builtin:
+            tflite.OperatorAddBuiltinOptionsType(self._builder, getattr(tflite.BuiltinOptions, builtin))
             tflite.OperatorAddBuiltinOptions(self._builder, table)
+        if custom:
+            tflite.OperatorAddCustomOptions(self._builder, custom)
         self._nodes.append(tflite.OperatorEnd(self._builder))
         return outputs[0] if outputs else -1
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
+from evaltools.cli import exit_codes
 from evaltools.cli.configurations import Configurations
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.output_file import require_writable, write_file
@@ -51,6 +52,12 @@ def interrupts_restored() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
+def files_read(flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path | None]) -> list[Path]:
+    """Every file that an evaluation reads, but for pictures: its own ``inputs`` and those of the configurations."""
+    read = [path for path in inputs if path is not None] + [Path(text) for text in flags.texts("configs")]
+    return read + [path for configuration in configurations.all for path in configuration.files]
+
+
 def planned_files(flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path | None]) -> dict[str, Path]:
     """The result files that ``--output_file_path`` asks for, checked before any long work.
 
@@ -58,25 +65,27 @@ def planned_files(flags: GivenFlags, configurations: Configurations, inputs: Ite
     the native lines.
     """
     output = flags.path("output_file_path")
+    recording = "record_examples" in flags.parameters and flags.is_on("record_examples")
+    if recording and (output is None or output.suffix.lower() != ".json"):
+        raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
         return {}
     files = plan_files(output, [configuration.name for configuration in configurations.tests])
-    read = [path for path in inputs if path is not None] + [Path(text) for text in flags.texts("configs")]
-    for configuration in configurations.all:
-        read += configuration.files
+    read = files_read(flags, configurations, inputs)
     for path in set(files.values()):
-        require_writable(path, "--output_file_path")
-        _require_no_input(path, read)
+        require_output_file(path, "--output_file_path", read)
+        if path.suffix.lower() in IMAGE_EXTENSIONS:
+            raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
     return files
 
 
-def _require_no_input(path: Path, inputs: Iterable[Path]) -> None:
+def require_output_file(path: Path, flag: str, inputs: Iterable[Path]) -> None:
+    """Refuse a file that cannot be written, is read by this run (``inputs``), or is stdout, before any long work."""
+    require_writable(path, flag)
     if any(_same_file(path, source) for source in inputs):
-        raise UsageError(f"--output_file_path={path} would overwrite an input of this run; give another name")
+        raise UsageError(f"{flag}={path} would overwrite an input of this run; give another name")
     if _same_file(path, 1) and not path.samefile(os.devnull):
-        raise UsageError(f"--output_file_path={path} is stdout, which carries the native lines; give a file")
-    if path.suffix.lower() in IMAGE_EXTENSIONS:
-        raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
+        raise UsageError(f"{flag}={path} is stdout, which carries the native lines; give a file")
 
 
 def _same_file(path: Path, other: Path | int) -> bool:
@@ -95,8 +104,12 @@ def hand_out(result: EvaluationResult, files: dict[str, Path], console: Console)
 
 def _write(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
     """Write what was planned, as far as it was measured."""
+    return write_measured(rendered(result, files), files, console)
+
+
+def write_measured(contents: Mapping[str, bytes], files: Mapping[str, Path], console: Console) -> list[OutputError]:
+    """Write the content of each file by what it holds, and say which are left out; returns what cannot be written."""
     failed = []
-    contents = rendered(result, files)
     for name, path in files.items():
         if name not in contents:
             console.print(f"{path} is not written: {name} was not measured")
@@ -111,6 +124,18 @@ def _write(result: EvaluationResult, files: dict[str, Path], console: Console) -
 def _print_native_lines(result: EvaluationResult) -> list[OutputError]:
     lines = native_lines(result)
     return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
+
+
+def exit_code(result: EvaluationResult, damaged: bool) -> int:
+    """That of an evaluation over pictures; ``damaged``: some outputs hold NaN or infinite numbers."""
+    if result.stopped == "interrupted":
+        return exit_codes.INTERRUPTED
+    without_input = [failure for failure in result.failed if failure.stage == "input"]
+    no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
+    unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
+    if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
+        return exit_codes.NOT_MEASURED
+    return exit_codes.EXAMPLES_FAILED if result.failed or damaged else exit_codes.OK
 
 
 def print_early_end(result: EvaluationResult, total: int, limit: int | None, native: bool, console: Console) -> None:

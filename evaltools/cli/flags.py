@@ -43,12 +43,21 @@ class GivenFlags:
         """The value of a flag of type int32."""
         return int(self.value(name))
 
+    def real(self, name: str) -> float:
+        """The value of a flag of type float."""
+        return float(self.value(name))
+
     def is_on(self, name: str) -> bool:
         """The value of a flag of type bool."""
         return bool(self.value(name))
 
     def path(self, name: str) -> Path | None:
-        """The value of a flag of type string as a path, None where it is empty."""
+        """The value of a flag of type string as a path, None where it was not given.
+
+        An empty one, as an unset variable leaves behind, would silently mean something else: :class:`UsageError`.
+        """
+        if name in self and not self.text(name):
+            raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
         return Path(self.text(name)) if self.text(name) else None
 
     def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:

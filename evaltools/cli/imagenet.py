@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli import configurations
+from evaltools.cli.evaluation_flags import (
+    IMAGES_PATH,
+    MAX_FAILED_EXAMPLES,
+    NORMALIZATION,
+    NUM_IMAGES,
+    OUTPUT_FILE_PATH,
+)
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
@@ -17,23 +24,12 @@ REQUIRED: Final = ("model_file", "ground_truth_images_path", "ground_truth_label
 TASK_PARAMETERS: Final = (
     Parameter("model_file", "string", "", "The .tflite model. Required."),
     Parameter("model_output_labels", "string", "", "Label file: line i names output i of the model. Required."),
-    Parameter("ground_truth_images_path", "string", "", "Folder of pictures, taken in order of their names. Required."),
+    IMAGES_PATH,
     Parameter("ground_truth_labels", "string", "", "Label file: line i is the label of picture i. Required."),
     Parameter("denylist_file_path", "string", "", "File of picture numbers (from 1) to leave out, one per line."),
-    Parameter(
-        "output_file_path",
-        "string",
-        "",
-        "Result file: *.json is ours, anything else the native tool's binary protobuf.",
-    ),
-    Parameter("num_images", "int32", 0, "Evaluate the first N pictures; 0: all."),
-    Parameter(
-        "normalization",
-        "string",
-        "auto",
-        "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
-        '"mean=M[,M,M];std=S[,S,S]".',
-    ),
+    OUTPUT_FILE_PATH,
+    NUM_IMAGES,
+    NORMALIZATION,
     Parameter(
         "label_offset",
         "int32",
@@ -46,12 +42,7 @@ TASK_PARAMETERS: Final = (
         True,
         "Try a few pictures first, and stop where another reading of the labels fits far better.",
     ),
-    Parameter(
-        "max_failed_examples",
-        "int32",
-        -1,
-        "Stop once more than this many examples have failed; -1: no limit.",
-    ),
+    MAX_FAILED_EXAMPLES,
     Parameter("record_examples", "bool", False, "Write the best classes of every picture to the JSON result."),
 )
 

@@ -6,11 +6,16 @@ from pathlib import Path
 
 from evaltools.cli import exit_codes
 from evaltools.cli.configurations import Configurations, read_configurations
-from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
+from evaltools.cli.evaluation_output import (
+    Terminal,
+    exit_code,
+    hand_out,
+    interrupts_restored,
+    planned_files,
+    print_early_end,
+)
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
-from evaltools.errors import UsageError
-from evaltools.report.result import EvaluationResult
 from evaltools.tasks.imagenet import ImagenetOptions
 from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
 
@@ -23,9 +28,6 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
     options = request.options
     inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
     files = planned_files(flags, configurations, inputs)
-    output = flags.path("output_file_path")
-    if request.record_examples and (output is None or output.suffix.lower() != ".json"):
-        raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     with interrupts_restored():
         result = evaluate(request, Terminal(console))
         not_written = hand_out(result, files, console)
@@ -33,7 +35,8 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
         print_early_end(result, total, request.max_failed_examples, options.native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
+    damaged = any(c.classification and c.classification.outputs_with_nonfinite for c in result.configurations)
+    return exit_codes.NOT_WRITTEN if not_written else exit_code(result, damaged)
 
 
 def _request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> ImagenetRequest:
@@ -59,15 +62,3 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         record_examples=flags.is_on("record_examples"),
         command=tuple(command),
     )
-
-
-def _exit_code(result: EvaluationResult) -> int:
-    if result.stopped == "interrupted":
-        return exit_codes.INTERRUPTED
-    without_input = [failure for failure in result.failed if failure.stage == "input"]
-    no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
-    unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
-    if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
-        return exit_codes.NOT_MEASURED
-    damaged = any(c.classification and c.classification.outputs_with_nonfinite for c in result.configurations)
-    return exit_codes.EXAMPLES_FAILED if result.failed or damaged else exit_codes.OK

@@ -70,14 +70,14 @@ def _request(flags: GivenFlags, configurations: Configurations, native: bool, co
         reference=configurations.reference,
         tests=configurations.tests,
         inputs=_inputs(flags, native),
-        reference_model_file=_path(flags, "reference_model_file"),
+        reference_model_file=flags.path("reference_model_file"),
         signature=flags.text("signature"),
         input_shapes=tuple(flags.texts("input_shape")),
         yardstick_runs=_count(flags, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(flags, "warmup_runs", 0, 0 if native else None),
         limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in flags.texts(name)),
-        save_outputs=_path(flags, "save_outputs"),
-        load_reference=_path(flags, "load_reference"),
+        save_outputs=flags.path("save_outputs"),
+        load_reference=flags.path("load_reference"),
         allow_model_mismatch=flags.is_on("allow_model_mismatch"),
         allow_fallback=flags.is_on("allow_fallback"),
         max_failed_examples=(0 if native else None) if limit < 0 else limit,
@@ -91,7 +91,7 @@ def _inputs(flags: GivenFlags, native: bool) -> InputOptions:
     if seed < 1:
         raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
     normalization = flags.text("normalization")
-    images = _path(flags, "input_images")
+    images = flags.path("input_images")
     if "normalization" in flags and images is None:
         raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
     if normalization != "auto":
@@ -126,13 +126,6 @@ def _count(flags: GivenFlags, name: str, lowest: int, unless_given: int | None =
     if not lowest <= number <= _MOST_RUNS:
         raise UsageError(f"--{name}={number}: use {lowest} to {_MOST_RUNS}")
     return number
-
-
-def _path(flags: GivenFlags, name: str) -> Path | None:
-    """A path that was given; an empty one, as an unset variable leaves behind, would silently mean something else."""
-    if name in flags and not flags.text(name):
-        raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
-    return flags.path(name)
 
 
 def _exit_code(result: EvaluationResult) -> int:

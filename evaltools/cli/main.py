@@ -27,10 +27,14 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "imagenet": Command("evaltools.cli.imagenet", "Top-1..10 accuracy of a classifier on labelled pictures"),
+    "coco": Command("evaltools.cli.coco", "mAP of a detector on annotated pictures; do the boxes agree"),
     "inference-diff": Command(
         "evaltools.cli.inference_diff", "How far a delegate's outputs are from the CPU's, any model"
     ),
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
+    "convert": Command(
+        "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
+    ),
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }

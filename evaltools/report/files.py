@@ -27,6 +27,14 @@ def plan_files(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
     """
     if output.suffix.lower() == ".json":
         return {_WHOLE_RESULT: output}
+    return file_per_configuration(output, configurations)
+
+
+def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
+    """The first configuration under the name given, each other one beside it with its own name put in.
+
+    Raises :class:`UsageError` where two would be equal.
+    """
     files: dict[str, Path] = {}
     for number, name in enumerate(configurations):
         safe_name = re.sub(r"[^\w.-]+", "_", name)

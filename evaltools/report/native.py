@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from evaltools.report import native_imagenet, native_inference_diff
+from evaltools.report import native_coco, native_imagenet, native_inference_diff
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 
-_FACES: Final[dict[str, ModuleType]] = {"imagenet": native_imagenet, "inference_diff": native_inference_diff}
+_FACES: Final[dict[str, ModuleType]] = {
+    "imagenet": native_imagenet,
+    "inference_diff": native_inference_diff,
+    "coco": native_coco,
+}
 
 
 def native_lines(result: EvaluationResult) -> list[str]:
@@ -26,7 +30,7 @@ def native_lines(result: EvaluationResult) -> list[str]:
         if len([entry for entry in result.configurations if entry.role == "test"]) > 1:
             lines.append(f"Configuration: {configuration.name}")
         lines.extend(_FACES[result.task].lines(result, configuration))
-    return [f"INFO: {line}" for line in lines]
+    return [line if line.startswith("WARN: ") else f"INFO: {line}" for line in lines]
 
 
 def measured_tests(result: EvaluationResult) -> Sequence[ConfigurationResult]:

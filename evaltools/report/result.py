@@ -13,6 +13,7 @@ from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
+from evaltools.report.coco_result import CocoDetection
 from evaltools.report.diff_result import InferenceDiff
 from evaltools.report.result_model import Model, Tensor
 
@@ -160,12 +161,12 @@ class EvaluationResult:
     """The whole result.
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
-    the examples that were tried, failed ones included. ``data`` and ``comparisons`` belong to the task ``imagenet``,
-    ``inference_diff`` to the task of that name.
+    the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
+    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names.
     """
 
     schema_version: Literal["1"]
-    task: Literal["imagenet", "inference_diff"]
+    task: Literal["imagenet", "inference_diff", "coco"]
     complete: bool
     stopped: Literal["interrupted", "too many failed examples"] | None
     examples_done: int
@@ -178,3 +179,4 @@ class EvaluationResult:
     warnings: list[str]
     examples: list[ExampleRecord] | None
     inference_diff: InferenceDiff | None = None
+    coco: CocoDetection | None = None

@@ -10,10 +10,14 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.report import table_imagenet, table_inference_diff
+from evaltools.report import table_coco, table_imagenet, table_inference_diff
 from evaltools.report.result import ConfigurationResult, DelegateUsed, EvaluationResult
 
-_TABLES: Final[dict[str, ModuleType]] = {"imagenet": table_imagenet, "inference_diff": table_inference_diff}
+_TABLES: Final[dict[str, ModuleType]] = {
+    "imagenet": table_imagenet,
+    "inference_diff": table_inference_diff,
+    "coco": table_coco,
+}
 _MOST_FAILURES: Final = 10
 
 

@@ -1,0 +1,25 @@
+"""Flags that the evaluations over pictures share, so that one word means one thing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.parameter import Parameter
+
+IMAGES_PATH: Final = Parameter(
+    "ground_truth_images_path", "string", "", "Folder of pictures, taken in order of their names. Required."
+)
+OUTPUT_FILE_PATH: Final = Parameter(
+    "output_file_path", "string", "", "Result file: *.json is ours, anything else the native tool's binary protobuf."
+)
+NUM_IMAGES: Final = Parameter("num_images", "int32", 0, "Evaluate the first N pictures; 0: all.")
+NORMALIZATION: Final = Parameter(
+    "normalization",
+    "string",
+    "auto",
+    "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
+    '"mean=M[,M,M];std=S[,S,S]".',
+)
+MAX_FAILED_EXAMPLES: Final = Parameter(
+    "max_failed_examples", "int32", -1, "Stop once more than this many examples have failed; -1: no limit."
+)

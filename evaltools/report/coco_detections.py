@@ -1,0 +1,22 @@
+"""Detections in the COCO results format, which pycocotools' ``loadRes`` reads."""
+
+from __future__ import annotations
+
+from evaltools.report.coco_result import CocoDetection
+from evaltools.report.json_file import encode_json
+
+
+def coco_results(coco: CocoDetection, configuration: str) -> bytes:
+    """A JSON list with image_id, category_id, bbox [x, y, width, height] in pixels, and score of each detection."""
+    return encode_json(
+        [
+            {
+                "image_id": picture.image_id,
+                "category_id": found.category_id,
+                "bbox": found.pixel_box(picture.width, picture.height),
+                "score": found.score,
+            }
+            for picture in coco.pictures or []
+            for found in picture.detections.get(configuration, [])
+        ]
+    )

@@ -1,0 +1,189 @@
+"""The part of a result that a COCO detection evaluation adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.coco_stats import CocoEvaluation
+from evaltools.metrics.latency import Latency
+from evaltools.metrics.native_average_precision import NativeAveragePrecision
+
+
+@dataclass(frozen=True)
+class OutputMap:
+    """Positions of the model's outputs, and how they are known.
+
+    ``count`` null: every row whose score is not 0 is a detection.
+    """
+
+    boxes: int
+    classes: int
+    scores: int
+    count: int | None
+    source: str
+
+    def __str__(self) -> str:
+        """As ``--output_map`` takes it."""
+        count = "" if self.count is None else f",count={self.count}"
+        return f"boxes={self.boxes},classes={self.classes},scores={self.scores}{count}"
+
+
+@dataclass(frozen=True)
+class ClassMappingUsed:
+    """How a class of the model becomes a category: ``+1``, ``0`` or another number to add, or ``dense``.
+
+    ``dense``: class k is the k-th category that exists, which in COCO turns 80 classes into ids up to 90. Of ``pairs``
+    detections that lie on an object (IoU 0.5 or more), ``agreeing`` says for how many each mapping is right.
+    ``better`` names another mapping that fits clearly better than the one in use.
+    """
+
+    name: str
+    source: Literal["stated", "detected", "default"]
+    pairs: int
+    agreeing: dict[str, int]
+    better: str | None
+
+    def describe(self) -> str:
+        """One line: the mapping, why it is taken, and how often each one tried is right."""
+        counts = ", ".join(f"{describe_mapping(name)}: {count}" for name, count in self.agreeing.items())
+        evidence = f"detections on an object: {self.pairs}; right with {counts}"
+        if not self.pairs:
+            evidence = "no detection lies on a known object"
+        return f"category = {describe_mapping(self.name)} ({self.source}; {evidence})"
+
+
+def describe_mapping(name: str) -> str:
+    """A mapping in words.
+
+    >>> describe_mapping("+1"), describe_mapping("0"), describe_mapping("dense")
+    ('class + 1', 'class as it is', 'dense: the k-th that exists, 80->90 in COCO')
+    """
+    if name == "dense":
+        return "dense: the k-th that exists, 80->90 in COCO"
+    return "class as it is" if name == "0" else f"class {name[0]} {name[1:]}"
+
+
+@dataclass(frozen=True)
+class GroundTruthUsed:
+    """The ground truth of the pictures that were evaluated.
+
+    ``objects`` counts crowd regions too. ``dropped_by_native`` annotations reach beyond their picture; the native
+    tool's preparation leaves them out. ``missing_pictures`` are in the file, but not in the folder.
+    """
+
+    file: str
+    kind: Literal["COCO annotations", "native proto"]
+    sha256: str
+    categories: int
+    objects: int
+    crowd_regions: int
+    pictures_without_objects: int
+    dropped_by_native: int
+    missing_pictures: int
+
+
+@dataclass(frozen=True)
+class CocoData:
+    """The pictures that were evaluated, and how they and the outputs were read.
+
+    ``unlisted_pictures`` are in the folder, but not in the ground truth, and were left out. ``category_names`` come
+    from the ground truth, else from the label file. ``output_map`` and ``class_mapping`` are null where nothing ran.
+    ``native``: everything was done as the native tool does it (``--compat=native``).
+    """
+
+    images: str
+    example_count: int
+    skipped_files: int
+    unlisted_pictures: int
+    ground_truth: GroundTruthUsed | None
+    labels_sha256: str | None
+    normalization: str
+    resize: str
+    score_threshold: float
+    category_names: dict[int, str]
+    output_map: OutputMap | None
+    class_mapping: ClassMappingUsed | None
+    preprocessing_latency: Latency
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class DetectionFigures:
+    """What one configuration found.
+
+    ``evaluation`` has the figures of COCO, ``native`` those of the native tool; both are null without ground truth.
+    ``nonfinite_detections`` have a NaN or infinite score, class or box and count nowhere. ``findings`` are signs that
+    outputs are not what they are taken for.
+    """
+
+    configuration: str
+    detections: int
+    nonfinite_detections: int
+    evaluation: CocoEvaluation | None
+    native: NativeAveragePrecision | None
+    findings: list[str]
+
+
+@dataclass(frozen=True)
+class BoxComparison:
+    """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished."""
+
+    baseline: str
+    other: str
+    example_count: int
+    boxes: BoxAgreement
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One detection; ``box`` is top, left, bottom, right in shares of the picture's height and width."""
+
+    category_id: int
+    score: float
+    box: tuple[float, float, float, float]
+
+    def pixel_box(self, width: int, height: int) -> tuple[float, float, float, float]:
+        """x, y, width, height in pixels of a picture of that size, in float64, as COCO has them.
+
+        >>> Detection(1, 0.5, (0.5, 0.25, 1.0, 0.75)).pixel_box(200, 100)
+        (50.0, 50.0, 100.0, 50.0)
+        """
+        top, left, bottom, right = self.box
+        return left * width, top * height, (right - left) * width, (bottom - top) * height
+
+
+@dataclass(frozen=True)
+class AnnotatedObject:
+    """A ground truth; ``box`` as that of a :class:`Detection`."""
+
+    category_id: int
+    box: tuple[float, float, float, float]
+    is_crowd: bool
+
+
+@dataclass(frozen=True)
+class DetectedPicture:
+    """A picture, its size in pixels, its annotated objects, and what each configuration that finished it found.
+
+    Detections stand in the model's order. Without a ground truth ``image_id`` is the number that the file's name is, or
+    that of the picture from 1, and ``objects`` is empty.
+    """
+
+    example: str
+    image_id: int
+    width: int
+    height: int
+    objects: list[AnnotatedObject]
+    detections: dict[str, list[Detection]]
+
+
+@dataclass(frozen=True)
+class CocoDetection:
+    """Everything that the task adds; ``pictures`` on request."""
+
+    data: CocoData
+    figures: list[DetectionFigures]
+    comparisons: list[BoxComparison]
+    pictures: list[DetectedPicture] | None

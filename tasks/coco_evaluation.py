@@ -1,0 +1,312 @@
+"""A detection evaluation from request to typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from evaltools.configuration import Configuration
+from evaltools.datasets.labels import LabelFile, read_labels
+from evaltools.engine import Open, Outcome, Record, run_pass
+from evaltools.errors import DataError, ImageError, InferenceError, ModelError
+from evaltools.metrics.coco_stats import require_evaluator
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import ModelFile, read_model
+from evaltools.preprocess import ImageToTensor
+from evaltools.report.assemble import (
+    describe_model,
+    failed_examples,
+    why_no_figures,
+    with_figures,
+    without_figures,
+)
+from evaltools.report.coco_result import (
+    CocoData,
+    CocoDetection,
+    GroundTruthUsed,
+    OutputMap,
+)
+from evaltools.report.environment import describe_environment
+from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.runtime import Session
+from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.session import Array
+from evaltools.tasks.coco import (
+    CocoOptions,
+    CocoTask,
+    Floats,
+    FoundObjects,
+    check_detector,
+    detector_input,
+    real_outputs,
+)
+from evaltools.tasks.coco_figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
+from evaltools.tasks.coco_warnings import general_warnings
+from evaltools.tasks.detection_classes import ClassMapping, choose_mapping, stated_mapping
+from evaltools.tasks.detection_outputs import (
+    NATIVE_ORDER,
+    operator_output_map,
+    recognised_output_map,
+    require_fitting,
+    stated_output_map,
+)
+from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_ids, load_pictures
+from evaltools.tasks.evaluation import Observer, open_configurations, require_stated
+from evaltools.tasks.image_input import describe_normalization, load_picture
+
+_FEW_PICTURES = 4
+_MORE_PICTURES = 32
+
+
+@dataclass(frozen=True)
+class CocoRequest:
+    """What to evaluate with which configurations.
+
+    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``command`` is only
+    recorded.
+    """
+
+    model_file: Path
+    options: CocoOptions
+    reference: Configuration | None
+    tests: tuple[Configuration, ...]
+    allow_fallback: bool = False
+    max_failed_examples: int | None = None
+    keep_pictures: bool = False
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Material:
+    """The checked inputs of an evaluation; ``outputs`` and ``mapping`` None: not stated, to be recognised."""
+
+    model: ModelFile
+    labels: LabelFile | None
+    pictures: EvaluatedPictures
+    to_tensor: ImageToTensor
+    outputs: OutputMap | None
+    mapping: ClassMapping | None
+    category_ids: tuple[int, ...]
+
+
+def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = open_isolated) -> EvaluationResult:
+    """Check everything, open the configurations, tell the outputs apart, run the pass, take the figures.
+
+    Raises :class:`~evaltools.errors.UsageError` before any long work for a model, pictures or ground truth that are
+    wrong. Configurations that cannot run are ``not measured`` in the result; without a single test configuration that
+    can run, nothing is.
+    """
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    material = _prepare(request)
+    outputs: OutputMap | None = None
+    trouble = None
+    with open_configurations(
+        material.model, request.reference, request.tests, open_with, request.allow_fallback, observer
+    ) as opened:
+        for session in opened.sessions.values():
+            require_stated(
+                material.model, session, "input", material.model.inputs[0], session.inputs[0], "convert the model again"
+            )
+        outcome: Outcome[FoundObjects] = Outcome({name: [] for name in opened.sessions})
+        if opened.runnable:
+            try:
+                outputs = _output_map(material, list(opened.sessions.values()))
+            except InferenceError as error:
+                trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
+        if outputs is not None:
+            task = CocoTask(
+                material.model, material.pictures, material.to_tensor, outputs, request.options.score_threshold
+            )
+            reference = request.reference.name if request.reference else None
+            with observer.progress(len(task.examples)) as on_example:
+                outcome = run_pass(task, opened.sessions, reference, request.max_failed_examples, on_example)
+    configurations = [_with_figures(entry, outcome, trouble) for entry in opened.described]
+    detection = _detection(request, material, outputs, configurations, outcome)
+    return EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task="coco",
+        complete=outputs is not None and outcome.stopped is None,
+        stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
+        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
+        model=describe_model(material.model),
+        data=None,
+        configurations=configurations,
+        comparisons=[],
+        failed=failed_examples(outcome),
+        warnings=general_warnings(material.model, material.pictures, material.labels, detection, outcome),
+        examples=None,
+        coco=detection,
+    )
+
+
+def _prepare(request: CocoRequest) -> _Material:
+    options = request.options
+    model = read_model(request.model_file)
+    check_detector(model, options.native)
+    labels = None
+    if options.model_output_labels is not None:
+        labels = read_labels(options.model_output_labels, "--model_output_labels")
+    to_tensor = detector_input(model, options)
+    pictures = load_pictures(
+        options.ground_truth_images_path,
+        options.ground_truth_annotations,
+        options.ground_truth_proto,
+        labels.lines if labels else (),
+        options.num_images,
+        options.native,
+        raw_size=(to_tensor.width, to_tensor.height),
+    )
+    if pictures.truth is not None:
+        require_evaluator(options.coco_evaluator)
+    category_ids = dense_category_ids(pictures.truth)
+    outputs = operator_output_map(model)
+    if options.native:
+        outputs = NATIVE_ORDER
+        _require_valid_ids(pictures, labels)
+    if options.output_map != "auto":
+        outputs = stated_output_map(options.output_map, model)
+    mapping = stated_mapping(
+        "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
+    )
+    return _Material(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
+
+
+def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
+    """What makes the native tool stop with ``Encountered invalid class ID``."""
+    if labels is None:
+        raise DataError("--compat=native needs --model_output_labels: its lines give the number of classes")
+    for picture in pictures.truth.native if pictures.truth else ():
+        wrong = [number for number in picture.class_ids.tolist() if not 0 <= number < len(labels.lines)]
+        if wrong:
+            raise DataError(
+                f"Encountered invalid class ID: {wrong[0]} in {picture.name}: {labels.path} has {len(labels.lines)} "
+                "lines, for the classes 0 to one less. COCO needs 91 lines, the first for the background. Leave out "
+                "--compat=native to evaluate all the same"
+            )
+
+
+def _output_map(material: _Material, sessions: Sequence[Session]) -> OutputMap:
+    """The known map, checked against real outputs, or the one that they show.
+
+    Pictures are tried on the first session that can run them, which is the reference if there is one. Where none can,
+    and the map is not known, that is the last session's :class:`InferenceError`.
+    """
+    for number, session in enumerate(sessions, start=1):
+        try:
+            if material.outputs is None:
+                return _recognised(material, session)
+            require_fitting(material.model, material.outputs, _probe(material, session, 1)[0])
+            break
+        except InferenceError:
+            if material.outputs is None and number == len(sessions):
+                raise
+    assert material.outputs is not None
+    return material.outputs
+
+
+def _recognised(material: _Material, session: Session) -> OutputMap:
+    """From a few pictures, or from more where nothing may have been found in those."""
+    try:
+        return recognised_output_map(material.model, _probe(material, session, _FEW_PICTURES))
+    except ModelError:
+        return recognised_output_map(material.model, _probe(material, session, _MORE_PICTURES))
+
+
+def _probe(material: _Material, session: Session, count: int) -> list[list[Floats]]:
+    return [real_outputs(material.model, session.run(inputs).outputs) for inputs in _first_inputs(material, count)]
+
+
+def _first_inputs(material: _Material, count: int) -> list[Sequence[Array]]:
+    """Inputs of the first pictures that can be read."""
+    found: list[Sequence[Array]] = []
+    unreadable = ""
+    for path in material.pictures.paths:
+        try:
+            found.append((load_picture(path, material.to_tensor).values,))
+        except ImageError as error:
+            unreadable = f"{path.name}: {error}"
+        if len(found) == count:
+            break
+    if not found:
+        raise DataError(
+            f"not one of {len(material.pictures.paths)} pictures can be read ({unreadable}); give pictures that can"
+        )
+    return found
+
+
+def _with_figures(
+    described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None
+) -> ConfigurationResult:
+    if described.status == "not measured":
+        return described
+    records = outcome.records[described.name]
+    if not any(record.observation for record in records):
+        return without_figures(described, len(records), trouble or why_no_figures(outcome, described.name))
+    return with_figures(described, records)
+
+
+def _detection(
+    request: CocoRequest,
+    material: _Material,
+    outputs: OutputMap | None,
+    configurations: Sequence[ConfigurationResult],
+    outcome: Outcome[FoundObjects],
+) -> CocoDetection:
+    """The class mapping comes from the first measured configuration, which is the reference if there is one."""
+    options, pictures = request.options, material.pictures
+    measured: Mapping[str, Sequence[Record[FoundObjects]]] = {
+        entry.name: outcome.records[entry.name] for entry in configurations if entry.status == "measured"
+    }
+    pairs = overlapping_pairs(pictures.truth, next(iter(measured.values()))) if measured and pictures.truth else []
+    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, pairs)
+    return CocoDetection(
+        data=CocoData(
+            images=str(options.ground_truth_images_path),
+            example_count=len(pictures.paths),
+            skipped_files=len(pictures.folder.skipped),
+            unlisted_pictures=len(pictures.unlisted),
+            ground_truth=_ground_truth_used(pictures),
+            labels_sha256=material.labels.sha256 if material.labels else None,
+            normalization=describe_normalization(material.to_tensor),
+            resize=options.resize,
+            score_threshold=options.score_threshold,
+            category_names=_category_names(pictures, material.labels),
+            output_map=outputs if measured else None,
+            class_mapping=mapping_used if measured else None,
+            preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+            native=options.native,
+        ),
+        figures=[
+            figures_of(name, records, pictures.truth, mapping, options.coco_evaluator)
+            for name, records in measured.items()
+        ],
+        comparisons=compare_configurations(configurations, measured),
+        pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
+    )
+
+
+def _category_names(pictures: EvaluatedPictures, labels: LabelFile | None) -> dict[int, str]:
+    if pictures.truth is not None:
+        return {category.id: category.name for category in pictures.truth.categories}
+    return dict(enumerate(labels.lines)) if labels is not None else {}
+
+
+def _ground_truth_used(pictures: EvaluatedPictures) -> GroundTruthUsed | None:
+    truth = pictures.truth
+    if truth is None:
+        return None
+    annotations = [annotation for image in truth.images for annotation in image.annotations]
+    return GroundTruthUsed(
+        file=str(truth.path),
+        kind=truth.kind,
+        sha256=truth.sha256,
+        categories=len(truth.categories),
+        objects=len(annotations),
+        crowd_regions=sum(annotation.is_crowd for annotation in annotations),
+        pictures_without_objects=sum(not image.annotations for image in truth.images),
+        dropped_by_native=truth.dropped_by_native,
+        missing_pictures=len(truth.missing),
+    )

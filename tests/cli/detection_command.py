@@ -1,0 +1,34 @@
+"""Runs the command line in this process, with real sessions or with ones that are not there."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from evaltools.cli import coco_run
+from evaltools.cli.main import main
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
+from evaltools.runtime import Session
+from evaltools.tasks.coco_evaluation import evaluate_coco
+from tests.command import Completed
+
+
+def run_here(*arguments: str) -> Completed:
+    """Exit code and what was printed; an error that is no message is raised."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    return Completed(code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Iterator[None]:
+    """Sessions that are opened like this in place of real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coco_run, "evaluate_coco", partial(evaluate_coco, open_with=open_with))
+        yield

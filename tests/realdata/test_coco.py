@@ -1,0 +1,370 @@
+"""COCO detection with a real SSD on real pictures: the native tool's figures, pycocotools by hand, wrong orders."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tflite
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from evaltools.configuration import Configuration
+from evaltools.metrics.coco_stats import CocoStats
+from evaltools.model import read_model
+from evaltools.proto import message_class
+from evaltools.report.json_file import read_result
+from evaltools.report.result import EvaluationResult
+from evaltools.runtime import open_session
+from evaltools.tasks.coco import CocoOptions, detector_input
+from evaltools.tasks.detection_outputs import recognised_output_map
+from evaltools.tasks.image_input import load_picture
+from tests.command import Completed, evaltools
+
+KERNEL_SETS = {
+    "xnnpack_default": ["--runtime=litert"],
+    "xnnpack_false": ["--runtime=tflite_runtime", "--use_xnnpack=false"],
+}
+RUN_METRICS = "object_detection_metrics"
+
+
+@dataclass(frozen=True)
+class Real:
+    """The real pictures, annotations, labels and detector."""
+
+    folder: Path
+    model: Path
+
+    def run(self, *flags: str, model: Path | None = None, pictures: Path | None = None) -> Completed:
+        """``evaltools coco`` on all pictures."""
+        return evaltools(
+            "coco",
+            f"--model_file={model or self.model}",
+            f"--ground_truth_images_path={pictures or self.folder / 'images'}",
+            f"--model_output_labels={self.folder / 'labelmap_91_background_first.txt'}",
+            *flags,
+        )
+
+    @property
+    def annotations(self) -> Path:
+        return self.folder / "instances.json"
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> Real:
+    zoo = shared / "realdata" / "zoo"
+    return Real(shared / "realdata" / "coco", zoo / "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite")
+
+
+@pytest.fixture(scope="module")
+def native_truth(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ``ground_truth.pb`` from our converter."""
+    folder = tmp_path_factory.mktemp("converted")
+    converted = evaltools(
+        "convert",
+        "coco",
+        f"--images_folder={real.folder / 'images'}",
+        f"--instances_file={real.annotations}",
+        f"--output_folder={folder}",
+        "--copy_images=false",
+    )
+    assert converted.code == 0, converted.err
+    return folder / "ground_truth.pb"
+
+
+def without_latencies(text: str) -> list[str]:
+    return [line for line in text.splitlines() if "latency" not in line]
+
+
+def proto_without_latencies(path: Path) -> bytes:
+    message = message_class("EvaluationStageMetrics").FromString(path.read_bytes())
+    metrics = message.process_metrics.object_detection_metrics
+    metrics.ClearField("pre_processing_latency")
+    metrics.ClearField("inference_latency")
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS)
+def test_native_lines_and_proto_equal_the_native_tools(
+    real: Real, shared: Path, native_truth: Path, tmp_path: Path, kernels: str
+) -> None:
+    recorded = shared / "oracle" / "coco" / f"ssd__{kernels}"
+    output = tmp_path / "out.pb"
+    completed = real.run(
+        f"--ground_truth_proto={native_truth}",
+        "--reference=none",
+        f"--output_file_path={output}",
+        *KERNEL_SETS[kernels],
+    )
+    assert completed.code == 0, completed.err
+    lines = without_latencies((recorded / "stdout.txt").read_text())
+    assert len(lines) == 12
+    assert without_latencies(completed.out) == lines
+    assert proto_without_latencies(output) == proto_without_latencies(recorded / "out.pb")
+
+
+def test_debug_lines_equal_the_native_tools(real: Real, shared: Path) -> None:
+    recorded = without_latencies((shared / "oracle" / "coco" / "ssd_labels91_debug" / "stdout.txt").read_text())
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}", "--reference=none", "--runtime=litert", "--debug_mode"
+    )
+    assert completed.code == 0, completed.err
+    assert len(recorded) > 94 * 9
+    assert without_latencies(completed.out) == recorded
+
+
+def test_without_ground_truth_as_the_native_tool(real: Real, shared: Path, tmp_path: Path) -> None:
+    recorded = shared / "oracle" / "coco" / "ssd_labels91_nogt"
+    output = tmp_path / "out.pb"
+    completed = real.run("--reference=none", "--runtime=litert", "--compat=native", f"--output_file_path={output}")
+    assert completed.code == 0, completed.err
+    assert without_latencies(completed.out) == without_latencies((recorded / "stdout.txt").read_text())
+    assert proto_without_latencies(output) == proto_without_latencies(recorded / "out.pb")
+
+
+def test_too_few_labels_end_a_native_run(real: Real) -> None:
+    completed = evaltools(
+        "coco",
+        f"--model_file={real.model}",
+        f"--ground_truth_images_path={real.folder / 'images'}",
+        f"--ground_truth_annotations={real.annotations}",
+        f"--model_output_labels={real.folder / 'labelmap_90.txt'}",
+        "--compat=native",
+    )
+    assert completed.code == 2
+    assert "Encountered invalid class ID: 90" in completed.err
+
+
+@dataclass(frozen=True)
+class ThreeConfigurations:
+    """One pass of the reference, XNNPACK and the other runtime."""
+
+    result: EvaluationResult
+    completed: Completed
+    detections: dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def three(real: Real, tmp_path_factory: pytest.TempPathFactory) -> ThreeConfigurations:
+    folder = tmp_path_factory.mktemp("three")
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}",
+        "--reference=runtime=litert",
+        "--config=xnnpack: runtime=litert",
+        "--config=other: runtime=tflite_runtime use_xnnpack=false",
+        f"--output_file_path={folder / 'result.json'}",
+        f"--detections_path={folder / 'found.json'}",
+        f"--disagreements_path={folder / 'worst.png'}",
+    )
+    assert completed.code == 0, completed.err
+    assert (folder / "worst.png").read_bytes().startswith(b"\x89PNG")
+    names = {"xnnpack": "found.json", "other": "found.other.json", "reference": "found.reference.json"}
+    return ThreeConfigurations(
+        read_result(folder / "result.json"), completed, {name: folder / file for name, file in names.items()}
+    )
+
+
+@pytest.mark.parametrize(("name", "kernels"), [("xnnpack", "xnnpack_default"), ("other", "xnnpack_false")])
+def test_native_lines_from_the_annotations_equal_the_native_tools(
+    three: ThreeConfigurations, shared: Path, name: str, kernels: str
+) -> None:
+    recorded = without_latencies((shared / "oracle" / "coco" / f"ssd__{kernels}" / "stdout.txt").read_text())
+    lines = without_latencies(three.completed.out)
+    start = lines.index(f"INFO: Configuration: {name}") + 1
+    assert lines[start : start + 12] == recorded
+
+
+def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations, real: Real) -> None:
+    assert three.result.coco is not None
+    for figures in three.result.coco.figures:
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = COCO(str(real.annotations))
+            run = COCOeval(truth, truth.loadRes(str(three.detections[figures.configuration])), "bbox")
+            run.evaluate()
+            run.accumulate()
+            run.summarize()
+        assert figures.evaluation is not None
+        ours = [getattr(figures.evaluation.stats, field.name) for field in fields(CocoStats)]
+        assert ours == run.stats.tolist()
+        assert len(set(ours)) > 8
+        column = run.params.catIds.index(1)
+        precision = run.eval["precision"][:, :, column, 0, 2]
+        person = next(entry for entry in figures.evaluation.categories if entry.name == "person")
+        assert person.ap == pytest.approx(precision[precision > -1].mean(), abs=1e-15)
+
+
+def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) -> None:
+    coco = three.result.coco
+    assert coco is not None
+    assert [(entry.baseline, entry.other) for entry in coco.comparisons] == [
+        ("reference", "xnnpack"),
+        ("reference", "other"),
+        ("xnnpack", "other"),
+    ]
+    xnnpack, other = coco.comparisons[0].boxes, coco.comparisons[1].boxes
+    found = {figures.configuration: figures.detections for figures in coco.figures}
+    assert xnnpack.matched + xnnpack.lost == found["reference"]
+    assert xnnpack.matched + xnnpack.new == found["xnnpack"]
+    assert xnnpack.share > 0.9
+    assert other.share > xnnpack.share
+    assert 0 < (xnnpack.mean_score_shift or 0) < 0.01
+    assert "xnnpack" in three.completed.err
+    assert "class + 1 (detected" in three.completed.err
+
+
+def test_evaluators_give_the_same_figures(three: ThreeConfigurations, real: Real, tmp_path: Path) -> None:
+    output = tmp_path / "fast.json"
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}",
+        "--reference=none",
+        "--config=xnnpack: runtime=litert",
+        "--coco_evaluator=faster-coco-eval",
+        f"--output_file_path={output}",
+    )
+    assert completed.code == 0, completed.err
+    fast = read_result(output).coco
+    assert fast is not None
+    assert three.result.coco is not None
+    slow = next(figures for figures in three.result.coco.figures if figures.configuration == "xnnpack")
+    ours, theirs = fast.figures[0].evaluation, slow.evaluation
+    assert ours is not None
+    assert theirs is not None
+    assert ours.evaluator.startswith("faster-coco-eval")
+    for field in fields(CocoStats):
+        assert getattr(ours.stats, field.name) == pytest.approx(getattr(theirs.stats, field.name), abs=1e-12)
+    assert [entry.name for entry in ours.categories] == [entry.name for entry in theirs.categories]
+    for one, two in zip(ours.categories, theirs.categories, strict=True):
+        assert one.ap == pytest.approx(two.ap, abs=1e-12)
+
+
+def with_output_order(model: Path, order: tuple[int, ...]) -> bytes:
+    """The same model with its outputs in another order."""
+    content = model.read_bytes()
+    outputs = tflite.Model.GetRootAs(content, 0).Subgraphs(0).OutputsAsNumpy()
+    for candidate in _places(content, outputs.tobytes()):
+        patched = bytearray(content)
+        patched[candidate : candidate + outputs.nbytes] = outputs[list(order)].tobytes()
+        found = tflite.Model.GetRootAs(patched, 0).Subgraphs(0).OutputsAsNumpy()
+        if found.tolist() == outputs[list(order)].tolist():
+            return bytes(patched)
+    raise AssertionError("the outputs cannot be patched")
+
+
+def _places(content: bytes, wanted: bytes) -> list[int]:
+    return [
+        match for match in range(0, len(content) - len(wanted), 4) if content[match : match + len(wanted)] == wanted
+    ]
+
+
+@pytest.fixture(scope="module")
+def shuffled(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The SSD with its outputs in the order of a TF2 export: scores, boxes, count, classes."""
+    path = tmp_path_factory.mktemp("shuffled") / "shuffled.tflite"
+    path.write_bytes(with_output_order(real.model, (2, 0, 3, 1)))
+    return path
+
+
+def test_shuffled_outputs_are_recognised_and_named(real: Real, shared: Path, shuffled: Path) -> None:
+    expected = without_latencies((shared / "oracle" / "coco" / "ssd__xnnpack_default" / "stdout.txt").read_text())
+    common = [f"--ground_truth_annotations={real.annotations}", "--reference=none", "--runtime=litert"]
+    recognised = real.run(*common, model=shuffled)
+    assert (
+        "outputs: boxes=1,classes=3,scores=0,count=2 (from the operator TFLite_Detection_PostProcess)" in recognised.err
+    )
+    assert without_latencies(recognised.out) == expected
+    stated = real.run(*common, "--output_map=boxes=1,classes=3,scores=0,count=2", model=shuffled)
+    assert "outputs: boxes=1,classes=3,scores=0,count=2 (stated)" in stated.err
+    assert without_latencies(stated.out) == expected
+
+
+def test_a_strict_order_on_shuffled_outputs_is_found_out(real: Real, shuffled: Path) -> None:
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}",
+        "--reference=none",
+        "--runtime=litert",
+        "--compat=native",
+        model=shuffled,
+    )
+    assert completed.code == 2
+    assert "--output_map=boxes=1,classes=3,scores=0,count=2" in completed.err
+
+
+def test_outputs_are_told_apart_without_the_operator(real: Real) -> None:
+    model = replace(read_model(real.model), detection=None)
+    unnamed = replace(model, outputs=tuple(replace(tensor, name="") for tensor in model.outputs))
+    to_tensor = detector_input(model, CocoOptions(real.folder / "images"))
+    session = open_session(model, Configuration.from_text("builtin", "kernels=builtin"))
+    pictures = sorted((real.folder / "images").iterdir())[:4]
+    probes = [session.run((load_picture(picture, to_tensor).values,)).outputs for picture in pictures]
+    session.close()
+    for order in itertools.permutations(range(4)):
+        permuted = [[outputs[place] for place in order] for outputs in probes]
+        found = recognised_output_map(unnamed, permuted)
+        assert [order[place] for place in (found.boxes, found.classes, found.scores)] == [0, 1, 2]
+        assert found.count is not None
+        assert order[found.count] == 3
+
+
+def with_ids(annotations: Path, shift: int, target: Path) -> Path:
+    """The same annotations with other category ids."""
+    document = json.loads(annotations.read_text())
+    for entry in document["categories"]:
+        entry["id"] += shift
+    for entry in document["annotations"]:
+        entry["category_id"] += shift
+    target.write_text(json.dumps(document))
+    return target
+
+
+@pytest.mark.parametrize(("shift", "stated"), [(-1, None), (-1, "0"), (1, None), (1, "2")])
+def test_another_class_offset_is_detected_or_stated(
+    real: Real, three: ThreeConfigurations, tmp_path: Path, shift: int, stated: str | None
+) -> None:
+    other = with_ids(real.annotations, shift, tmp_path / "shifted.json")
+    output = tmp_path / "result.json"
+    flags = [f"--ground_truth_annotations={other}", "--reference=none", "--config=xnnpack: runtime=litert"]
+    flags += [f"--class_offset={stated}"] if stated else []
+    completed = real.run(*flags, f"--output_file_path={output}")
+    assert completed.code == 0, completed.err
+    name = "+ 2" if shift == 1 else "as it is"
+    assert f"class {name} ({'stated' if stated else 'detected'}" in completed.err
+    coco = read_result(output).coco
+    assert coco is not None
+    assert three.result.coco is not None
+    expected = next(figures for figures in three.result.coco.figures if figures.configuration == "xnnpack")
+    assert coco.figures[0].evaluation is not None
+    assert expected.evaluation is not None
+    assert coco.figures[0].evaluation.stats == expected.evaluation.stats
+
+
+def test_a_wrong_offset_that_was_stated_is_found_out(real: Real) -> None:
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}", "--reference=none", "--runtime=litert", "--class_offset=0"
+    )
+    assert completed.code == 0, completed.err
+    assert "--class_offset=+1" in completed.err
+
+
+def test_letterboxed_boxes_lie_on_the_same_objects(real: Real, tmp_path: Path) -> None:
+    """The SSD was trained on stretched pictures, so letterboxing costs accuracy, but boxes must come back to place."""
+    output = tmp_path / "result.json"
+    completed = real.run(
+        f"--ground_truth_annotations={real.annotations}",
+        "--reference=none",
+        "--config=boxed: runtime=litert",
+        "--resize=letterbox",
+        f"--output_file_path={output}",
+    )
+    assert completed.code == 0, completed.err
+    coco = read_result(output).coco
+    assert coco is not None
+    assert coco.figures[0].evaluation is not None
+    assert (coco.figures[0].evaluation.stats.ap50 or 0) > 0.2
+    assert np.isfinite(coco.figures[0].evaluation.stats.ap or np.nan)
