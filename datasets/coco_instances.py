@@ -47,7 +47,7 @@ class _Instances(msgspec.Struct):
 def read_instances(path: Path, flag: str) -> AnnotatedImages:
     """Read and check a file; raises :class:`DataError` naming the entry that is wrong.
 
-    Annotations of pictures that the file does not list, as cut-down files have them, are left out. An annotation
+    Annotations of pictures that the file does not list, as cut-down files have them, are counted and left out. One
     without ``area`` has that of its box.
     """
     return parse_instances(read_bytes(path, flag, "a COCO instances JSON file"), f"{flag}={path}")
@@ -64,6 +64,7 @@ def parse_instances(content: bytes, where: str) -> AnnotatedImages:
             "evaltools convert makes one from YOLO and VOC folders"
         ) from error
     _check(instances, where)
+    listed = {entry.id for entry in instances.images}
     annotations = defaultdict(list)
     for entry in instances.annotations:
         area = entry.bbox[2] * entry.bbox[3] if entry.area is None else entry.area
@@ -76,6 +77,7 @@ def parse_instances(content: bytes, where: str) -> AnnotatedImages:
             AnnotatedImage(entry.id, entry.file_name, int(entry.width), int(entry.height), tuple(annotations[entry.id]))
             for entry in instances.images
         ),
+        unlisted_annotations=sum(entry.image_id not in listed for entry in instances.annotations),
     )
 
 

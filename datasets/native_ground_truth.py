@@ -67,13 +67,15 @@ def from_annotations(images: Iterable[AnnotatedImage]) -> NativeConversion:
     for image in images:
         inside = [annotation for annotation in image.annotations if _is_inside(annotation, image)]
         dropped += len(image.annotations) - len(inside)
-        boxes = [image.shares(annotation) for annotation in inside]
+        shares = [image.shares(annotation) for annotation in inside]
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite
+            boxes = np.array(shares, np.float64).astype(np.float32).reshape(-1, 4)
         pictures.append(
             NativePicture(
                 name=Path(image.file_name).name,
                 image_id=image.id,
                 class_ids=np.array([annotation.category_id for annotation in inside], np.int64),
-                boxes=np.array(boxes, np.float32).reshape(-1, 4),
+                boxes=boxes,
             )
         )
     return NativeConversion(NativeGroundTruth(tuple(pictures)), dropped)
@@ -129,6 +131,13 @@ def _picture(entry: Any, number: int, where: str) -> NativePicture:
         raise DataError(
             f"{where}: object {unplaced[0]} of the picture {name!r} has the box {list(corners[unplaced[0]])}; expected "
             "are finite top, left, bottom, right; make the file again with evaltools convert coco"
+        )
+    backward = np.flatnonzero((boxes[:, :2] > boxes[:, 2:]).any(axis=1))
+    if len(backward):
+        raise DataError(
+            f"{where}: object {backward[0]} of the picture {name!r} has the box {list(corners[backward[0]])} (top, "
+            "left, bottom, right), which ends before it begins; bottom must not be less than top, right not less than "
+            "left. Correct it where the file was made, or make the file again with evaltools convert coco"
         )
     return NativePicture(
         name=name,

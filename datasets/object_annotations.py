@@ -52,10 +52,14 @@ class AnnotatedImage:
 
 @dataclass(frozen=True)
 class AnnotatedImages:
-    """Annotated pictures, in the order of the file, and the categories of their objects."""
+    """Annotated pictures, in the order of the file, and the categories of their objects.
+
+    ``unlisted_annotations`` are of pictures that the file does not list, and were left out.
+    """
 
     categories: tuple[Category, ...]
     images: tuple[AnnotatedImage, ...]
+    unlisted_annotations: int = 0
 
 
 def label_lines(categories: Sequence[Category]) -> list[str]:

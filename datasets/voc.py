@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,9 @@ _ANNOTATIONS_FLAG: Final = "--annotations_folder"
 _IMAGES_FLAG: Final = "--images_folder"
 _SET_FLAG: Final = "--image_set_file"
 _LABELS_FLAG: Final = "--labels_file"
+_HEADERLESS: Final = ".rgb8"
+"""The ending of pictures that do not state their size."""
+_NO_CLASS: Final = ("???", "background", "__background__")
 
 VOC_CLASSES: Final = (
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
@@ -84,8 +87,8 @@ def read_image_set(path: Path) -> list[str]:
 def categories_of(names: Iterable[str], labels: Sequence[str] | None) -> tuple[Category, ...]:
     """Categories for the names of objects, all from 1 on.
 
-    With ``labels`` the first line is category 1, unless it is ``???`` or ``background``, which then is category 0. Else
-    the 20 classes of VOC where no other name occurs, else the names in order.
+    With ``labels`` the first line is category 1, unless it is ``???``, ``background`` or ``__background__`` (in any
+    case), which then is category 0. Else the 20 classes of VOC where no other name occurs, else the names in order.
 
     >>> categories_of(["dog", "zebra", "dog"], None)
     (Category(id=1, name='dog'), Category(id=2, name='zebra'))
@@ -96,7 +99,7 @@ def categories_of(names: Iterable[str], labels: Sequence[str] | None) -> tuple[C
     if labels is None:
         classes = VOC_CLASSES if set(used) <= set(VOC_CLASSES) else used
         return tuple(Category(number, name) for number, name in enumerate(classes, start=1))
-    first = 0 if labels[0] in ("???", "background") else 1
+    first = 0 if labels[0].lower() in _NO_CLASS else 1
     categories = tuple(Category(number, name) for number, name in enumerate(labels, start=first) if name != "???")
     repeated = [name for name, count in Counter(category.name for category in categories).items() if count > 1]
     if repeated:
@@ -143,10 +146,21 @@ class _Pictures:
     def __init__(self, folder: Path | None) -> None:
         self.paths: Final = list_images(folder, _IMAGES_FLAG).paths if folder else ()
         self._by_name: Final[Mapping[str, Path]] = {path.name: path for path in self.paths}
-        self._by_stem: Final[Mapping[str, Path]] = {path.stem: path for path in self.paths}
+        self._by_stem: Final[defaultdict[str, list[Path]]] = defaultdict(list)
+        for path in self.paths:
+            self._by_stem[path.stem].append(path)
 
     def find(self, name: str, stem: str) -> Path | None:
-        return self._by_name.get(name) or self._by_stem.get(stem)
+        """The picture of this name, else the one of this stem; raises where there are several."""
+        if name in self._by_name:
+            return self._by_name[name]
+        found = self._by_stem.get(stem, [])
+        if len(found) > 1:
+            raise DataError(
+                f"{_IMAGES_FLAG}: {found[0].name} and {found[1].name} would share the annotation file {stem}.xml, "
+                "whose <filename> names neither; name the right one there, or rename one"
+            )
+        return found[0] if found else None
 
 
 def _read_entry(file: Path, pictures: _Pictures) -> _Entry:
@@ -169,21 +183,37 @@ def _require_pictures(entries: Sequence[_Entry], folder: Path | None) -> None:
 
 
 def _sizes(entries: Sequence[_Entry]) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
-    """Width and height of every picture, from its annotation or else from the picture; and remarks."""
-    sizes, headers, paths = [], [], []
+    """Width and height of every picture, from the picture or else from its annotation; and remarks."""
+    sizes, headers, paths, differing = [], [], [], []
     for entry in entries:
-        if entry.annotation.size:
-            sizes.append(entry.annotation.size)
-        elif entry.picture:
-            headers.append(read_header(entry.picture, _IMAGES_FLAG))
+        stated = entry.annotation.size
+        if entry.picture and not (stated and entry.picture.suffix.lower() == _HEADERLESS):
+            header = read_header(entry.picture, _IMAGES_FLAG)
+            headers.append(header)
             paths.append(entry.picture)
-            sizes.append((headers[-1].width, headers[-1].height))
+            sizes.append((header.width, header.height))
+            if stated and stated != sizes[-1]:
+                differing.append((entry, sizes[-1]))
+        elif stated:
+            sizes.append(stated)
         else:
             raise DataError(
                 f"{_ANNOTATIONS_FLAG}: {entry.file} has no <size> with width and height; give {_IMAGES_FLAG}, from "
                 "whose pictures it is taken"
             )
-    return sizes, rotation_remarks(headers, paths)
+    return sizes, _size_remarks(differing) + rotation_remarks(headers, paths)
+
+
+def _size_remarks(differing: Sequence[tuple[_Entry, tuple[int, int]]]) -> tuple[str, ...]:
+    if not differing:
+        return ()
+    (first, (width, height)), stated = differing[0], differing[0][0].annotation.size
+    assert stated
+    return (
+        f"{len(differing)} annotation files, such as {first.file.name}, state another <size> than that of their "
+        f"pictures ({stated[0]}x{stated[1]}, but {first.name} has {width}x{height}), which is taken; if the pictures "
+        "were resized, the boxes do not fit",
+    )
 
 
 def _annotated(found: VocObject, ids: Mapping[str, int]) -> ObjectAnnotation:

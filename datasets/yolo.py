@@ -45,6 +45,11 @@ def names_in_yaml(content: Any, where: str) -> tuple[str, ...]:
     for name in names:
         if type(name) not in (str, int):
             raise DataError(f"{where}: the class name {name!r} is no text for YAML; put it into quotes")
+    count = content.get("nc")
+    if count is not None and count != len(names):
+        raise DataError(
+            f"{where} states nc: {count}, but names has {len(names)} classes; correct nc, or give the missing names"
+        )
     return tuple(map(str, names))
 
 
@@ -98,10 +103,17 @@ def read_yolo(
 def _label_files(folder: Path, paths: Sequence[Path]) -> dict[str, Path]:
     """Label files by stem; raises where they do not belong to these pictures."""
     try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".txt"))
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.lower().endswith(".txt"))
     except OSError as error:
         raise DataError(f"{_LABELS_FLAG}={folder} cannot be listed: {error.strerror}; give the label folder") from error
-    files = {name.removesuffix(".txt"): folder / name for name in names if not name.startswith(".")}
+    files: dict[str, Path] = {}
+    for file in (folder / name for name in names if not name.startswith(".")):
+        if file.stem in files:
+            raise DataError(
+                f"{_LABELS_FLAG}={folder}: {files[file.stem].name} and {file.name} are label files of the same "
+                "picture; remove one"
+            )
+        files[file.stem] = file
     pictures: dict[str, Path] = {}
     for path in paths:
         if path.stem in pictures:

@@ -71,6 +71,7 @@ def figures_of(
     pictures = list(finished(records))
     return DetectionFigures(
         configuration=name,
+        pictures=len(pictures),
         detections=sum(len(found.classes) for _, found in pictures),
         nonfinite_detections=sum(found.nonfinite for _, found in pictures),
         evaluation=None if truth is None else _coco(pictures, truth, mapping, evaluator),

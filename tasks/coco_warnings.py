@@ -43,9 +43,19 @@ def general_warnings(
         found += _about_labels(labels, truth)
     if labels is not None and detection.data.native:
         found += _invalid_classes(labels, outcome)
+    if truth is not None:
+        found += _unequal_pictures(detection)
     return found + [
         f"{figures.configuration}: {finding}" for figures in detection.figures for finding in figures.findings
     ]
+
+
+def _unequal_pictures(detection: CocoDetection) -> list[str]:
+    counts = {figures.configuration: figures.pictures for figures in detection.figures}
+    if len(set(counts.values())) < 2:
+        return []
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return [f"the accuracies are those of different pictures, so they cannot be compared: {listed}"]
 
 
 def _about_truth(pictures: EvaluatedPictures, truth: Truth, outcome: Outcome[FoundObjects]) -> list[str]:
@@ -59,6 +69,11 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth, outcome: Outcome[Fou
         found.append(
             f"{len(truth.missing)} pictures of {truth.path} are not in the folder, such as {truth.missing[0]!r}; the "
             "figures are those of the others"
+        )
+    if truth.unlisted_annotations:
+        found.append(
+            f"{truth.unlisted_annotations} annotations of {truth.path} are of pictures that it does not list; they "
+            "count nowhere"
         )
     if truth.dropped_by_native:
         found.append(
@@ -99,9 +114,10 @@ def _about_classes(mapping: ClassMappingUsed) -> list[str]:
             f"{mapping.agreeing[mapping.better]}: --class_offset={mapping.better}"
         ]
     if mapping.source == "default":
+        counts = ", ".join(f"{name} fits {count}" for name, count in mapping.agreeing.items())
         return [
-            f"category = {describe_mapping(mapping.name)} is taken, as in the native tool: with {mapping.pairs} "
-            "detections that lie on an object, the right one cannot be told; state it with --class_offset"
+            f"category = {describe_mapping(mapping.name)} is taken, as in the native tool: the evidence is too thin. "
+            f"Of {mapping.pairs} detections that lie on an object {counts}; state it with --class_offset"
         ]
     return []
 

@@ -19,7 +19,9 @@ NATIVE_NAME: Final = "+1"
 DENSE_NAME: Final = "dense"
 _FEWEST_RIGHT: Final = 5
 _CLEARLY_BETTER: Final = 3
-_SMALLEST_SHARE: Final = 0.2
+_SMALLEST_SHARE: Final = 0.5
+_FEWEST_FOR_VOTE: Final = 2
+_FEWEST_CLASSES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def choose_mapping(
             tried.append(mapping)
     right = {mapping.name: mapping.apply(classes) == categories for mapping in tried}
     agreeing = {name: int(flags.sum()) for name, flags in right.items()}
-    detected = _clear_winner(tried, right, classes if len(category_ids) > 1 else None)
+    votes = _votes(classes, categories) if len(category_ids) > 1 else None
+    detected = _clear_winner(tried, right, votes)
     source: Literal["stated", "detected", "default"] = "default"
     chosen = tried[0]
     if stated is not None:
@@ -109,23 +112,36 @@ def _offset(number: int) -> ClassMapping:
 
 
 def _clear_winner(
-    tried: Sequence[ClassMapping], right: Mapping[str, Flags], classes: Ints | None
+    tried: Sequence[ClassMapping], right: Mapping[str, Flags], votes: Mapping[int, int] | None
 ) -> ClassMapping | None:
-    """The mapping that is right most often, if it is so for enough pairs and clearly beats each other one.
+    """The mapping that is right for most pairs, if it is so for half of them and clearly beats each other one.
 
     Where two give the same category nothing is told between them: only pairs that one of them alone gets right count.
-    With ``classes``, one that is not the native one must be right for several of them: where a model always says the
-    same, some offset fits.
+    With ``votes``, the category that each class lies on mostly, the mapping must fit most of these too, and one that is
+    not the native one at least two: in pictures full of people an offset that fits people alone is right most often.
     """
     best = max(tried, key=lambda mapping: int(right[mapping.name].sum()))
     own = right[best.name]
     if own.sum() < max(_FEWEST_RIGHT, _SMALLEST_SHARE * len(own)):
         return None
-    if classes is not None and best != tried[0] and len(set(classes[own].tolist())) < 2:
-        return None
+    if votes is not None:
+        categories = np.array([*votes.values()], np.int64)
+        fitting = int((best.apply(np.array([*votes], np.int64)) == categories).sum())
+        if fitting < _SMALLEST_SHARE * len(votes) or (best != tried[0] and fitting < _FEWEST_CLASSES):
+            return None
     for mapping in tried:
         other = right[mapping.name]
         alone, against = int((own & ~other).sum()), int((other & ~own).sum())
         if alone + against and alone < max(_FEWEST_RIGHT, _CLEARLY_BETTER * against):
             return None
     return best
+
+
+def _votes(classes: Ints, categories: Ints) -> dict[int, int]:
+    """For each class with two pairs or more the category that more than half of them have, if there is one."""
+    votes = {}
+    for number in np.unique(classes).tolist():
+        found, counts = np.unique(categories[classes == number], return_counts=True)
+        if counts.sum() >= _FEWEST_FOR_VOTE and 2 * counts.max() > counts.sum():
+            votes[number] = int(found[counts.argmax()])
+    return votes

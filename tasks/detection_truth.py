@@ -37,6 +37,7 @@ class Truth:
     native: tuple[NativePicture, ...]
     dropped_by_native: int
     missing: tuple[str, ...]
+    unlisted_annotations: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
     return _Read(
         kind="COCO annotations",
         sha256=hashlib.sha256(content).hexdigest(),
-        images=AnnotatedImages(data.categories, here),
+        images=AnnotatedImages(data.categories, here, data.unlisted_annotations),
         native=from_annotations(here).ground_truth,
         missing=tuple(name for name in names if name not in by_name),
     )
@@ -177,6 +178,7 @@ def _truth_of(
         dropped_by_native=sum(len(image.annotations) for image in chosen)
         - sum(len(picture.class_ids) for picture in chosen_native),
         missing=read.missing,
+        unlisted_annotations=read.images.unlisted_annotations,
     )
 
 

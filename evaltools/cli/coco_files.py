@@ -82,12 +82,14 @@ def _draw(result: EvaluationResult, path: Path, pictures: Path, console: Console
 
     def load(name: str) -> npt.NDArray[np.uint8]:
         """Names that are no UTF-8 stand in the result in escaped form."""
-        file = next(path for path in pictures.iterdir() if printable_name(path) == name)
-        return decode_image(file, height, width)
+        for file in pictures.iterdir():
+            if printable_name(file) == name:
+                return decode_image(file, height, width)
+        raise ImageError(f"{name} is no longer there")
 
     try:
         picture = draw_disagreements(result, load)
-    except (ImageError, OSError, StopIteration) as error:
+    except (ImageError, OSError) as error:
         return [OutputError(f"{path} is not written: a picture cannot be read a second time ({error})")]
     if picture is None:
         console.print(f"{path} is not written: no boxes differ visibly")

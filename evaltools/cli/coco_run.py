@@ -72,6 +72,12 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
         native=native,
     )
+    if options.num_images < 0:
+        raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
+    if native and options.resize != "stretch":
+        raise UsageError(
+            f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"
+        )
     if options.normalization != "auto":
         parse_normalization(options.normalization)
     if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):

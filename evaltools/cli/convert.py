@@ -56,7 +56,7 @@ VOC_PARAMETERS: Final = (
         "labels_file",
         "string",
         "",
-        "Class names, one per line: the first is category 1, or 0 if it is ??? or background.",
+        "Class names, one per line: the first is category 1, or 0 if it is ???, background or __background__.",
     ),
 )
 IMAGENET_PARAMETERS: Final = (

@@ -16,7 +16,7 @@ from evaltools.cli.output_file import write_file
 from evaltools.datasets.coco_instances import instances_json
 from evaltools.datasets.image_folder import is_picture
 from evaltools.datasets.native_ground_truth import NativeConversion, from_annotations
-from evaltools.datasets.object_annotations import AnnotatedImages, label_lines
+from evaltools.datasets.object_annotations import AnnotatedImages, ObjectAnnotation, label_lines
 from evaltools.datasets.picture_files import AnnotatedFolder, is_plain_text
 from evaltools.errors import DataError, OutputError, UsageError
 
@@ -24,6 +24,8 @@ _FLAG: Final = "--output_folder"
 _LARGEST_CATEGORY: Final = 100_000
 _LARGEST_IMAGE_ID: Final = (1 << 63) - 1
 _LARGEST_SIDE: Final = (1 << 31) - 1
+_FARTHEST: Final = 1e9
+"""How far a box may begin or end from the corner of its picture; its area may be that of a square of this side."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,25 @@ def _check_data(data: AnnotatedImages) -> None:
                 f"the picture {image.file_name} has the id {image.id} and the size {image.width}x{image.height}; ids "
                 f"are from 0 to 2^63 - 1, sizes in pixels to {_LARGEST_SIDE}. Correct them in the annotations"
             )
+        for annotation in image.annotations:
+            _check_box(annotation, image.file_name)
     repeated = [name for name, count in Counter(image.file_name for image in data.images).items() if count > 1]
     if repeated:
         raise DataError(
             f"{len(repeated)} names of pictures are there more than once, such as {repeated[0]!r}; subfolders go into "
             "one folder, so every name must be there once. Rename them, or convert the folders one by one"
+        )
+
+
+def _check_box(annotation: ObjectAnnotation, picture: str) -> None:
+    x, y, width, height = annotation.bbox
+    sides = (x, y, width, height, x + width, y + height)
+    # A comparison with NaN is false.
+    if not (all(abs(side) <= _FARTHEST for side in sides) and abs(annotation.area) <= _FARTHEST**2):
+        raise DataError(
+            f"the picture {picture} has an object with the box x {x:g}, y {y:g}, width {width:g}, height {height:g} "
+            f"and the area {annotation.area:g}; boxes are finite and lie within {_FARTHEST:g} pixels. Correct it in "
+            "the annotations, or take the object out"
         )
 
 

@@ -50,6 +50,10 @@ def _counts(data: AnnotatedImages, target: DetectionFolder, conversion: NativeCo
 def _data_remarks(data: AnnotatedImages) -> list[str]:
     annotations = [annotation for image in data.images for annotation in image.annotations]
     remarks = []
+    if data.unlisted_annotations:
+        remarks.append(
+            f"{data.unlisted_annotations} annotations are of pictures that the file does not list, and are left out"
+        )
     flat = sum(min(annotation.bbox[2:]) <= 0 for annotation in annotations)
     if flat:
         remarks.append(f"{flat} objects have a box without area, which no detection matches")

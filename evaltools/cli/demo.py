@@ -96,6 +96,8 @@ def _picture(flags: GivenFlags) -> Path | None:
     if not flags.text(name):
         return None
     picture = Path(flags.text(name))
+    if picture.suffix.lower() != ".png":
+        raise UsageError(f"--{name}={picture}: the picture is a PNG; give a name that ends in .png")
     try:
         require_writable(picture, f"--{name}")
     except UsageError as error:

@@ -51,8 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        complain("evaltools: interrupted before the first example was finished")
+        complain(f"evaltools: {_interrupted(arguments)}")
         return INTERRUPTED
+
+
+def _interrupted(arguments: Sequence[str]) -> str:
+    if arguments[:1] == ["convert"]:
+        return "interrupted, so files may be missing; the same command again completes them"
+    return "interrupted before the first example was finished"
 
 
 def _dispatch(arguments: list[str]) -> int:

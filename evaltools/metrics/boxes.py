@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_IOU: Final = 0.5
+_BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -121,19 +122,43 @@ class BoxPair:
 
 def match_boxes(test: Detections, reference: Detections) -> list[BoxPair]:
     """The pairs that :func:`compare_boxes` counts."""
-    overlaps = intersection_over_union(test.boxes, reference.boxes)
-    same_class = test.classes[:, None] == reference.classes[None, :]
-    scored = np.isfinite(test.scores)[:, None] & np.isfinite(reference.scores)[None, :]
-    candidates = np.argwhere((overlaps >= MIN_IOU) & scored).tolist()
-    candidates.sort(key=lambda pair: (not same_class[tuple(pair)], -overlaps[tuple(pair)], pair))
-    free_tests, free_references = set(range(len(test.boxes))), set(range(len(reference.boxes)))
+    candidates = _candidates(test, reference)
+    order = np.lexsort((candidates.reference, candidates.test, -candidates.iou, ~candidates.same_class))
+    taken_tests, taken_references = set[int](), set[int]()
     pairs = []
-    for first, second in candidates:
-        if first in free_tests and second in free_references:
-            free_tests.remove(first)
-            free_references.remove(second)
-            pairs.append(BoxPair(first, second, float(overlaps[first, second]), bool(same_class[first, second])))
+    for place in order.tolist():
+        first, second = int(candidates.test[place]), int(candidates.reference[place])
+        if first not in taken_tests and second not in taken_references:
+            taken_tests.add(first)
+            taken_references.add(second)
+            pairs.append(BoxPair(first, second, float(candidates.iou[place]), bool(candidates.same_class[place])))
     return pairs
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Boxes that overlap enough, as parallel arrays."""
+
+    test: npt.NDArray[np.intp]
+    reference: npt.NDArray[np.intp]
+    iou: npt.NDArray[np.float64]
+    same_class: npt.NDArray[np.bool_]
+
+
+def _candidates(test: Detections, reference: Detections) -> _Candidates:
+    """Found in blocks of rows, so that memory does not grow with the product of both numbers."""
+    rows = max(_BLOCK // max(len(reference.boxes), 1), 1)
+    scored = np.isfinite(reference.scores)
+    tests, references, ious = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0, np.float64)]
+    for start in range(0, len(test.boxes), rows):
+        overlaps = intersection_over_union(test.boxes[start : start + rows], reference.boxes)
+        enough = (overlaps >= MIN_IOU) & np.isfinite(test.scores[start : start + rows])[:, None] & scored
+        row, column = np.nonzero(enough)
+        tests.append(row + start)
+        references.append(column)
+        ious.append(overlaps[row, column])
+    first, second = np.concatenate(tests), np.concatenate(references)
+    return _Candidates(first, second, np.concatenate(ious), test.classes[first] == reference.classes[second])
 
 
 def intersection_over_union(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -142,11 +167,13 @@ def intersection_over_union(first: npt.NDArray[np.float64], second: npt.NDArray[
     >>> intersection_over_union(np.array([[0, 0, 2.0, 2.0]]), np.array([[0, 0, 1.0, 2.0]])).tolist()
     [[0.5]]
     """
-    top_left = np.maximum(first[:, None, :2], second[None, :, :2])
-    bottom_right = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    equal = (first[:, None, :] == second[None, :, :]).all(axis=2)
+    top, left, bottom, right = (first[:, None, side] for side in range(4))
+    other_top, other_left, other_bottom, other_right = (second[None, :, side] for side in range(4))
+    equal = (top == other_top) & (left == other_left) & (bottom == other_bottom) & (right == other_right)
     with np.errstate(all="ignore"):
-        common = np.prod(np.maximum(bottom_right - top_left, 0), axis=2)
+        height = np.maximum(np.minimum(bottom, other_bottom) - np.maximum(top, other_top), 0)
+        width = np.maximum(np.minimum(right, other_right) - np.maximum(left, other_left), 0)
+        common = height * width
         union = _area(first)[:, None] + _area(second)[None, :] - common
         overlap = np.where(union > 0, common / union, 0.0)
     return np.where(equal, 1.0, np.nan_to_num(overlap))

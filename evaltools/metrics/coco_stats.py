@@ -109,16 +109,30 @@ def evaluate_detections(
     (1.0, 0.3, None)
     """
     package = _load(evaluator)
-    numbers = {image_id: number for number, image_id in enumerate(sorted(set(evaluated.image_ids)), start=1)}
-    truth_set = _filled(package.COCO, evaluated, numbers, _truths(evaluated.truths, numbers))
-    found_set = _filled(package.COCO, evaluated, numbers, _detections(_finite(detections), numbers))
+    numbers = _Numbers(
+        images=_from_one(evaluated.image_ids), categories=_from_one([number for number, _ in evaluated.categories])
+    )
+    truth_set = _filled(package.COCO, numbers, _truths(evaluated.truths, numbers))
+    found_set = _filled(package.COCO, numbers, _detections(_finite(detections), numbers))
     with contextlib.redirect_stdout(io.StringIO()):
         run = package.COCOeval(truth_set, found_set, "bbox")
         run.evaluate()
         run.accumulate()
         run.summarize()
     values = [None if value < 0 else float(value) for value in run.stats[: len(fields(CocoStats))]]
-    return CocoEvaluation(package.version, CocoStats(*values), _by_category(run, evaluated))
+    return CocoEvaluation(package.version, CocoStats(*values), _by_category(run, evaluated, numbers))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Pictures and categories by their ids, numbered from 1 in order, as faster-coco-eval keeps ids in float64."""
+
+    images: Mapping[int, int]
+    categories: Mapping[int, int]
+
+
+def _from_one(ids: Sequence[int]) -> dict[int, int]:
+    return {identifier: number for number, identifier in enumerate(sorted(set(ids)), start=1)}
 
 
 def _finite(detections: Sequence[DetectedObject]) -> list[DetectedObject]:
@@ -156,28 +170,25 @@ def _load(evaluator: CocoEvaluator) -> _Package:
     return _Package(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
 
 
-def _filled(make: Any, evaluated: EvaluatedSet, numbers: Mapping[int, int], annotations: list[dict[str, Any]]) -> Any:
-    """A COCO object; built directly, as loading fails on an empty list.
-
-    Pictures are numbered from 1 in the order of their ids, as faster-coco-eval keeps ids in float64.
-    """
+def _filled(make: Any, numbers: _Numbers, annotations: list[dict[str, Any]]) -> Any:
+    """A COCO object; built directly, as loading fails on an empty list."""
     with contextlib.redirect_stdout(io.StringIO()):
         filled = make()
         filled.dataset = {
-            "images": [{"id": number} for number in numbers.values()],
-            "categories": [{"id": number, "name": name} for number, name in evaluated.categories],
+            "images": [{"id": number} for number in numbers.images.values()],
+            "categories": [{"id": number, "name": str(number)} for number in numbers.categories.values()],
             "annotations": annotations,
         }
         filled.createIndex()
     return filled
 
 
-def _truths(truths: Sequence[TrueObject], numbers: Mapping[int, int]) -> list[dict[str, Any]]:
+def _truths(truths: Sequence[TrueObject], numbers: _Numbers) -> list[dict[str, Any]]:
     return [
         {
             "id": number,
-            "image_id": numbers[truth.image_id],
-            "category_id": truth.category_id,
+            "image_id": numbers.images[truth.image_id],
+            "category_id": numbers.categories[truth.category_id],
             "bbox": list(truth.bbox),
             "area": truth.area,
             "iscrowd": int(truth.is_crowd),
@@ -186,13 +197,15 @@ def _truths(truths: Sequence[TrueObject], numbers: Mapping[int, int]) -> list[di
     ]
 
 
-def _detections(detections: Sequence[DetectedObject], numbers: Mapping[int, int]) -> list[dict[str, Any]]:
-    counted = [found for found in detections if found.image_id in numbers]
+def _detections(detections: Sequence[DetectedObject], numbers: _Numbers) -> list[dict[str, Any]]:
+    counted = [
+        found for found in detections if found.image_id in numbers.images and found.category_id in numbers.categories
+    ]
     return [
         {
             "id": number,
-            "image_id": numbers[found.image_id],
-            "category_id": found.category_id,
+            "image_id": numbers.images[found.image_id],
+            "category_id": numbers.categories[found.category_id],
             "bbox": list(found.bbox),
             "area": found.bbox[2] * found.bbox[3],
             "iscrowd": 0,
@@ -202,20 +215,20 @@ def _detections(detections: Sequence[DetectedObject], numbers: Mapping[int, int]
     ]
 
 
-def _by_category(run: Any, evaluated: EvaluatedSet) -> list[CategoryPrecision]:
+def _by_category(run: Any, evaluated: EvaluatedSet, numbers: _Numbers) -> list[CategoryPrecision]:
+    """AP of each category; the evaluators' columns are those of the numbers, in order."""
     precision: npt.NDArray[np.float64] = run.eval["precision"][:, :, :, 0, -1]
     names = dict(evaluated.categories)
     counts = dict.fromkeys(names, 0)
     for truth in evaluated.truths:
         counts[truth.category_id] += not truth.is_crowd
-    columns = {int(category): column for column, category in enumerate(run.params.catIds)}
     return [
         CategoryPrecision(
             category_id=number,
             name=name,
             objects=counts[number],
-            ap=_mean_precision(precision[:, :, columns[number]]),
-            ap50=_mean_precision(precision[0, :, columns[number]]),
+            ap=_mean_precision(precision[:, :, numbers.categories[number] - 1]),
+            ap50=_mean_precision(precision[0, :, numbers.categories[number] - 1]),
         )
         for number, name in sorted(names.items())
     ]

@@ -111,7 +111,7 @@ class CocoData:
 
 @dataclass(frozen=True)
 class DetectionFigures:
-    """What one configuration found.
+    """What one configuration found in the ``pictures`` that it finished.
 
     ``evaluation`` has the figures of COCO, ``native`` those of the native tool; both are null without ground truth.
     ``nonfinite_detections`` have a NaN or infinite score, class or box and count nowhere. ``findings`` are signs that
@@ -119,6 +119,7 @@ class DetectionFigures:
     """
 
     configuration: str
+    pictures: int
     detections: int
     nonfinite_detections: int
     evaluation: CocoEvaluation | None

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from evaltools.metrics.boxes import Detections, compare_boxes, match_boxes
 from evaltools.report.coco_result import CocoDetection, DetectedPicture, Detection
 from evaltools.report.result import EvaluationResult
+from evaltools.report.table_cells import one_line
 
 LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
 DRAWN_SCORE: Final = 0.3
@@ -122,7 +123,7 @@ def _draw_row(
     font = ImageFont.load_default(12)
     draw = ImageDraw.Draw(canvas)
     heading = (
-        f"{row.picture.example}: boxes that only one side has: {row.unequal} (score {DRAWN_SCORE} or more); "
+        f"{one_line(row.picture.example)}: boxes that only one side has: {row.unequal} (score {DRAWN_SCORE} or more); "
         f"scores and places shift by up to {row.shift:.3f}"
     )
     draw.text((_MARGIN, top), heading, "black", font)
@@ -162,12 +163,12 @@ def _panels(row: Disagreement, names: Mapping[int, str], has_truth: bool) -> lis
             )
             for number in sorted(_drawn(found))
         ]
-        panels.append(_Panel(f"{side} (thick: not on the other side)", labelled))
+        panels.append(_Panel(f"{one_line(side)} (thick: not on the other side)", labelled))
     return panels
 
 
 def _name(category_id: int, names: Mapping[int, str]) -> str:
-    return names.get(category_id, f"class {category_id}")
+    return one_line(names.get(category_id, f"class {category_id}"))
 
 
 def _draw_panel(pixels: npt.NDArray[np.uint8], boxes: Sequence[_Box]) -> Image.Image:

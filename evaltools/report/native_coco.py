@@ -8,6 +8,7 @@ from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAve
 from evaltools.report.coco_result import CocoDetection, DetectionFigures
 from evaltools.report.native_latency import fill_latency
 from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.report.table_cells import one_line
 
 WITHOUT_TRUTH = "WARN: mAP metrics are meaningless w/o ground truth."
 _RULE = "=" * 54
@@ -43,7 +44,7 @@ def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:
     for picture in _coco(result).pictures or []:
         if configuration not in picture.detections:
             continue
-        printed.append(f"Image: {picture.example}\n")
+        printed.append(f"Image: {one_line(picture.example)}\n")
         for number, detection in enumerate(picture.detections[configuration]):
             top, left, bottom, right = detection.box
             printed += [

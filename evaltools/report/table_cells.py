@@ -5,6 +5,15 @@ from __future__ import annotations
 from evaltools.report.result import ConfigurationResult
 
 
+def one_line(text: str) -> str:
+    r"""A name from a file, safe to print: what is no printable character becomes ``?``.
+
+    >>> one_line("two\nlines")
+    'two?lines'
+    """
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def milliseconds(microseconds: float) -> str:
     """Three digits, never in scientific notation."""
     milliseconds = microseconds / 1000

@@ -11,7 +11,7 @@ from rich.table import Table
 from evaltools.metrics.coco_stats import CategoryPrecision
 from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import milliseconds, speed
+from evaltools.report.table_cells import milliseconds, one_line, speed
 
 _STATS: Final = {
     "mAP": "ap",
@@ -63,12 +63,14 @@ def _print_data(data: CocoData, console: Console) -> None:
 def _accuracy(figures: Sequence[DetectionFigures]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("%", overflow="fold")
-    for heading in (*_STATS, "native mAP"):
+    unequal = len({entry.pictures for entry in figures}) > 1
+    for heading in (*_STATS, "native mAP", *(["pictures"] if unequal else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     for entry in figures:
         stats = entry.evaluation.stats if entry.evaluation else None
         cells = [_percent(getattr(stats, name) if stats else None) for name in _STATS.values()]
-        table.add_row(entry.configuration, *cells, _percent(entry.native.overall if entry.native else None))
+        cells.append(_percent(entry.native.overall if entry.native else None))
+        table.add_row(entry.configuration, *cells, *([str(entry.pictures)] if unequal else []))
     return table
 
 
@@ -123,12 +125,13 @@ def _agreement(comparison: BoxComparison | None) -> list[str]:
 
 
 def _print_changes(coco: CocoDetection, console: Console) -> None:
-    """The categories whose AP differs most between the first comparison's sides."""
+    """The categories whose AP differs most from the first baseline's, where both are of the same pictures."""
     if not coco.comparisons:
         return
     baseline = coco.comparisons[0].baseline
+    pictures = {entry.configuration: entry.pictures for entry in coco.figures}
     for comparison in coco.comparisons:
-        if comparison.baseline != baseline:
+        if comparison.baseline != baseline or pictures[comparison.other] != pictures[baseline]:
             continue
         changes = _changes(_categories(coco, baseline), _categories(coco, comparison.other))
         if changes:
@@ -143,7 +146,7 @@ def _categories(coco: CocoDetection, configuration: str) -> Sequence[CategoryPre
 
 def _changes(before: Sequence[CategoryPrecision], after: Sequence[CategoryPrecision]) -> list[tuple[str, float, float]]:
     pairs = [
-        (first.name, first.ap, second.ap)
+        (one_line(first.name), first.ap, second.ap)
         for first, second in zip(before, after, strict=True)
         if first.ap is not None and second.ap is not None and first.ap != second.ap
     ]

@@ -61,6 +61,8 @@ def test_a_refusal_is_one_line_without_a_traceback(made: DetectionSet) -> None:
         ("--letterbox_fill=114", "--letterbox_fill has no effect without --resize=letterbox"),
         ("--resize=letterbox --letterbox_fill=256", "--letterbox_fill=256: use a pixel value, 0 to 255"),
         ("--resize=letterbox --letterbox_fill=-1", "--letterbox_fill=-1: use a pixel value, 0 to 255"),
+        ("--num_images=-1", "--num_images=-1: use 0 for all pictures"),
+        ("--compat=native --resize=letterbox", "--resize=letterbox: the native tool stretches pictures"),
         ("--class_offset=", "--class_offset=: use auto, dense, or the whole number"),
         ("--class_offset=90->80", "use auto, dense, or the whole number"),
         ("--output_map=", "--output_map=: '' is not understood"),

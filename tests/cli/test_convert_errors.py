@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from evaltools.cli.main import main
 from tests.cli.annotated_pictures import coco_document, convert_coco, make_coco_folder, write_coco
 from tests.command import Completed, evaltools
 
@@ -86,6 +88,40 @@ def test_numbers_that_no_ground_truth_can_hold_are_refused(coco: Path, change: d
         entry["image_id"] = change.get("id", 7) if entry["image_id"] == 7 else entry["image_id"]
     write_coco(coco, **document)
     assert_refused(convert_coco(coco), message)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bbox": [-1e300, 0, 5, 5]},
+        {"bbox": [-1e308, 0, 1.7e308, 5]},
+        {"bbox": [0, 0, 1e200, 1e200]},
+        {"bbox": [0, 0, 5, 1.1e9]},
+        {"bbox": [0, 0.9e9, 5, 0.9e9]},
+        {"area": 1e300},
+    ],
+)
+def test_boxes_that_no_picture_can_hold_are_refused(coco: Path, change: dict[str, object]) -> None:
+    document = coco_document()
+    document["annotations"][1].update(change)
+    if "bbox" in change:
+        del document["annotations"][1]["area"]
+    write_coco(coco, **document)
+    completed = convert_coco(coco)
+    assert_refused(completed, "the picture a.png has an object with the box x ")
+    assert "Warning" not in completed.err
+    assert not (coco / "out").exists()
+
+
+def test_a_box_of_voc_whose_width_is_infinite_is_refused(coco: Path) -> None:
+    (coco / "Annotations").mkdir()
+    box = "<bndbox><xmin>-1e308</xmin><ymin>1</ymin><xmax>1e308</xmax><ymax>9</ymax></bndbox>"
+    found = f"<annotation><object><name>car</name>{box}</object></annotation>"
+    (coco / "Annotations" / "b.xml").write_text(found)
+    flags = ["--annotations_folder=Annotations", "--images_folder=pictures", "--output_folder=out"]
+    completed = evaltools("convert", "voc", *flags, cwd=coco)
+    assert_refused(completed, "the picture b.jpg has an object with the box x -1e+308, y 0, width inf, height 9 and")
+    assert not (coco / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -207,3 +243,29 @@ def test_a_picture_whose_name_is_no_text_is_refused(coco: Path) -> None:
     (coco / "classes.txt").write_text("car\n")
     flags = ["--images_folder=pictures", "--labels_folder=pictures", "--names_file=classes.txt", "--output_folder=out"]
     assert_refused(evaltools("convert", "yolo", *flags, cwd=coco), "has a name that is no UTF-8 text; rename it")
+
+
+def test_an_interrupt_says_that_converting_again_completes_the_folder(
+    coco: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied: list[Path] = []
+
+    def copy(source: Path, target: Path) -> None:
+        if copied:
+            raise KeyboardInterrupt
+        copied.append(source)
+        shutil.copyfile(source, target)
+
+    flags = ["--instances_file=instances.json", "--images_folder=pictures", "--output_folder=out"]
+    monkeypatch.chdir(coco)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", copy)
+        assert main(["convert", "coco", *flags]) == 130
+    assert capsys.readouterr().err == (
+        "evaltools: interrupted, so files may be missing; the same command again completes them\n"
+    )
+    assert os.listdir(coco / "out") == ["images"]
+    assert os.listdir(coco / "out" / "images") == ["b.jpg"]
+    assert main(["convert", "coco", *flags]) == 0
+    assert sorted(os.listdir(coco / "out")) == ["ground_truth.pb", "images", "instances.json", "labels.txt"]
+    assert sorted(os.listdir(coco / "out" / "images")) == ["a.png", "b.jpg"]

@@ -76,6 +76,13 @@ def test_a_picture_in_a_missing_folder_is_refused_at_once(tmp_path: Path) -> Non
     assert steps(completed) == []
 
 
+def test_a_picture_that_is_no_png_is_refused_at_once(tmp_path: Path) -> None:
+    completed = demo(tmp_path, "--disagreements_path=x.jpg")
+    assert completed.code == 2
+    assert "--disagreements_path=x.jpg: the picture is a PNG; give a name that ends in .png" in completed.err
+    assert steps(completed) == []
+
+
 def test_where_the_usual_picture_cannot_be_written_the_demo_goes_on_without(tmp_path: Path) -> None:
     (tmp_path / PICTURE).mkdir()
     completed = demo(tmp_path, "--models=", "--detectors=int8")

@@ -178,7 +178,9 @@ def test_objects_keep_their_order_within_a_picture() -> None:
 
 def test_annotations_of_a_picture_that_is_not_listed_are_left_out_whatever_they_say() -> None:
     stray = {**ANNOTATION, "image_id": 1, "category_id": 99, "bbox": [0, 0, -1, 0], "area": -1}
-    assert parse(annotations=[stray, ANNOTATION]) == parse()
+    found = parse(annotations=[stray, ANNOTATION])
+    assert found.unlisted_annotations == 1
+    assert replace(found, unlisted_annotations=0) == parse()
 
 
 def test_a_file_may_have_no_objects() -> None:

@@ -6,6 +6,7 @@ Wire format: a key is ``field << 3 | kind``, kind 0 a varint, 2 a length and tha
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -195,6 +196,12 @@ def test_boxes_that_are_no_finite_numbers_are_refused(value: float) -> None:
     assert f"x.pb: object 1 of the picture 'a.jpg' has the box [0.0, {value}, 1.0, 1.0]; expected are finite" in told
 
 
+@pytest.mark.parametrize("box", [(0.5, 0.0, 0.25, 1.0), (0.0, 0.5, 1.0, 0.25)], ids=["bottom", "right"])
+def test_boxes_that_end_before_they_begin_are_refused(box: Box) -> None:
+    told = refused(written_by_hand(("b.jpg", 2, []), ("a.jpg", 1, [(1, (0.5, 0.5, 0.5, 0.5)), (1, box)])))
+    assert f"x.pb: object 1 of the picture 'a.jpg' has the box {list(box)} (top, left, bottom, right), which" in told
+
+
 def test_files_that_cannot_be_read_are_named_with_their_flag(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"^{FLAG}={tmp_path} is a folder; give a binary ground_truth.pb$"):
         read_ground_truth(tmp_path, FLAG)
@@ -287,6 +294,12 @@ def test_boxes_beyond_the_right_and_lower_side_are_left_out_and_not_clipped(box:
     conversion = from_annotations([image(box, (0, 0, 1, 1))])
     assert conversion.dropped == (not kept)
     assert len(conversion.ground_truth.pictures[0].class_ids) == 1 + kept
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_that_no_float32_can_hold_becomes_infinite_without_a_warning() -> None:
+    conversion = from_annotations([image((-1e300, 0, 20, 40))])
+    assert plain(conversion.ground_truth) == [("b.jpg", 3, [(5, (0.0, -math.inf, 1.0, -math.inf))])]
 
 
 def test_crowd_regions_become_ordinary_objects() -> None:

@@ -92,6 +92,8 @@ def test_other_classes_are_numbered_in_order_of_their_names(tmp_path: Path) -> N
         (["zebra", "cat"], {"zebra": 1, "cat": 2}),
         (["???", "cat", "???", "zebra"], {"cat": 1, "zebra": 3}),
         (["background", "zebra", "cat"], {"background": 0, "zebra": 1, "cat": 2}),
+        (["Background", "zebra", "cat"], {"Background": 0, "zebra": 1, "cat": 2}),
+        (["__background__", "zebra", "cat"], {"__background__": 0, "zebra": 1, "cat": 2}),
     ],
 )
 def test_a_label_file_numbers_the_classes(labels: list[str], ids: dict[str, int]) -> None:
@@ -174,6 +176,49 @@ def test_a_size_that_is_not_stated_is_that_of_the_picture(tmp_path: Path, size: 
     Image.new("RGB", (7, 9)).save(images / "x.jpg")
     (image,) = read_voc(folder, images).data.images
     assert (image.width, image.height) == (7, 9)
+
+
+def test_the_size_is_that_of_the_picture_also_where_another_is_stated(tmp_path: Path) -> None:
+    folder = write(tmp_path / "a", x=one_object(), y=one_object(), z=one_object())
+    images = tmp_path / "images"
+    images.mkdir()
+    for name, size in (("x.jpg", (8, 6)), ("y.jpg", (6, 8)), ("z.jpg", (16, 12))):
+        Image.new("RGB", size).save(images / name)
+    found = read_voc(folder, images)
+    assert [(image.width, image.height) for image in found.data.images] == [(8, 6), (6, 8), (16, 12)]
+    (remark,) = found.remarks
+    assert remark.startswith(
+        "2 annotation files, such as y.xml, state another <size> than that of their pictures (8x6, but y.jpg has 6x8), "
+        "which is taken"
+    )
+    alone = read_voc(folder)
+    assert {(image.width, image.height) for image in alone.data.images} == {(8, 6)}
+    assert alone.remarks == ()
+
+
+def test_a_raw_picture_has_the_size_that_is_stated(tmp_path: Path) -> None:
+    folder = write(tmp_path / "a", x=one_object())
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "x.rgb8").write_bytes(bytes(8 * 6 * 3))
+    found = read_voc(folder, tmp_path / "images")
+    assert [(image.file_name, image.width, image.height) for image in found.data.images] == [("x.rgb8", 8, 6)]
+    write(folder, x=one_object(head="<folder/>"))
+    with pytest.raises(DataError, match=r"x.rgb8 is a raw .rgb8 picture, which does not state its size"):
+        read_voc(folder, tmp_path / "images")
+
+
+@pytest.mark.parametrize("stated", ["", "<filename>gone.jpg</filename>", "<filename>a</filename>"])
+def test_two_pictures_for_one_annotation_are_refused(tmp_path: Path, stated: str) -> None:
+    size = "<size><width>8</width><height>6</height></size>"
+    folder = write(tmp_path / "a", a=one_object(head=stated + size))
+    images = tmp_path / "images"
+    images.mkdir()
+    for name in ("a.jpg", "a.png"):
+        Image.new("RGB", (8, 6)).save(images / name)
+    with pytest.raises(DataError, match=r"a.jpg and a.png would share the annotation file a.xml"):
+        read_voc(folder, images)
+    write(folder, a=one_object(head=f"<filename>a.png</filename>{size}"))
+    assert read_voc(folder, images).pictures == (images / "a.png",)
 
 
 def test_a_picture_without_objects_is_kept(tmp_path: Path) -> None:

@@ -161,6 +161,17 @@ def test_label_files_without_picture_are_remarked(folder: Path) -> None:
     assert read(folder).remarks == ("1 label files, such as z.txt, have no picture and are left out",)
 
 
+def test_label_files_may_end_in_upper_case(folder: Path) -> None:
+    (folder / "labels" / "a.txt").rename(folder / "labels" / "a.TXT")
+    found = read(folder)
+    assert [len(image.annotations) for image in found.data.images] == [2, 0, 0]
+    assert found.remarks == ()
+    (folder / "labels" / "a.txt").write_text("")
+    if len(list((folder / "labels").glob("[a].*"))) == 2:  # not where a file system takes both for the same name
+        with pytest.raises(DataError, match=r"a.TXT and a.txt are label files of the same picture; remove one"):
+            read(folder)
+
+
 def test_labels_of_other_pictures_are_refused(folder: Path) -> None:
     for name in ("a", "b"):
         (folder / "labels" / f"{name}.txt").rename(folder / "labels" / f"other_{name}.txt")
@@ -227,6 +238,8 @@ def test_names_of_a_yaml_file(content: object) -> None:
         ({"names": {"zero": "cat"}}, "has no class names"),
         ({"names": {0: "cat", 2: "dog"}}, r"classes of names are \[0, 2\]; number them from 0 without a gap"),
         ({"names": ["yes", True]}, "the class name True is no text for YAML"),
+        ({"nc": 3, "names": ["cat", "dog"]}, "states nc: 3, but names has 2 classes; correct nc"),
+        ({"nc": 1, "names": {0: "cat", 1: "dog"}}, "states nc: 1, but names has 2 classes"),
         ({"names": ["cat"], "kpt_shape": [17, 3]}, "describes keypoints"),
     ],
 )

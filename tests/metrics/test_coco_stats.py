@@ -375,3 +375,16 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(monkeyp
         require_evaluator("faster-coco-eval")
     require_evaluator("pycocotools")
     assert known(stats(ONE_CUP, [found()])) == ALL_OF
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_ids_beyond_what_float64_holds_stay_apart(evaluator: CocoEvaluator) -> None:
+    """2^53 + 1 is no float64: two categories and two pictures would become one."""
+    big = 2**53
+    box = (0.0, 0.0, 50.0, 50.0)
+    truths = [TrueObject(big + place, big + place, box, 2500.0, False) for place in (0, 1)]
+    found = [DetectedObject(big, big, box, 0.9), DetectedObject(big, big + 1, box, 0.8)]
+    evaluated = EvaluatedSet([big, big + 1], [(big, "even"), (big + 1, "odd")], truths)
+    evaluation = evaluate_detections(evaluated, found, evaluator)
+    assert [entry.category_id for entry in evaluation.categories] == [big, big + 1]
+    assert [entry.ap for entry in evaluation.categories] == pytest.approx([1, 0])

@@ -42,7 +42,7 @@ def categories(*precisions: float | None) -> list[CategoryPrecision]:
 def figures(name: str, *precisions: float | None) -> DetectionFigures:
     """With all figures; ``precisions`` are those of the categories."""
     evaluation = CocoEvaluation("pycocotools 2", STATS, categories(*(precisions or (0.5, 0.25, None))))
-    return DetectionFigures(name, 10, 0, evaluation, NATIVE, [])
+    return DetectionFigures(name, 4, 10, 0, evaluation, NATIVE, [])
 
 
 def picture(name: str = "one.png", **detections: list[Detection]) -> DetectedPicture:

@@ -13,7 +13,7 @@ from PIL import Image
 from evaltools.report.coco_result import DetectedPicture, Detection
 from evaltools.report.disagreements import Disagreement, draw_disagreements, worst_disagreements
 from evaltools.report.result import EvaluationResult
-from tests.report.coco_results import LEFT, RIGHT, detection_result, picture
+from tests.report.coco_results import LEFT, RIGHT, detection_result, picture, with_data
 
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN, TEXT = 320, 240, 8, 32
 SAME = [Detection(1, 0.9, LEFT)]
@@ -120,6 +120,12 @@ def test_a_row_has_truth_reference_and_test_side_by_side() -> None:
         second,
     ]
     assert (pixels[MARGIN + TEXT + 160 : MARGIN + TEXT + 240] == 255).all(), "the rest of the panel stays white"
+
+
+def test_names_with_line_breaks_are_drawn_in_one_line() -> None:
+    row = picture("one\ntwo.png", r=[Detection(2, 0.9, RIGHT)], t=[])
+    made = with_data(detection_result("r", "t", pictures=[row]), category_names={1: "a\nb", 2: "c\x1b[31m"})
+    assert drawn(made)[0] is not None
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 900), (900, 1), (3, 2), (1000, 1000)])

@@ -249,9 +249,7 @@ def test_an_offset_that_cannot_be_told_is_said_to_be_the_native_one(made: Detect
     made.annotations.write_text(json.dumps(document))
     result = evaluated(made)
     assert mapping_used(result).source == "default"
-    assert [
-        warning for warning in result.warnings if "with 3 detections that lie on an object, the right one" in warning
-    ]
+    assert [warning for warning in result.warnings if "Of 3 detections that lie on an object +1 fits 3" in warning]
 
 
 def test_a_set_without_objects_has_no_accuracy(made: DetectionSet) -> None:

@@ -172,6 +172,8 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
     ]
     assert [figures_of(result, name).detections for name in ("reference", "test")] == [30, 24]
     assert detection_of(result).comparisons[0].example_count == 4
+    assert [figures_of(result, name).pictures for name in ("reference", "test")] == [5, 4]
+    assert "cannot be compared: reference 5, test 4" in " ".join(result.warnings)
     evaluation = figures_of(result, "test").evaluation
     assert evaluation is not None
     assert evaluation.stats.ap == pytest.approx(COCO_MAP), "the objects of that picture are not demanded"

@@ -97,11 +97,14 @@ def test_the_native_mapping_is_the_default_without_evidence() -> None:
     [
         (pairs((2, 2, 2), (3, 3, 2)), False),
         (pairs((2, 2, 3), (3, 3, 2)), True),
-        (pairs((2, 2, 8), (3, 3, 1), (1, 2, 4)), False),
-        (pairs((2, 2, 11), (3, 3, 1), (1, 2, 4)), True),
-        (pairs((2, 2, 4), (3, 3, 1)) + [(2, 100 + number) for number in range(21)], False),
-        (pairs((2, 2, 4), (3, 3, 1)) + [(2, 100 + number) for number in range(20)], True),
+        (pairs((2, 2, 8), (3, 3, 3), (1, 2, 4)), False),
+        (pairs((2, 2, 9), (3, 3, 3), (1, 2, 4)), True),
+        (pairs((2, 2, 8), (3, 3, 4)) + [(7, 100 + number) for number in range(13)], False),
+        (pairs((2, 2, 8), (3, 3, 4)) + [(7, 100 + number) for number in range(12)], True),
         (pairs((2, 2, 50)), False),
+        (pairs((2, 2, 50), (3, 3, 1)), False),
+        (pairs((2, 2, 50), (3, 3, 2), (4, 9, 2), (5, 9, 2)), True),
+        (pairs((2, 2, 50), (3, 3, 2), (4, 9, 2), (5, 9, 2), (6, 9, 2)), False),
     ],
     ids=[
         "too few",
@@ -109,8 +112,11 @@ def test_the_native_mapping_is_the_default_without_evidence() -> None:
         "not clearly",
         "three to one",
         "wrong too often",
-        "a fifth",
-        "always the same class",
+        "half right",
+        "one class alone",
+        "a second class by chance",
+        "half of the classes",
+        "less than half of the classes",
     ],
 )
 def test_nothing_is_told_without_clear_evidence(seen: list[tuple[int, int]], told: bool) -> None:
