@@ -148,8 +148,10 @@ def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: 
     for name, records in measured.items():
         for index, found in finished(records):
             by_index.setdefault(index, {})[name] = found
-    names = [path.name for path in pictures.paths]
-    ids = [image.id for image in pictures.truth.images] if pictures.truth else image_ids(names)
+    truth = pictures.truth
+    ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])
+    if truth is not None:
+        ids = [truth.listed_id(index) for index in range(len(truth.images))]
     return [
         DetectedPicture(
             example=printable_name(pictures.paths[index]),

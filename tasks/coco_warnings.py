@@ -132,7 +132,7 @@ def _about_labels(labels: LabelFile, truth: Truth) -> list[str]:
         )
     if truth.kind == "native proto":
         return found
-    inside = [category for category in truth.categories if category.id < len(labels.lines)]
+    inside = [category for category in truth.categories if 0 <= category.id < len(labels.lines)]
     other = [category for category in inside if _same(labels.lines[category.id]) != _same(category.name)]
     if other:
         first = other[0]

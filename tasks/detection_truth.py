@@ -27,7 +27,10 @@ from evaltools.preprocess import picture_header
 
 @dataclass(frozen=True)
 class Truth:
-    """The ground truth of the evaluated pictures: ``images[i]`` and ``native[i]`` are those of picture i."""
+    """The ground truth of the evaluated pictures: ``images[i]`` and ``native[i]`` are those of picture i.
+
+    Pictures ``not_listed`` in the file, as a native run keeps them, have a number of their own and no objects.
+    """
 
     path: Path
     kind: Literal["COCO annotations", "native proto"]
@@ -38,6 +41,11 @@ class Truth:
     dropped_by_native: int
     missing: tuple[str, ...]
     unlisted_annotations: int = 0
+    not_listed: frozenset[int] = frozenset()
+
+    def listed_id(self, index: int) -> int | None:
+        """The number of picture i in the file, None where the file does not name it."""
+        return None if index in self.not_listed else self.images[index].id
 
 
 @dataclass(frozen=True)
@@ -179,6 +187,7 @@ def _truth_of(
         - sum(len(picture.class_ids) for picture in chosen_native),
         missing=read.missing,
         unlisted_annotations=read.images.unlisted_annotations,
+        not_listed=frozenset(index for index, path in enumerate(paths) if path.name not in images),
     )
 
 

@@ -17,6 +17,7 @@ def coco_results(coco: CocoDetection, configuration: str) -> bytes:
                 "score": found.score,
             }
             for picture in coco.pictures or []
+            if picture.image_id is not None
             for found in picture.detections.get(configuration, [])
         ]
     )

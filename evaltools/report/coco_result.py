@@ -168,12 +168,13 @@ class AnnotatedObject:
 class DetectedPicture:
     """A picture, its size in pixels, its annotated objects, and what each configuration that finished it found.
 
-    Detections stand in the model's order. Without a ground truth ``image_id`` is the number that the file's name is, or
-    that of the picture from 1, and ``objects`` is empty.
+    Detections stand in the model's order. ``image_id`` is null where the ground truth does not name the picture.
+    Without a ground truth it is the number that the file's name is, or that of the picture from 1, and ``objects`` is
+    empty.
     """
 
     example: str
-    image_id: int
+    image_id: int | None
     width: int
     height: int
     objects: list[AnnotatedObject]

@@ -147,6 +147,8 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
         loaded = truth.loadRes([first, second])
     assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
     assert json.loads(coco_results(made.coco, "nobody")) == []
+    pictures = [replace(entry, image_id=None) for entry in made.coco.pictures or []]
+    assert json.loads(coco_results(replace(made.coco, pictures=pictures), "test")) == []
 
 
 def test_the_table_holds_what_was_read_and_the_figures() -> None:
