@@ -99,12 +99,12 @@ class Stage:
     @property
     def height(self) -> int:
         """Rows of the picture."""
-        return self.canvas.shape[0]
+        return int(self.canvas.shape[0])
 
     @property
     def width(self) -> int:
         """Columns of the picture."""
-        return self.canvas.shape[1]
+        return int(self.canvas.shape[1])
 
 
 @dataclass(frozen=True)
