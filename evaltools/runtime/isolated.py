@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -264,18 +265,31 @@ def _contexts() -> list[BaseContext]:
 
 @contextmanager
 def _interrupts_kept_back() -> Iterator[None]:
-    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards."""
+    """What starts meanwhile never sees Ctrl-C, which is the parent's to handle; the parent gets it afterwards.
+
+    The mask is for what starts. It does not keep the signal from this process where a library has threads of its own,
+    so that its handler waits too: half of a start would leave a child without its instructions.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # before the mask: its start ends with letting SIGINT through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    kept: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    waits = handler is not None and threading.current_thread() is threading.main_thread()
+    if waits:
+        signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if waits:
+            signal.signal(signal.SIGINT, handler)
+        if kept:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _serve(
