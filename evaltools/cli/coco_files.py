@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rich.console import Console
 
 from evaltools.cli.configurations import Configurations
-from evaltools.cli.evaluation_output import require_output_file, write_measured
+from evaltools.cli.evaluation_output import files_read, require_output_file, write_measured
 from evaltools.cli.flags import GivenFlags
 from evaltools.datasets.image_folder import printable_name
 from evaltools.errors import ImageError, OutputError, UsageError
@@ -32,7 +32,7 @@ class MoreFiles:
 
 
 def plan_more_files(
-    flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path], outputs: Iterable[Path]
+    flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path | None], outputs: Iterable[Path]
 ) -> MoreFiles:
     """Checked before any long work; ``inputs`` are read, ``outputs`` written for another flag."""
     path, picture = flags.path("detections_path"), flags.path("disagreements_path")
@@ -43,11 +43,12 @@ def plan_more_files(
     names = [entry.name for entry in configurations.tests]
     names += [configurations.reference.name] if configurations.reference else []
     detections = file_per_configuration(path, names) if path is not None else {}
+    read = files_read(flags, configurations, inputs)
     planned = {os.path.realpath(path) for path in outputs}
     files = [("--detections_path", file) for file in detections.values()]
     files += [("--disagreements_path", picture)] if picture is not None else []
     for flag, file in files:
-        require_output_file(file, flag, inputs)
+        require_output_file(file, flag, read)
         if os.path.realpath(file) in planned:
             raise UsageError(f"{flag}={file} is also given for another file of this run; give another name")
         planned.add(os.path.realpath(file))

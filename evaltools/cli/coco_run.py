@@ -12,7 +12,6 @@ from evaltools.cli.configurations import Configurations, read_configurations
 from evaltools.cli.evaluation_output import (
     Terminal,
     exit_code,
-    files_read,
     hand_out,
     interrupts_restored,
     planned_files,
@@ -38,7 +37,7 @@ def run_coco(flags: GivenFlags, command: list[str]) -> int:
     request = _request(flags, configurations, command)
     options = request.options
     truths = (options.ground_truth_annotations, options.ground_truth_proto, options.model_output_labels)
-    inputs = files_read(flags, configurations, [request.model_file, *truths])
+    inputs = [request.model_file, *truths]
     files = planned_files(flags, configurations, inputs)
     more_files = plan_more_files(flags, configurations, inputs, files.values())
     with interrupts_restored():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.console import Console
+
 from evaltools.report.result import ConfigurationResult
 
 
@@ -12,6 +16,24 @@ def one_line(text: str) -> str:
     'two?lines'
     """
     return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def delegated(configuration: ConfigurationResult) -> str:
+    """Nodes that ran on a delegate of all nodes, ``-`` where no delegate is in force."""
+    proof = configuration.delegation
+    return f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and configuration.delegates else "-"
+
+
+def speed_heading(baseline: ConfigurationResult | None) -> str:
+    """What the speeds are held against."""
+    return "vs ref" if baseline is None or baseline.role == "reference" else f"vs {baseline.name}"
+
+
+def print_not_measured(configurations: Sequence[ConfigurationResult], console: Console) -> None:
+    """Configurations that could run, but have no figures after all, with the reason."""
+    for configuration in configurations:
+        if configuration.status == "not measured" and configuration.runtime is not None:
+            console.print(f"{configuration.name} not measured: {configuration.reason}", style="bold red")
 
 
 def milliseconds(microseconds: float) -> str:

@@ -11,7 +11,14 @@ from rich.table import Table
 from evaltools.metrics.coco_stats import CategoryPrecision
 from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import milliseconds, one_line, speed
+from evaltools.report.table_cells import (
+    delegated,
+    milliseconds,
+    one_line,
+    print_not_measured,
+    speed,
+    speed_heading,
+)
 
 _STATS: Final = {
     "mAP": "ap",
@@ -40,9 +47,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
             console.print()
         console.print(_boxes_and_speed(result.configurations, coco))
         _print_other_comparisons(coco, console)
-    for configuration in result.configurations:
-        if configuration.status == "not measured" and configuration.runtime is not None:
-            console.print(f"{configuration.name} not measured: {configuration.reason}", style="bold red")
+    print_not_measured(result.configurations, console)
 
 
 def _print_data(data: CocoData, console: Console) -> None:
@@ -87,26 +92,21 @@ def _boxes_and_speed(configurations: Sequence[ConfigurationResult], coco: CocoDe
     table.add_column("", overflow="fold")
     columns = ("boxes", "matched", "lost", "new", "other class", "mean IoU", "score shift", "p50", "vs", "delegated")
     for heading in columns:
-        table.add_column(_versus(reference) if heading == "vs" else heading, justify="right", no_wrap=True)
+        table.add_column(speed_heading(reference) if heading == "vs" else heading, justify="right", no_wrap=True)
     for configuration in configurations:
         figures = found.get(configuration.name)
         if figures is None or configuration.inference_latency is None:
             table.add_row(configuration.name, *["-"] * len(columns))
             continue
-        proof = configuration.delegation
         table.add_row(
             configuration.name,
             str(figures.detections),
             *_agreement(against.get(configuration.name)),
             milliseconds(configuration.inference_latency.p50_us),
             speed(configuration, reference),
-            f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and configuration.delegates else "-",
+            delegated(configuration),
         )
     return table
-
-
-def _versus(reference: ConfigurationResult | None) -> str:
-    return "vs ref" if reference is None or reference.role == "reference" else f"vs {reference.name}"
 
 
 def _agreement(comparison: BoxComparison | None) -> list[str]:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import milliseconds, speed
+from evaltools.report.table_cells import delegated, milliseconds, print_not_measured, speed, speed_heading
 
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
@@ -14,22 +14,17 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
     if any(entry.status == "measured" for entry in result.configurations):
         console.print(_figures(result))
         _print_other_comparisons(result, console)
-    for configuration in result.configurations:
-        if configuration.status == "not measured" and configuration.runtime is not None:
-            line = f"{configuration.name} not measured: {configuration.reason}"
-            console.print(line, style="bold red")
+    print_not_measured(result.configurations, console)
 
 
 def _figures(result: EvaluationResult) -> Table:
     baseline = _baseline_name(result)
-    role = next((entry.role for entry in result.configurations if entry.name == baseline), "reference")
-    speed_heading = "vs ref" if role == "reference" else f"vs {baseline}"
+    reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     against = {comparison.other: comparison for comparison in result.comparisons if comparison.baseline == baseline}
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", overflow="fold")
-    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "p50", speed_heading, "delegated"):
+    for heading in ("top-1", "top-5", "agrees", "lost", "gained", "p50", speed_heading(reference), "delegated"):
         table.add_column(heading, justify="right", no_wrap=True)
-    reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     for configuration in result.configurations:
         table.add_row(configuration.name, *_row(configuration, against.get(configuration.name), reference))
     return table
@@ -53,7 +48,7 @@ def _row(
         agreement = comparison.agreement
         row += [_percent(agreement.share, 1), str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
     row += [milliseconds(latency.p50_us), speed(configuration, reference)]
-    return [*row, f"{proof.delegated_nodes}/{proof.total_nodes}" if configuration.delegates else "-"]
+    return [*row, delegated(configuration)]
 
 
 def _percent(share: float | None, digits: int) -> str:

@@ -12,7 +12,7 @@ from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import milliseconds, speed
+from evaltools.report.table_cells import delegated, milliseconds, speed
 
 _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"
@@ -194,7 +194,7 @@ def _latency_cells(entry: ConfigurationResult, reference: ConfigurationResult | 
         milliseconds(read.p50_us),
         "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
         speed(entry, reference),
-        f"{proof.delegated_nodes}/{proof.total_nodes}" if entry.delegates else "-",
+        delegated(entry),
     ]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.report.coco_result import ClassMappingUsed, CocoDetection, DetectionFigures, OutputMap
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.report.result import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
@@ -25,25 +24,6 @@ Found = tuple[int, float, Sequence[float]]
 """Class, score and box (top, left, bottom, right in shares) of a detection."""
 Answer = Callable[[int], Sequence[Found]]
 """What is found in the picture of that number, best first."""
-
-
-class Silent:
-    """An observer that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.described: list[ConfigurationResult] = []
-        self.total = self.steps = 0
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        self.described = configurations
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
-        def step(_failed: int) -> None:
-            self.steps += 1
-
-        self.total = total
-        yield step
 
 
 class Finding(FakeSession):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
-from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
@@ -22,25 +20,6 @@ from tests import tiny_models
 SHAPE = (1, 4, 4, 2)
 IMAGE = TensorSpec("input", np.dtype("float32"), SHAPE)
 Function = Callable[[Any], Any]
-
-
-class Silent:
-    """An observer that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.described: list[ConfigurationResult] = []
-        self.total = self.steps = 0
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        self.described = configurations
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
-        def step(_failed: int) -> None:
-            self.steps += 1
-
-        self.total = total
-        yield step
 
 
 class Answering(FakeSession):

@@ -31,7 +31,6 @@ from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.detection_fakes import (
     Finding,
-    Silent,
     asked,
     detection_of,
     everything,
@@ -39,6 +38,7 @@ from tests.tasks.detection_fakes import (
     mapping_used,
     sessions,
 )
+from tests.tasks.observers import Silent
 from tests.tiny_detectors import BOXES, CELLS, TF2_ORDER, detector, postprocess_detector
 
 MAP = OutputMap(0, 1, 2, 3, "stated")

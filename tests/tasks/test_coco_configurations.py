@@ -20,7 +20,6 @@ from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set, nati
 from tests.tasks.detection_fakes import (
     Finding,
     Found,
-    Silent,
     asked,
     assert_known_figures,
     detection_of,
@@ -31,6 +30,7 @@ from tests.tasks.detection_fakes import (
     outputs_used,
     sessions,
 )
+from tests.tasks.observers import Silent
 from tests.tiny_detectors import detector
 
 THREE = (Configuration("a"), Configuration("b"))

@@ -25,7 +25,6 @@ from tests.detection_set import (
 from tests.tasks.detection_fakes import (
     Finding,
     Found,
-    Silent,
     asked,
     assert_known_figures,
     detection_of,
@@ -34,6 +33,7 @@ from tests.tasks.detection_fakes import (
     outputs_used,
     sessions,
 )
+from tests.tasks.observers import Silent
 from tests.tflite_writer import Quantization
 from tests.tiny_detectors import BOXES, ROLES, TF2_ORDER, detector, postprocess_detector
 

@@ -17,7 +17,8 @@ from evaltools.report.diff_result import DiffComparison, InferenceDiff
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
-from tests.tasks.diff_fakes import SHAPE, Function, Opener, Silent, asked, three_times
+from tests.tasks.diff_fakes import SHAPE, Function, Opener, asked, three_times
+from tests.tasks.observers import Silent
 
 
 def details(result: EvaluationResult) -> InferenceDiff:

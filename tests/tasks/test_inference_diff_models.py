@@ -16,7 +16,7 @@ from evaltools.tasks.diff_inputs import InputOptions
 from evaltools.tasks.diff_request import DiffRequest, prepare
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
 from tests import tiny_models
-from tests.tasks.diff_fakes import Silent
+from tests.tasks.observers import Silent
 
 CPU = Configuration("test", kernels="builtin")
 REFERENCE = Configuration("reference", kernels="builtin")

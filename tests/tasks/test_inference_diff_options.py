@@ -22,7 +22,8 @@ from evaltools.tasks.diff_inputs import InputOptions
 from evaltools.tasks.diff_request import DiffRequest, prepare, runs_to_keep
 from evaltools.tasks.inference_diff_evaluation import evaluate_diff
 from tests import tiny_models
-from tests.tasks.diff_fakes import Opener, Silent, asked, three_times
+from tests.tasks.diff_fakes import Opener, asked, three_times
+from tests.tasks.observers import Silent
 
 
 def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path) -> None:
