@@ -20,6 +20,7 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
+from evaltools.engine import Tally
 from evaltools.model import ModelFile, read_model
 from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import open_session
@@ -40,9 +41,12 @@ class Silent:
         """Nothing."""
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:  # noqa: ARG002
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:  # noqa: ARG002
         """Nothing."""
-        yield lambda _failed: None
+        yield lambda _tally: None
+
+    def measured(self) -> None:
+        """Nothing."""
 
 
 def bare_seconds(model: ModelFile) -> tuple[float, float]:

@@ -2,35 +2,42 @@
 
 ``python benchmarks/throughput.py [--task=coco --model_file=... --ground_truth_images_path=... ...]``
 
-Without flags the embedded sample is measured. Four rates, each the median of several rounds that take turns:
+Without flags the embedded sample is measured. Six rates, each the median of several rounds that take turns:
 
 * raw, one thread: ``invoke()`` of one interpreter on ready inputs;
-* raw, all cores: one interpreter per core, each in a thread of its own (``invoke()`` releases the GIL): the limit;
-* decode and preprocess: from JPEG to input, on one thread;
-* evaltools: the whole pass, from JPEG to what is kept of the outputs, with one configuration and no reference.
+* raw, all cores: one interpreter per core, each in a thread of its own (``invoke()`` releases the GIL);
+* Pillow decode + invoke, all cores: each thread decodes a picture and runs a ready input, without crop, resize and
+  anything else: the limit;
+* decode and preprocess: from JPEG to input, in one process;
+* evaltools: the whole pass, from JPEG to the record in the journal, with one configuration and no reference, by one
+  worker and by one per core; starting the processes that decode is part of it.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from PIL import Image
 
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
-from evaltools.engine import run_pass
+from evaltools.engine import Journal, Opened, available_cores, open_all, run_pass, sessions_of_workers
+from evaltools.engine.journal import temporary_journal
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
-from evaltools.runtime import open_session
+from evaltools.runtime import Session, open_session
+from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco import CocoOptions, CocoTask, detector_input
 from evaltools.tasks.detection_outputs import operator_output_map
@@ -44,8 +51,11 @@ PARAMETERS = (
     Parameter("ground_truth_labels", "string", str(sample.ground_truth_file()), "imagenet: labels of the pictures."),
     Parameter("model_output_labels", "string", str(sample.labels_file()), "imagenet: labels of the outputs."),
     Parameter("configuration", "string", "", "Flags of the configuration to measure."),
+    Parameter("repeat", "int32", 1, "How often the pictures are taken again in one pass."),
     Parameter("rounds", "int32", 5, "Rounds of each measurement."),
 )
+MOST_READY_INPUTS = 1000
+Share = TypeVar("Share")
 IMAGENET_ONLY = ("ground_truth_labels", "model_output_labels")
 PictureTask = ImagenetTask | CocoTask
 
@@ -58,25 +68,35 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"--{ignored[0]} is for --task=imagenet: --task=coco reads no labels; leave it out")
     model, task = coco_task(flags) if flags.text("task") == "coco" else imagenet_task(flags)
     configuration = Configuration.from_text("measured", flags.text("configuration"))
-    inputs = [task.prepare(example).inputs for example in task.examples]
-    cores = os.cpu_count() or 1
+    inputs = [task.prepare(example).inputs for example in task.examples[:MOST_READY_INPUTS]]
+    paths = [path for path in picture_paths(task) if path.suffix.lower() in (".jpg", ".jpeg")]
+    cores = available_cores()
     measurements: dict[str, Callable[[], float]] = {
         "raw invoke(), 1 thread": lambda: raw_rate(model, configuration, inputs, 1),
         f"raw invoke(), {cores} threads": lambda: raw_rate(model, configuration, inputs, cores),
-        "decode and preprocess": lambda: preprocessing_rate(task),
-        "evaltools, whole pass": lambda: pass_rate(model, configuration, task),
+        f"Pillow decode + invoke(), {cores} threads": lambda: bare_rate(model, configuration, inputs[0], paths, cores),
+        "decode and preprocess, 1 process": lambda: preprocessing_rate(task),
+        "evaltools, 1 worker": lambda: pass_rate(model, configuration, task, 1),
+        f"evaltools, {cores} workers": lambda: pass_rate(model, configuration, task, cores),
     }
     rates: dict[str, list[float]] = {name: [] for name in measurements}
     for _ in range(flags.number("rounds")):
         for name, measure in measurements.items():
             rates[name].append(measure())
-    limit = statistics.median(rates[f"raw invoke(), {cores} threads"])
+    medians = {name: statistics.median(values) for name, values in rates.items()}
     print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
     for name, values in rates.items():
-        median = statistics.median(values)
-        spread = f"{min(values):8.1f} .. {max(values):8.1f}"
-        print(f"{name:<24} {median:8.1f}/s   {spread}   {median / limit:.2f} of the limit")
+        print(f"{name:<36} {medians[name]:8.1f}/s   {min(values):8.1f} .. {max(values):8.1f}")
+    ours, alone = medians[f"evaltools, {cores} workers"], medians["evaltools, 1 worker"]
+    print(f"of raw invoke() on {cores} threads: {ours / medians[f'raw invoke(), {cores} threads']:.2f}")
+    print(f"of the limit, decode + invoke(): {ours / medians[f'Pillow decode + invoke(), {cores} threads']:.2f}")
+    print(f"{cores} workers against 1: {ours / alone:.2f} times")
     return 0
+
+
+def picture_paths(task: PictureTask) -> Sequence[Path]:
+    """The files that the task evaluates."""
+    return task.images.paths if isinstance(task, ImagenetTask) else task.pictures.paths
 
 
 def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
@@ -88,7 +108,10 @@ def imagenet_task(flags: GivenFlags) -> tuple[ModelFile, ImagenetTask]:
         Path(flags.text("model_output_labels")),
     )
     labels = read_labels(options.model_output_labels, "--model_output_labels")
-    return model, build_task(model, load_labelled_images(options), labels.lines, options)
+    images = load_labelled_images(options)
+    repeat = flags.number("repeat")
+    repeated = replace(images, paths=list(images.paths) * repeat, truths=images.truths * repeat)
+    return model, build_task(model, repeated, labels.lines, options)
 
 
 def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
@@ -98,39 +121,78 @@ def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
     if outputs is None:
         raise UsageError(f"{model.path} does not end in TFLite_Detection_PostProcess; give a detector that does")
     options = CocoOptions(flags.path("ground_truth_images_path") or sample.detection_images_dir())
-    pictures = load_pictures(options.ground_truth_images_path, None, None)
+    found = load_pictures(options.ground_truth_images_path, None, None)
+    pictures = replace(found, paths=tuple(found.paths) * flags.number("repeat"))
     return model, CocoTask(model, pictures, detector_input(model, options), outputs, score_threshold=0.0)
 
 
 def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[Array, ...]], threads: int) -> float:
     """Inferences per second of ``threads`` sessions side by side on ready inputs."""
-    sessions = [open_session(model, configuration) for _ in range(threads)]
     shares = [inputs[index::threads] for index in range(threads)]
+
+    def work(session: Session, share: list[tuple[Array, ...]]) -> int:
+        for values in share:
+            session.run(values)
+        return len(share)
+
+    return side_by_side(model, configuration, inputs[0], shares, work)
+
+
+def bare_rate(
+    model: ModelFile, configuration: Configuration, inputs: tuple[Array, ...], paths: Sequence[Path], threads: int
+) -> float:
+    """Pictures per second that are decoded by Pillow, each followed by an inference on the same ready input."""
+
+    def work(session: Session, share: Sequence[Path]) -> int:
+        for path in share:
+            with Image.open(path) as picture:
+                picture.load()
+            session.run(inputs)
+        return len(share)
+
+    return side_by_side(model, configuration, inputs, [paths[index::threads] for index in range(threads)], work)
+
+
+def side_by_side(
+    model: ModelFile,
+    configuration: Configuration,
+    inputs: tuple[Array, ...],
+    shares: Sequence[Share],
+    work: Callable[[Session, Share], int],
+) -> float:
+    """How many per second, one thread and one session per share."""
+    sessions = [open_session(model, configuration) for _ in shares]
     for session in sessions:
-        session.run(inputs[0])
-    with ThreadPoolExecutor(threads) as pool:
+        session.run(inputs)
+    with ThreadPoolExecutor(len(shares)) as pool:
         start = time.perf_counter()
-        list(pool.map(lambda job: [job[0].run(values) for values in job[1]], zip(sessions, shares, strict=True)))
+        count = sum(pool.map(work, sessions, shares))
         elapsed = time.perf_counter() - start
     for session in sessions:
         session.close()
-    return len(inputs) / elapsed
+    return count / elapsed
 
 
 def preprocessing_rate(task: PictureTask) -> float:
-    """Pictures per second from file to tensor, on one thread."""
+    """Pictures per second from file to tensor, in this process."""
     start = time.perf_counter()
     checksum = sum(int(np.asarray(task.prepare(example).inputs[0]).size) for example in task.examples)
     assert checksum > 0
     return len(task.examples) / (time.perf_counter() - start)
 
 
-def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask) -> float:
-    """Pictures per second of a pass with one configuration."""
-    session = open_session(model, configuration)
-    outcome = run_pass(task, {configuration.name: session})
-    session.close()
-    return len(task.examples) / outcome.elapsed_s
+def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask, workers: int) -> float:
+    """Pictures per second of a pass with one configuration, journal included; sessions are open and warm."""
+    with open_all([(model, configuration)], open_isolated, allow_fallback=False) as entries:
+        opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
+        sessions = sessions_of_workers(opened, workers, open_isolated)
+        journal: Journal[Any] = temporary_journal()
+        outcome = run_pass(task, sessions, journal)
+        journal.close()
+        for own in sessions:
+            for session in own.values():
+                session.close()
+    return outcome.examples_done / outcome.elapsed_s
 
 
 if __name__ == "__main__":

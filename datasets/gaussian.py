@@ -88,6 +88,10 @@ class GaussianInputs:
         self._seed = seed
         self._streams: dict[str, NormalStream] = {}
 
+    def restart(self) -> None:
+        """Begin all streams anew."""
+        self._streams.clear()
+
     def values(self, dtype: str, count: int, low: float, high: float) -> Array:
         """``low + (high - low) * r`` in float32, then converted to ``dtype`` (whole numbers: toward zero).
 

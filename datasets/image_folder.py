@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, overload
 
 from evaltools.errors import DataError
 from evaltools.preprocess import IMAGE_EXTENSIONS
+
+
+class FolderPaths(Sequence[Path]):
+    """Paths of files in one folder, of which only the names are kept: there may be a million.
+
+    >>> FolderPaths(Path("val"), ("1.jpg", "2.jpg"))[1]
+    PosixPath('val/2.jpg')
+    """
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.folder: Final = folder
+        self.names: Final = tuple(names)
+
+    @overload
+    def __getitem__(self, place: int) -> Path: ...
+    @overload
+    def __getitem__(self, place: slice) -> FolderPaths: ...
+    def __getitem__(self, place: int | slice) -> Path | FolderPaths:
+        if isinstance(place, slice):
+            return FolderPaths(self.folder, self.names[place])
+        return self.folder / self.names[place]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def chosen(self, places: Iterable[int]) -> FolderPaths:
+        """The paths at some places."""
+        return FolderPaths(self.folder, [self.names[place] for place in places])
 
 
 @dataclass(frozen=True)
@@ -15,7 +45,7 @@ class ImageFolder:
     """Pictures in bytewise order of their names, and the names of other files that were left out."""
 
     folder: Path
-    paths: tuple[Path, ...]
+    paths: FolderPaths
     skipped: tuple[str, ...]
 
 
@@ -37,9 +67,7 @@ def list_images(folder: Path, flag: str, every_file: bool = False) -> ImageFolde
         endings = " ".join(sorted(IMAGE_EXTENSIONS))
         raise DataError(f"{flag}={folder} has no pictures ({found}); pictures end in {endings}")
     kept = set(chosen)
-    return ImageFolder(
-        folder, tuple(folder / name for name in chosen), tuple(name for name in names if name not in kept)
-    )
+    return ImageFolder(folder, FolderPaths(folder, chosen), tuple(name for name in names if name not in kept))
 
 
 def printable_name(path: Path) -> str:

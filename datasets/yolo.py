@@ -87,7 +87,7 @@ def read_yolo(
     Pictures come in the order of their names. Raises :class:`DataError` naming the line that is wrong.
     """
     ids = category_ids(len(names), coco_ids)
-    paths = list_images(images_folder, _IMAGES_FLAG).paths
+    paths = tuple(list_images(images_folder, _IMAGES_FLAG).paths)
     label_files = _label_files(labels_folder, paths)
     headers = [read_header(path, _IMAGES_FLAG) for path in paths]
     images = []

@@ -11,6 +11,7 @@
     │   └── DelegateTookNothing   a delegate was applied and took no node
     ├── ImageError                one picture cannot be read                           recorded, exit code 4
     └── InferenceError            one inference failed                                 recorded, exit code 4
+        └── SessionEnded          its process died or hung; it may be started again
 
 A message says what was wrong, what was got, what would be right, and the next step.
 """
@@ -71,3 +72,11 @@ class InferenceError(EvaltoolsError):
     """One inference failed; the evaluation goes on with the next example."""
 
     exit_code = 4
+
+
+class SessionEnded(InferenceError):
+    """The process of a session died, or ``hung`` and was ended, during an inference; nothing more can be run on it."""
+
+    def __init__(self, message: str, hung: bool = False) -> None:
+        super().__init__(message)
+        self.hung = hung

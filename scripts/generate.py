@@ -1,4 +1,4 @@
-"""Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, the reference of flags.
+"""Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, the reference of flags, a model.
 
 Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/report/result.py`` or ``evaltools/delegates``:
 ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the ``dev`` extra.
@@ -42,10 +42,28 @@ def delegate_flags() -> bytes:
     return reference_page().encode()
 
 
+def resize_model() -> bytes:
+    """A model of one RESIZE_BILINEAR, as the native tools build it; whoever reads it replaces the output's size."""
+    sys.path.insert(0, str(ROOT))
+    import numpy as np
+
+    from evaltools.preprocess.kernel_resize import SIZE_IN_MODEL
+    from tests.tflite_writer import Graph
+
+    graph = Graph()
+    image = graph.tensor("image", (1, 1, 1, 3))
+    resized = graph.tensor("resized", (1, 1, 1, 3))
+    size = graph.constant("size", np.array(SIZE_IN_MODEL, np.int32))
+    fields = {"AlignCorners": False, "HalfPixelCenters": False}
+    graph.node("RESIZE_BILINEAR", [image, size], resized, "ResizeBilinearOptions", **fields)
+    return graph.to_bytes([image], [resized])
+
+
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/report/result.schema.json": result_schema,
     "docs/delegate-flags.md": delegate_flags,
+    "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,14 +18,14 @@ from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile
-from evaltools.preprocess import ImageToTensor, Letterbox
+from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
 from evaltools.report.coco_result import OutputMap
 from evaltools.runtime.session import Array
 from evaltools.tasks.detection_truth import EvaluatedPictures
 from evaltools.tasks.image_input import (
     ACCEPTED_TYPES,
     NATIVE_TYPES,
-    LoadedPicture,
+    PictureFrame,
     check_picture_input,
     input_transform,
     load_picture,
@@ -89,6 +90,10 @@ class FoundObjects:
 class CocoTask:
     """Follows :class:`evaltools.engine.Task`."""
 
+    observation_type: Final = FoundObjects
+    in_order: Final = False
+    keeps_state: Final = False
+
     def __init__(
         self,
         model: ModelFile,
@@ -106,14 +111,30 @@ class CocoTask:
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, resize and convert one picture."""
-        picture = load_picture(self.pictures.paths[example.index], self.to_tensor)
-        return Prepared((picture.values,), picture)
+        return _prepare(*self._picture(example))
+
+    def recipe(self, example: Example) -> Callable[[], Prepared]:
+        """The same, to be done by a process of its own."""
+        return partial(_prepare_elsewhere, *self._picture(example))
+
+    def _picture(self, example: Example) -> tuple[Path, ImageToTensor]:
+        return self.pictures.paths[example.index], self.to_tensor
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> FoundObjects:
         """Read the boxes, in shares of the picture."""
         return read_objects(real_outputs(self.model, outputs), self.outputs, prepared.context, self._score_threshold)
+
+
+def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
+    use_reference_kernel()
+    return _prepare(path, to_tensor)
+
+
+def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:
+    picture = load_picture(path, to_tensor)
+    return Prepared((picture.values,), picture.frame, picture.steps)
 
 
 def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
@@ -127,7 +148,7 @@ def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
 
 
 def read_objects(
-    outputs: Sequence[Floats], places: OutputMap, picture: LoadedPicture, score_threshold: float
+    outputs: Sequence[Floats], places: OutputMap, picture: PictureFrame, score_threshold: float
 ) -> FoundObjects:
     """The detections among the outputs: as many rows as the count says.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Open, Outcome, Record, run_pass
+from evaltools.engine import Execution, Open, Outcome, PassOptions, Record, run_journal
+from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
@@ -18,9 +19,7 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.report.assemble import (
     describe_model,
     failed_examples,
-    why_no_figures,
     with_figures,
-    without_figures,
 )
 from evaltools.report.coco_result import (
     CocoData,
@@ -53,9 +52,13 @@ from evaltools.tasks.detection_outputs import (
     stated_output_map,
 )
 from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_ids, load_pictures
-from evaltools.tasks.evaluation import Observer, open_configurations, require_stated
+from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
 from evaltools.tasks.image_input import describe_normalization, load_picture
+from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
+from evaltools.tasks.run_identity import begin_run, fact_in, fingerprint_of_files, merged_run
+from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
+_OUTPUTS = "how the outputs are read"
 _FEW_PICTURES = 4
 _MORE_PICTURES = 32
 
@@ -64,8 +67,8 @@ _MORE_PICTURES = 32
 class CocoRequest:
     """What to evaluate with which configurations.
 
-    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``command`` is only
-    recorded.
+    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``flags`` are
+    those that a resumed run must repeat. ``command`` is only recorded.
     """
 
     model_file: Path
@@ -75,7 +78,14 @@ class CocoRequest:
     allow_fallback: bool = False
     max_failed_examples: int | None = None
     keep_pictures: bool = False
+    execution: Execution = field(default_factory=Execution)
+    flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The reference, if there is one, and the others."""
+        return ((self.reference,) if self.reference else ()) + self.tests
 
 
 @dataclass(frozen=True)
@@ -99,30 +109,80 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
     can run, nothing is.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    startup = Startup()
     material = _prepare(request)
+    startup.mark(CHECKS)
+    wanted = [(material.model, configuration) for configuration in request.configurations]
     outputs: OutputMap | None = None
     trouble = None
-    with open_configurations(
-        material.model, request.reference, request.tests, open_with, request.allow_fallback, observer
-    ) as opened:
-        for session in opened.sessions.values():
-            require_stated(
-                material.model, session, "input", material.model.inputs[0], session.inputs[0], "convert the model again"
-            )
-        outcome: Outcome[FoundObjects] = Outcome({name: [] for name in opened.sessions})
-        if opened.runnable:
-            try:
-                outputs = _output_map(material, list(opened.sessions.values()))
-            except InferenceError as error:
-                trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
-        if outputs is not None:
-            task = CocoTask(
-                material.model, material.pictures, material.to_tensor, outputs, request.options.score_threshold
-            )
-            reference = request.reference.name if request.reference else None
-            with observer.progress(len(task.examples)) as on_example:
-                outcome = run_pass(task, opened.sessions, reference, request.max_failed_examples, on_example)
-    configurations = [_with_figures(entry, outcome, trouble) for entry in opened.described]
+    with run_journal(request.execution.run_dir) as journal:
+        with open_configurations(wanted, request.reference, open_with, request.allow_fallback, observer) as opened:
+            advice = "convert the model again"
+            for session in opened.sessions.values():
+                require_stated(material.model, session, "input", material.model.inputs[0], session.inputs[0], advice)
+            startup.mark(OPENING)
+            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            measured = nothing_measured(opened.sessions)
+            if opened.runnable:
+                try:
+                    outputs = _output_map(material, list(opened.sessions.values()))
+                except InferenceError as error:
+                    trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
+            if outputs is not None:
+                journal.state({_OUTPUTS: encode(outputs)})
+                reference = request.reference.name if request.reference else None
+                drive = Drive(reference, PassOptions(request.max_failed_examples))
+                task = _task(request, material, outputs)
+                measured = carry_out(task, opened, journal, drive, request.execution, observer, open_with, startup)
+        return _assemble(request, material, opened.described, outputs, measured, trouble, started_at, observer)
+
+
+def merge_coco(request: CocoRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:
+    """The result of the shards in some run folders, as if one run had done them all.
+
+    Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    """
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    material = _prepare(request)
+    outputs: OutputMap = fact_in(folders[0], _OUTPUTS, OutputMap)
+    options = PassOptions(request.max_failed_examples)
+    reference = request.reference.name if request.reference else None
+    task = _task(request, material, outputs)
+    with run_journal(None) as journal:
+        merged = merged_run(journal, folders, task, _identity(request, material), reference, options)
+        observer.opened(merged.described)
+        return _assemble(request, material, merged.described, outputs, merged.measured, None, started_at, observer)
+
+
+def _task(request: CocoRequest, material: _Material, outputs: OutputMap) -> CocoTask:
+    return CocoTask(material.model, material.pictures, material.to_tensor, outputs, request.options.score_threshold)
+
+
+def _identity(request: CocoRequest, material: _Material) -> dict[str, str]:
+    truth = material.pictures.truth
+    return {
+        "the task": "coco",
+        "the model": material.model.sha256,
+        **fingerprint_of_files("the pictures", material.pictures.paths),
+        "the ground truth": truth.sha256 if truth else "",
+        "the labels": material.labels.sha256 if material.labels else "",
+        **request.flags,
+    }
+
+
+def _assemble(
+    request: CocoRequest,
+    material: _Material,
+    described: Sequence[ConfigurationResult],
+    outputs: OutputMap | None,
+    measured: Measured,
+    trouble: str | None,
+    started_at: str,
+    observer: Observer,
+) -> EvaluationResult:
+    observer.measured()
+    outcome = measured.outcome
+    configurations = [_with_figures(entry, measured, trouble) for entry in described]
     detection = _detection(request, material, outputs, configurations, outcome)
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
@@ -139,6 +199,7 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
         warnings=general_warnings(material.model, material.pictures, material.labels, detection, outcome),
         examples=None,
         coco=detection,
+        execution=describe_execution(request.execution, measured),
     )
 
 
@@ -237,15 +298,11 @@ def _first_inputs(material: _Material, count: int) -> list[Sequence[Array]]:
     return found
 
 
-def _with_figures(
-    described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None
-) -> ConfigurationResult:
-    if described.status == "not measured":
-        return described
-    records = outcome.records[described.name]
-    if not any(record.observation for record in records):
-        return without_figures(described, len(records), trouble or why_no_figures(outcome, described.name))
-    return with_figures(described, records)
+def _with_figures(described: ConfigurationResult, measured: Measured, trouble: str | None) -> ConfigurationResult:
+    lost = lost_configuration(described, measured.outcome)
+    if lost is not None:
+        return replace(lost, reason=trouble) if trouble and described.status == "measured" else lost
+    return with_figures(described, measured.outcome.records[described.name], measured.invokes_us(described.name))
 
 
 def _detection(
@@ -257,7 +314,7 @@ def _detection(
 ) -> CocoDetection:
     """The class mapping comes from the first measured configuration, which is the reference if there is one."""
     options, pictures = request.options, material.pictures
-    measured: Mapping[str, Sequence[Record[FoundObjects]]] = {
+    measured: Mapping[str, Collection[Record[FoundObjects]]] = {
         entry.name: outcome.records[entry.name] for entry in configurations if entry.status == "measured"
     }
     pairs = overlapping_pairs(pictures.truth, next(iter(measured.values()))) if measured and pictures.truth else []

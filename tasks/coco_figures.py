@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from evaltools.tasks.detection_classes import ClassMapping
 from evaltools.tasks.detection_findings import findings_of
 from evaltools.tasks.detection_truth import EvaluatedPictures, Truth
 
-Records = Sequence[Record[FoundObjects]]
+Records = Collection[Record[FoundObjects]]
 Measured = Mapping[str, Records]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ import numpy as np
 from evaltools.datasets.gaussian import NATIVE_SEED, GaussianInputs
 from evaltools.datasets.image_folder import list_images
 from evaltools.datasets.input_files import Wanted, read_input_files
-from evaltools.errors import ModelError, UsageError
+from evaltools.errors import ImageError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.image_input import CLASSIFIER_CROP, input_transform, load_picture
@@ -47,15 +48,23 @@ class InputPlan:
 
 
 class RunInputs:
-    """Inputs run by run. Random ones must be asked for in order; those of runs to ``remember`` may be had again.
+    """Inputs run by run. Random ones are drawn in order; those of runs to ``remember`` need not be drawn again.
 
-    Nothing random is drawn for a run whose files cannot be read.
+    ``restart`` begins the random inputs anew. Nothing random is drawn for a run whose files cannot be read.
     """
 
-    def __init__(self, count: int, stored: Mapping[int, Provider], random: Mapping[int, Provider]) -> None:
+    def __init__(
+        self,
+        count: int,
+        stored: Mapping[int, Provider],
+        random: Mapping[int, Provider],
+        restart: Callable[[], None] = lambda: None,
+    ) -> None:
         self._count = count
         self._stored = stored
         self._random = random
+        self._restart = restart
+        self._next = 0
         self.remember: frozenset[int] = frozenset()
         self._remembered: dict[int, tuple[Array, ...]] = {}
 
@@ -63,12 +72,27 @@ class RunInputs:
         """Inputs of run ``index``; raises :class:`~evaltools.errors.ImageError` for a picture that cannot be read."""
         if index in self._remembered:
             return self._remembered[index]
-        found = {position: provider(index) for position, provider in self._stored.items()}
-        found |= {position: provider(index) for position, provider in self._random.items()}
-        values = tuple(found[position] for position in range(self._count))
+        if self._random:
+            self._go_to(index)
+        values = self._draw(index)
         if index in self.remember:
             self._remembered[index] = values
         return values
+
+    def _go_to(self, index: int) -> None:
+        """Draw what comes before that run, from the beginning where that has been passed."""
+        if index < self._next:
+            self._restart()
+            self._next = 0
+        while self._next < index:
+            with suppress(ImageError):
+                self._draw(self._next)
+
+    def _draw(self, index: int) -> tuple[Array, ...]:
+        self._next = index + 1
+        found = {position: provider(index) for position, provider in self._stored.items()}
+        found |= {position: provider(index) for position, provider in self._random.items()}
+        return tuple(found[position] for position in range(self._count))
 
 
 def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> InputPlan:
@@ -95,7 +119,7 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
             random[position], words = _random(tensor, gaussian, ranges.get(position), options.native)
             described.append(words)
     names = _example_names(files, pictures, options.num_runs)
-    return InputPlan(RunInputs(len(tensors), stored, random), names, tuple(described))
+    return InputPlan(RunInputs(len(tensors), stored, random, gaussian.restart), names, tuple(described))
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.configuration import Configuration
+from evaltools.engine import Execution
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import Limit
 from evaltools.model import ModelFile, TensorInfo, read_model
@@ -43,7 +44,7 @@ class DiffRequest:
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
     texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability. ``native`` does
-    what the native tool does. ``command`` is only recorded.
+    what the native tool does. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
     """
 
     model_file: Path
@@ -62,6 +63,8 @@ class DiffRequest:
     allow_fallback: bool = False
     max_failed_examples: int | None = None
     native: bool = False
+    execution: Execution = field(default_factory=Execution)
+    flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
 
     @property
@@ -107,6 +110,8 @@ class DiffMaterial:
 
 def prepare(request: DiffRequest) -> DiffMaterial:
     """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
+    if request.save_outputs is not None and request.execution.run_dir is not None:
+        raise UsageError("--save_outputs cannot go on where an earlier run ended; leave it or --run_dir out")
     model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
     if not model.outputs:
         raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
@@ -135,11 +140,16 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         writer = OutputsWriter(request.save_outputs)
         source = SavingInputs(source, writer)
     stateful = model.stateful or (pair is not None and pair.reference.stateful)
+    if stateful and request.execution.shard.count > 1:
+        raise UsageError(
+            f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from run to run, so that one "
+            "host must do all runs; leave the shards out"
+        )
     per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
     kept = runs_to_keep(len(names), request.yardstick_runs, stateful, per_run)
     if loaded is None:
         plan.source.remember = frozenset({0, *kept})
-    task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded)
+    task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded, stateful)
     return DiffMaterial(
         model=model,
         pair=pair,

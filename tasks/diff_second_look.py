@@ -23,7 +23,7 @@ def second_look(
     reruns: Sequence[Rerun],
     outcome: Outcome[DiffObservation],
     open_with: Open,
-    on_step: Callable[[int], None],
+    on_step: Callable[[], None],
 ) -> SecondLook:
     """Do the reruns on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
@@ -42,7 +42,7 @@ def second_look(
             outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         driven = Sample(inputs, outputs, request.warmup_runs, request.invocations)
-        look = look_again(reruns, driven, open_with, lambda: on_step(outcome.failed_examples))
+        look = look_again(reruns, driven, open_with, on_step)
     except KeyboardInterrupt:
         look = SecondLook(interrupted=True)
     if look.interrupted:
@@ -125,10 +125,12 @@ def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[
 
 def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
     """The remembered outputs of a configuration, up to the first failure."""
+    wanted = set(sample)
     kept: list[tuple[Array, ...]] = []
-    for index in sample:
-        observation = outcome.records[name][index].observation
-        if observation is None or observation.outputs is None:
+    for record in outcome.records[name]:
+        if record.example.index not in wanted:
+            continue
+        if record.observation is None or record.observation.outputs is None:
             break
-        kept.append(observation.outputs)
+        kept.append(record.observation.outputs)
     return kept

@@ -1,19 +1,46 @@
-"""What every evaluation has in common."""
+"""What every evaluation has in common: its configurations, its pass, its observer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Open, Opened, open_all
+from evaltools.engine import (
+    Example,
+    Execution,
+    Journal,
+    Open,
+    Opened,
+    Outcome,
+    PassOptions,
+    QuietTimes,
+    Tally,
+    Task,
+    examples_for_latency,
+    measure_in_quiet,
+    open_all,
+    run_pass,
+    sessions_of_workers,
+    worker_count,
+)
+from evaltools.engine.preparation import preparers
+from evaltools.engine.run_folder import encode
+from evaltools.engine.task import Observation
+from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.report.assemble import describe_entry
 from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime.restarting import RestartingSession, Restarts
+from evaltools.tasks.measured import Measured
+from evaltools.tasks.run_identity import QUIET
+from evaltools.tasks.startup import FIRST_TURN, PROBING, Startup
+
+QUIET_PHASE: Final = "latency in quiet"
 
 
 def require_stated(
@@ -34,16 +61,24 @@ class Observer(Protocol):
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """Called once with what each configuration runs on, before anything is measured."""
 
-    def progress(self, total: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Entered around the measurements; what it yields is called after each step with the failed examples so far."""
+    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
+        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
+
+    def measured(self) -> None:
+        """Called when all is measured; from here on Ctrl-C would lose it."""
 
 
 @dataclass(frozen=True)
 class OpenConfigurations:
-    """What every configuration runs on, reference first, and the sessions of those that can run."""
+    """What every configuration runs on, reference first, and those that can run."""
 
     described: list[ConfigurationResult]
-    sessions: dict[str, Session]
+    entries: Sequence[Opened]
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The sessions by configuration."""
+        return {entry.configuration.name: entry.session for entry in self.entries}
 
     @property
     def runnable(self) -> bool:
@@ -53,21 +88,114 @@ class OpenConfigurations:
 
 @contextmanager
 def open_configurations(
-    model: ModelFile,
+    wanted: Sequence[tuple[ModelFile, Configuration]],
     reference: Configuration | None,
-    tests: Sequence[Configuration],
     open_with: Open,
     allow_fallback: bool,
     observer: Observer,
 ) -> Iterator[OpenConfigurations]:
-    """Open all configurations of one model and show them; the sessions are closed at the end, whatever happens."""
-    wanted = ((reference,) if reference else ()) + tuple(tests)
-    with open_all([(model, configuration) for configuration in wanted], open_with, allow_fallback) as entries:
+    """Open all configurations and show them; the sessions are closed at the end, whatever happens."""
+    with open_all(wanted, open_with, allow_fallback) as entries:
         described = [
             describe_entry(entry, "reference" if entry.configuration is reference else "test")
             for entry in entries.values()
         ]
         observer.opened(described)
-        yield OpenConfigurations(
-            described, {name: entry.session for name, entry in entries.items() if isinstance(entry, Opened)}
+        yield OpenConfigurations(described, [entry for entry in entries.values() if isinstance(entry, Opened)])
+
+
+@dataclass(frozen=True)
+class Drive:
+    """How a task drives its sessions through a pass.
+
+    ``wrap`` makes of a configuration's session the one that takes the task's inputs. ``before`` is called with the
+    first worker's sessions before the pass.
+    """
+
+    reference: str | None
+    options: PassOptions
+    one_worker: bool = False
+    wrap: Callable[[str, Session], Session] = lambda _name, session: session
+    before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
+
+
+def carry_out(
+    task: Task[Observation],
+    opened: OpenConfigurations,
+    journal: Journal[Observation],
+    drive: Drive,
+    execution: Execution,
+    observer: Observer,
+    open_with: Open,
+    startup: Startup,
+) -> Measured:
+    """Run the pass with as many workers as fit, then measure latency in quiet where there was more than one."""
+    examples = execution.shard.of(task.examples)
+    configurations = [entry.running for entry in opened.entries]
+    count = worker_count(execution, configurations, drive.one_worker, len(examples))
+    restarting = [] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
+    workers = [
+        {name: drive.wrap(name, session) for name, session in sessions.items()}
+        for sessions in restarting or [opened.sessions]
+    ]
+    options = replace(
+        drive.options, max_crashes=execution.max_crashes, preparation_timeout_s=execution.example_timeout_s
+    )
+    try:
+        drive.before(workers[0])
+        startup.mark(PROBING)
+        with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
+
+            def tell(tally: Tally) -> None:
+                startup.mark_once(FIRST_TURN)
+                on_progress(tally)
+
+            outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add)
+        quiet = None
+        if outcome.stopped is None and count > 1:
+            quiet = _measure_in_quiet(task, workers[0], examples, outcome, execution, options, observer)
+            journal.state({QUIET: encode(quiet)})
+            if quiet.interrupted:
+                outcome.stopped = "interrupted"
+        return Measured(
+            outcome, count, quiet, _restarts(restarting), startup_seconds=startup.seconds, not_traced=trace.failure
         )
+    finally:
+        for sessions in restarting:
+            for session in sessions.values():
+                session.close()
+
+
+def _measure_in_quiet(
+    task: Task[Any],
+    sessions: Mapping[str, Session],
+    examples: Sequence[Example],
+    outcome: Outcome[Any],
+    execution: Execution,
+    options: PassOptions,
+    observer: Observer,
+) -> QuietTimes:
+    chosen = examples_for_latency(examples, execution.latency_examples)
+    usable = {name: session for name, session in sessions.items() if name not in outcome.given_up}
+    tally = Tally()
+
+    def step() -> None:
+        tally.done += 1
+        on_progress(tally)
+
+    specs = next(iter(sessions.values())).inputs
+    one_maker = preparers(task, specs, 1, options.preparation_timeout_s)
+    with one_maker as (maker,), observer.progress(QUIET_PHASE, len(chosen)) as on_progress:
+        return measure_in_quiet(maker, usable, chosen, options.invocations, step)
+
+
+def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
+    """Over all workers; those that share a session count once."""
+    found: dict[str, Restarts] = {}
+    for name in workers[0] if workers else ():
+        distinct = {id(sessions[name]): sessions[name] for sessions in workers}.values()
+        each = [session.restarts for session in distinct if isinstance(session, RestartingSession)]
+        reasons = [entry.first_reason for entry in each if entry.count]
+        if reasons:
+            found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from evaltools.engine.stages import DECODE, READ, RESIZE
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import (
@@ -17,8 +19,9 @@ from evaltools.preprocess import (
     Normalization,
     Placement,
     Quantization,
-    decode_image,
+    decode_picture,
     parse_normalization,
+    read_picture,
 )
 from evaltools.runtime.session import Array
 
@@ -69,13 +72,21 @@ def input_transform(
 
 
 @dataclass(frozen=True)
-class LoadedPicture:
-    """A picture as the model's input, its own size in pixels, and its place in a letterbox, if it is in one."""
+class PictureFrame:
+    """A picture's own size in pixels, and its place in a letterbox, if it is in one."""
 
-    values: Array
     width: int
     height: int
     placement: Placement | None
+
+
+@dataclass(frozen=True)
+class LoadedPicture:
+    """A picture as the model's input, and how long its reading, decoding and resizing took, in microseconds."""
+
+    values: Array
+    frame: PictureFrame
+    steps: tuple[tuple[str, int], ...]
 
 
 def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
@@ -83,11 +94,22 @@ def load_picture(path: Path, to_tensor: ImageToTensor) -> LoadedPicture:
 
     Raw ``.rgb8`` pictures have the model's size and are not resized.
     """
-    image = decode_image(path, to_tensor.height, to_tensor.width)
+    begun = time.perf_counter_ns()
+    content = read_picture(path)
+    was_read = time.perf_counter_ns()
+    image = decode_picture(content, path.suffix, to_tensor.height, to_tensor.width, path)
+    decoded = time.perf_counter_ns()
     height, width = image.shape[:2]
     raw = path.suffix.lower() == ".rgb8"
     placement = None if raw else to_tensor.placement(height, width)
-    return LoadedPicture(to_tensor(image, already_sized=raw), width, height, placement)
+    values = to_tensor(image, already_sized=raw)
+    resized = time.perf_counter_ns()
+    steps = ((READ, was_read - begun), (DECODE, decoded - was_read), (RESIZE, resized - decoded))
+    return LoadedPicture(
+        values,
+        PictureFrame(width, height, placement),
+        tuple((stage, nanoseconds // 1000) for stage, nanoseconds in steps),
+    )
 
 
 def describe_normalization(to_tensor: ImageToTensor) -> str:

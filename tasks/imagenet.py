@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from evaltools.metrics.agreement import Agreement, Answer, compare_answers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization
+from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.evaluation import require_stated
@@ -65,7 +66,7 @@ class LabelledImages:
     """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
 
     folder: ImageFolder
-    paths: tuple[Path, ...]
+    paths: Sequence[Path]
     truths: tuple[str, ...]
     denylisted: int
     truths_sha256: str
@@ -77,6 +78,10 @@ class ImagenetTask:
     ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
     where the output's bytes are to be read as another type than its own (what the native tool does).
     """
+
+    observation_type: Final = TopKObservation
+    in_order: Final = False
+    keeps_state: Final = False
 
     def __init__(
         self,
@@ -94,8 +99,14 @@ class ImagenetTask:
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
-        path = self.images.paths[example.index]
-        return Prepared((load_picture(path, self.to_tensor).values,), self.images.truths[example.index])
+        return _prepare(*self._picture(example))
+
+    def recipe(self, example: Example) -> Callable[[], Prepared]:
+        """The same, to be done by a process of its own."""
+        return partial(_prepare_elsewhere, *self._picture(example))
+
+    def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:
+        return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index]
 
     def observe(
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
@@ -112,13 +123,18 @@ class ImagenetTask:
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
 
-    def summarise(self, records: Sequence[Record[TopKObservation]]) -> ClassificationMetrics:
+    def summarise(self, records: Iterable[Record[TopKObservation]]) -> ClassificationMetrics:
         """Accuracy over the records of one configuration; failed ones do not count."""
-        observations = [record.observation for record in records if record.observation is not None]
+        ranks: list[int | None] = []
+        answers: set[int] = set()
+        nonfinite = 0
+        for record in records:
+            if record.observation is not None:
+                ranks.append(record.observation.rank)
+                answers.add(record.observation.classes[0])
+                nonfinite += record.observation.nonfinite > 0
         return ClassificationMetrics(
-            topk=topk_accuracy([observation.rank for observation in observations], self.top_k),
-            outputs_with_nonfinite=sum(observation.nonfinite > 0 for observation in observations),
-            distinct_answers=len({observation.classes[0] for observation in observations}),
+            topk=topk_accuracy(ranks, self.top_k), outputs_with_nonfinite=nonfinite, distinct_answers=len(answers)
         )
 
     def with_normalization(self, normalization: Normalization) -> ImagenetTask:
@@ -127,19 +143,38 @@ class ImagenetTask:
         return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype)
 
 
+def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
+    use_reference_kernel()
+    return _prepare(path, to_tensor, truth)
+
+
+def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
+    picture = load_picture(path, to_tensor)
+    return Prepared((picture.values,), truth, picture.steps)
+
+
 def compare(outcome: Outcome[TopKObservation], baseline: str, other: str) -> Agreement:
     """Agreement and flips between two configurations, over the examples that both finished."""
-    answers = {name: _answers(outcome.records[name]) for name in (baseline, other)}
-    both = [index for index in answers[baseline] if index in answers[other]]
-    return compare_answers([(answers[baseline][index], answers[other][index]) for index in both])
+    return compare_answers(_pairs_of_answers(outcome.records[baseline], outcome.records[other]))
 
 
-def _answers(records: Sequence[Record[TopKObservation]]) -> Mapping[int, Answer]:
-    return {
-        record.example.index: Answer(record.observation.classes[0], record.observation.rank == 0)
-        for record in records
-        if record.observation is not None
-    }
+def _pairs_of_answers(
+    baseline: Iterable[Record[TopKObservation]], other: Iterable[Record[TopKObservation]]
+) -> Iterator[tuple[Answer, Answer]]:
+    """Both are in the order of the examples."""
+    theirs = _answers(other)
+    index, answer = next(theirs, (-1, None))
+    for place, own in _answers(baseline):
+        while answer is not None and index < place:
+            index, answer = next(theirs, (-1, None))
+        if answer is not None and index == place:
+            yield own, answer
+
+
+def _answers(records: Iterable[Record[TopKObservation]]) -> Iterator[tuple[int, Answer]]:
+    for record in records:
+        if record.observation is not None:
+            yield record.example.index, Answer(record.observation.classes[0], record.observation.rank == 0)
 
 
 def check_model(model: ModelFile, native: bool = False) -> None:
@@ -204,7 +239,7 @@ def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
         raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")
     return LabelledImages(
         folder=folder,
-        paths=tuple(folder.paths[index] for index in kept),
+        paths=folder.paths.chosen(kept),
         truths=tuple(truths.lines[index] for index in kept),
         denylisted=len(denied),
         truths_sha256=truths.sha256,

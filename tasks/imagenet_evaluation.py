@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Open, Outcome, run_pass
+from evaltools.engine import Execution, Open, Outcome, PassOptions, run_journal
+from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -20,9 +21,7 @@ from evaltools.report.assemble import (
     comparison_pairs,
     describe_model,
     failed_examples,
-    why_no_figures,
     with_figures,
-    without_figures,
 )
 from evaltools.report.environment import describe_environment
 from evaltools.report.result import (
@@ -34,8 +33,9 @@ from evaltools.report.result import (
     ExampleAnswer,
     ExampleRecord,
 )
-from evaltools.runtime import Session, open_session
-from evaltools.tasks.evaluation import Observer, open_configurations
+from evaltools.runtime import Session
+from evaltools.runtime.isolated import open_isolated
+from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations
 from evaltools.tasks.image_input import describe_normalization
 from evaltools.tasks.imagenet import (
     ImagenetOptions,
@@ -51,6 +51,9 @@ from evaltools.tasks.imagenet import (
 )
 from evaltools.tasks.label_check import shifted
 from evaltools.tasks.label_probe import explain_label_count, require_fitting_labels
+from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
+from evaltools.tasks.run_identity import begin_run, fingerprint_of_files, merged_run
+from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -59,7 +62,8 @@ _FEWEST_FOR_CONSTANT: Final = 20
 class ImagenetRequest:
     """What to evaluate with which configurations.
 
-    ``max_failed_examples`` None: no limit. ``command`` is only recorded.
+    ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
+    recorded.
     """
 
     model_file: Path
@@ -70,7 +74,14 @@ class ImagenetRequest:
     label_check: bool = True
     max_failed_examples: int | None = None
     record_examples: bool = False
+    execution: Execution = field(default_factory=Execution)
+    flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The reference, if there is one, and the others."""
+        return ((self.reference,) if self.reference else ()) + self.tests
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class _Material:
     task: ImagenetTask
 
 
-def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = open_session) -> EvaluationResult:
+def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = open_isolated) -> EvaluationResult:
     """Check everything, open the configurations, try the labels, run the pass.
 
     Raises :class:`~evaltools.errors.UsageError` before any long work for a model, pictures or labels that are wrong.
@@ -91,24 +102,57 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
     nothing is.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    startup = Startup()
     material = _prepare(request)
-    with open_configurations(
-        material.model, request.reference, request.tests, open_with, request.allow_fallback, observer
-    ) as opened:
-        sessions = opened.sessions
-        for session in sessions.values():
-            check_session(session, material.model)
-        outcome: Outcome[TopKObservation] = Outcome({name: [] for name in sessions})
-        if opened.runnable:
-            _check_labels(request, material, next(iter(sessions.values())))
-            reference = request.reference.name if request.reference else None
-            with observer.progress(len(material.task.examples)) as on_example:
-                outcome = run_pass(material.task, sessions, reference, request.max_failed_examples, on_example)
-    configurations = [_figures(entry, material.task, outcome) for entry in opened.described]
+    startup.mark(CHECKS)
+    wanted = [(material.model, configuration) for configuration in request.configurations]
+    with run_journal(request.execution.run_dir) as journal:
+        with open_configurations(wanted, request.reference, open_with, request.allow_fallback, observer) as opened:
+            for session in opened.sessions.values():
+                check_session(session, material.model)
+            startup.mark(OPENING)
+            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            measured = nothing_measured(opened.sessions)
+            if opened.runnable:
+                _check_labels(request, material, next(iter(opened.sessions.values())))
+                reference = request.reference.name if request.reference else None
+                drive = Drive(reference, PassOptions(request.max_failed_examples))
+                measured = carry_out(
+                    material.task, opened, journal, drive, request.execution, observer, open_with, startup
+                )
+        return _assemble(request, material, opened.described, measured, started_at, observer)
+
+
+def merge(request: ImagenetRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:
+    """The result of the shards in some run folders, as if one run had done them all.
+
+    Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    """
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    material = _prepare(request)
+    with run_journal(None) as journal:
+        options = PassOptions(request.max_failed_examples)
+        reference = request.reference.name if request.reference else None
+        merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
+        observer.opened(merged.described)
+        return _assemble(request, material, merged.described, merged.measured, started_at, observer)
+
+
+def _assemble(
+    request: ImagenetRequest,
+    material: _Material,
+    described: Sequence[ConfigurationResult],
+    measured: Measured,
+    started_at: str,
+    observer: Observer,
+) -> EvaluationResult:
+    observer.measured()
+    outcome = measured.outcome
+    configurations = [_figures(entry, material.task, measured) for entry in described]
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
-        complete=opened.runnable and outcome.stopped is None,
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
@@ -119,7 +163,19 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
         failed=failed_examples(outcome),
         warnings=_warnings(material, configurations),
         examples=_example_records(material.task, outcome) if request.record_examples else None,
+        execution=describe_execution(request.execution, measured),
     )
+
+
+def _identity(request: ImagenetRequest, material: _Material) -> dict[str, str]:
+    return {
+        "the task": "imagenet",
+        "the model": material.model.sha256,
+        **fingerprint_of_files("the pictures", material.images.paths),
+        "the ground truth": digest(material.images.truths),
+        "the labels": material.labels.sha256,
+        **request.flags,
+    }
 
 
 def _prepare(request: ImagenetRequest) -> _Material:
@@ -160,15 +216,12 @@ def _check_labels(request: ImagenetRequest, material: _Material, session: Sessio
         require_fitting_labels(task, session, labels, options.label_offset or 0)
 
 
-def _figures(
-    described: ConfigurationResult, task: ImagenetTask, outcome: Outcome[TopKObservation]
-) -> ConfigurationResult:
-    if described.status == "not measured":
-        return described
-    records = outcome.records[described.name]
-    if not any(record.observation for record in records):
-        return without_figures(described, len(records), why_no_figures(outcome, described.name))
-    return with_figures(described, records, task.summarise(records))
+def _figures(described: ConfigurationResult, task: ImagenetTask, measured: Measured) -> ConfigurationResult:
+    lost = lost_configuration(described, measured.outcome)
+    if lost is not None:
+        return lost
+    records = measured.outcome.records[described.name]
+    return with_figures(described, records, measured.invokes_us(described.name), task.summarise(records))
 
 
 def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKObservation]) -> Data:

@@ -128,8 +128,11 @@ class InferenceDiffTask:
     """Follows :class:`evaltools.engine.Task`.
 
     Runs in ``keep`` have their outputs remembered. ``loaded`` gives the reference's outputs of a run where they were
-    saved elsewhere.
+    saved elsewhere. ``keeps_state``: the model does, from run to run.
     """
+
+    observation_type: Final = DiffObservation
+    in_order: Final = True
 
     def __init__(
         self,
@@ -138,7 +141,9 @@ class InferenceDiffTask:
         example_ids: Sequence[str],
         keep: frozenset[int] = frozenset(),
         loaded: ReferenceOutputs | None = None,
+        keeps_state: bool = False,
     ) -> None:
+        self.keeps_state: Final = keeps_state
         self.examples: Final = tuple(Example(index, name) for index, name in enumerate(example_ids))
         self.comparison: Final = comparison
         self._source = source

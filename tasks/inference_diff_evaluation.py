@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
 
-from evaltools.engine import NotMeasured, Open, Opened, Outcome, open_all, run_pass
+from evaltools.configuration import Configuration
+from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, Tally, open_all, run_journal
+from evaltools.engine.run_folder import encode
 from evaltools.errors import ImageError
-from evaltools.metrics.latency import summarise_latency
-from evaltools.model import ModelFile, TensorInfo
-from evaltools.report.assemble import (
-    describe_entry,
-    describe_model,
-    describe_tensor,
-    failed_examples,
-    why_no_figures,
-    with_figures,
-    without_figures,
-)
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
+from evaltools.model import ModelFile
+from evaltools.report.result import EvaluationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_judgement import NOTHING_SAMPLED, Sampled, coarse_floor, judge, repeatability_of, variant
+from evaltools.tasks.diff_assembly import DiffPass, assemble_diff
 from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, fit_of, plan_reruns
-from evaltools.tasks.diff_second_look import run_changes, second_look
+from evaltools.tasks.diff_reruns import fit_of, plan_reruns
+from evaltools.tasks.diff_second_look import second_look
 from evaltools.tasks.diff_yardsticks import (
-    NOISE_FLOOR,
-    PRECISION,
-    REPEAT,
     SecondLook,
     warm_up,
 )
-from evaltools.tasks.evaluation import Observer, require_stated
-from evaltools.tasks.inference_diff import DiffObservation, DiffSummary
-from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavedFile, SavingSession
+from evaltools.tasks.evaluation import (
+    Drive,
+    Observer,
+    OpenConfigurations,
+    carry_out,
+    open_configurations,
+    require_stated,
+)
+from evaltools.tasks.inference_diff import DiffObservation
+from evaltools.tasks.measured import nothing_measured
+from evaltools.tasks.run_identity import begin_run, fact_in, files_below, fingerprint_of_files, merged_run
+from evaltools.tasks.saved_outputs import SavingSession
+from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
-
-@dataclass
-class _Pass:
-    """What the pass over all runs gave, and the times of the very first runs."""
-
-    outcome: Outcome[DiffObservation]
-    first_run_us: dict[str, int | None] = field(default_factory=dict)
+_FIRST_RUNS: Final = "first runs"
+_YARDSTICKS: Final = "noise floor"
 
 
 def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = open_isolated) -> EvaluationResult:
@@ -56,27 +49,66 @@ def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = op
     Configurations that cannot run, or that have no outputs to compare, are ``not measured`` in the result.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    startup = Startup()
     material = prepare(request)
-    wanted = [(material.model, configuration) for configuration in request.tests]
-    if request.reference is not None:
-        wanted.insert(0, (material.reference_model, request.reference))
-    with open_all(wanted, open_with, request.allow_fallback) as entries:
-        described = [
-            describe_entry(entry, "reference" if entry.configuration is request.reference else "test")
-            for entry in entries.values()
-        ]
-        observer.opened(described)
-        sessions = _sessions(request, material, entries)
-        done, look = _Pass(Outcome({name: [] for name in sessions})), SecondLook()
-        if _can_compare(request, material, sessions):
+    startup.mark(CHECKS)
+    with run_journal(request.execution.run_dir) as journal:
+        with open_configurations(
+            _wanted(request, material), request.reference, open_with, request.allow_fallback, observer
+        ) as opened:
+            _require_stated_inputs(request, material, opened)
+            startup.mark(OPENING)
+            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            done, look = DiffPass(nothing_measured(opened.sessions)), SecondLook()
+            if _can_compare(request, material, opened.sessions):
+                done = _run(request, material, opened, journal, observer, open_with, startup)
+                if request.execution.shard.count == 1:
+                    _close(opened.entries)
+                    look = _look(request, material, opened.entries, done.measured.outcome, observer, open_with)
+        return assemble_diff(request, material, opened.described, done, look, started_at, observer)
+
+
+def merge_diff(
+    request: DiffRequest, folders: Sequence[Path], observer: Observer, open_with: Open = open_isolated
+) -> EvaluationResult:
+    """The result of the shards in some run folders, as if one run had done them all.
+
+    The yardsticks are measured here. Raises :class:`~evaltools.errors.UsageError` where the folders are not all the
+    shards of this run, each finished.
+    """
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    material = prepare(request)
+    options = PassOptions(request.max_failed_examples, invocations=request.invocations)
+    reference = request.reference.name if request.reference else None
+    with run_journal(None) as journal:
+        merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
+        observer.opened(merged.described)
+        look = SecondLook()
+        with open_all(_wanted(request, material), open_with, request.allow_fallback) as entries:
             opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
-            reruns = plan_reruns(material, opened, request.reference) if request.yardstick_runs else []
-            with observer.progress(len(material.task.examples) + len(reruns)) as on_step:
-                done = _run(request, material, sessions, on_step)
-                _close(opened)
-                if reruns and done.outcome.stopped is None:
-                    look = second_look(request, material, opened, reruns, done.outcome, open_with, on_step)
-    return _assemble(request, material, described, done, look, started_at)
+            _close(opened)
+            if opened:
+                look = _look(request, material, opened, merged.measured.outcome, observer, open_with)
+        first_run_us: dict[str, int | None] = fact_in(folders[0], _FIRST_RUNS, dict[str, int | None])
+        done = DiffPass(merged.measured, first_run_us)
+        return assemble_diff(request, material, merged.described, done, look, started_at, observer)
+
+
+def _wanted(request: DiffRequest, material: DiffMaterial) -> list[tuple[ModelFile, Configuration]]:
+    wanted = [(material.model, configuration) for configuration in request.tests]
+    return wanted if request.reference is None else [(material.reference_model, request.reference), *wanted]
+
+
+def _identity(request: DiffRequest, material: DiffMaterial) -> dict[str, str]:
+    files = [Path(text.rpartition("=")[2]) for text in request.inputs.files]
+    folders = [path for path in (*files, request.inputs.images, request.load_reference) if path is not None]
+    return {
+        "the task": "inference diff",
+        "the model": material.model.sha256,
+        "the reference's model": material.reference_model.sha256,
+        **fingerprint_of_files("the inputs", files_below(folders)),
+        **request.flags,
+    }
 
 
 def _can_compare(request: DiffRequest, material: DiffMaterial, sessions: Mapping[str, Session]) -> bool:
@@ -86,39 +118,70 @@ def _can_compare(request: DiffRequest, material: DiffMaterial, sessions: Mapping
     return has_reference and any(configuration.name in sessions for configuration in request.tests)
 
 
-def _sessions(
-    request: DiffRequest, material: DiffMaterial, entries: Mapping[str, Opened | NotMeasured]
-) -> dict[str, Session]:
-    """What the pass runs: sessions that take the planned inputs, and save their outputs if asked to."""
-    sessions: dict[str, Session] = {}
-    for name, entry in entries.items():
-        if not isinstance(entry, Opened):
-            continue
-        is_reference = entry.configuration is request.reference
-        _require_stated_inputs(entry.session, material.reference_model if is_reference else material.model)
-        session = fit_of(material, is_reference)(entry.session)
-        sessions[name] = SavingSession(session, name, material.writer) if material.writer else session
-    return sessions
-
-
-def _require_stated_inputs(session: Session, model: ModelFile) -> None:
-    for stated, actual in zip(model.inputs, session.inputs, strict=True):
-        advice = "convert the model again, or state the shape with --input_shape"
-        require_stated(model, session, "input", stated, actual, advice)
+def _require_stated_inputs(request: DiffRequest, material: DiffMaterial, opened: OpenConfigurations) -> None:
+    advice = "convert the model again, or state the shape with --input_shape"
+    for entry in opened.entries:
+        model = material.reference_model if entry.configuration is request.reference else material.model
+        for stated, actual in zip(model.inputs, entry.session.inputs, strict=True):
+            require_stated(model, entry.session, "input", stated, actual, advice)
 
 
 def _run(
-    request: DiffRequest, material: DiffMaterial, sessions: Mapping[str, Session], on_step: Callable[[int], None]
-) -> _Pass:
-    first_run_us = {}
-    inputs = _first_inputs(material) if request.warmup_runs else None
-    if inputs is not None:
-        for name, session in sessions.items():
-            quiet = session.inner if isinstance(session, SavingSession) else session
-            first_run_us[name] = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+    request: DiffRequest,
+    material: DiffMaterial,
+    opened: OpenConfigurations,
+    journal: Journal[DiffObservation],
+    observer: Observer,
+    open_with: Open,
+    startup: Startup,
+) -> DiffPass:
     reference = request.reference.name if request.reference else None
-    outcome = run_pass(material.task, sessions, reference, request.max_failed_examples, on_step, request.invocations)
-    return _Pass(outcome, first_run_us)
+    first_run_us: dict[str, int | None] = {}
+
+    def wrap(name: str, session: Session) -> Session:
+        """Sessions take the planned inputs, and save their outputs if asked to."""
+        fitting = fit_of(material, name == reference)(session)
+        return SavingSession(fitting, name, material.writer) if material.writer else fitting
+
+    def warm_up_all(sessions: Mapping[str, Session]) -> None:
+        inputs = _first_inputs(material) if request.warmup_runs else None
+        for name, session in sessions.items() if inputs is not None else ():
+            quiet = session.inner if isinstance(session, SavingSession) else session
+            assert inputs is not None
+            first_run_us[name] = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+        journal.state({_FIRST_RUNS: encode(first_run_us)})
+
+    drive = Drive(
+        reference,
+        PassOptions(request.max_failed_examples, invocations=request.invocations),
+        one_worker=material.stateful or material.writer is not None,
+        wrap=wrap,
+        before=warm_up_all,
+    )
+    measured = carry_out(material.task, opened, journal, drive, request.execution, observer, open_with, startup)
+    return DiffPass(measured, first_run_us)
+
+
+def _look(
+    request: DiffRequest,
+    material: DiffMaterial,
+    opened: Sequence[Opened],
+    outcome: Outcome[DiffObservation],
+    observer: Observer,
+    open_with: Open,
+) -> SecondLook:
+    """Measure the yardsticks, where that was asked for and the pass went to its end."""
+    if not request.yardstick_runs or outcome.stopped is not None:
+        return SecondLook()
+    reruns = plan_reruns(material, opened, request.reference)
+    tally = Tally()
+
+    def step() -> None:
+        tally.done += 1
+        on_progress(tally)
+
+    with observer.progress(_YARDSTICKS, len(reruns)) as on_progress:
+        return second_look(request, material, opened, reruns, outcome, open_with, step)
 
 
 def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
@@ -133,219 +196,3 @@ def _close(opened: Sequence[Opened]) -> None:
     """End the sessions of the pass: a device may allow only one at a time."""
     for entry in opened:
         entry.session.close()
-
-
-def _assemble(
-    request: DiffRequest,
-    material: DiffMaterial,
-    described: Sequence[ConfigurationResult],
-    done: _Pass,
-    look: SecondLook,
-    started_at: str,
-) -> EvaluationResult:
-    outcome = done.outcome
-    summaries = {name: _summary(material, outcome, name) for name in outcome.records}
-    sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
-    configurations = [_figures(entry, done, summaries) for entry in described]
-    if material.loaded is not None:
-        configurations.insert(0, _loaded_reference(material))
-    comparisons = [
-        judge(
-            material.model,
-            entry.name,
-            summaries.get(entry.name),
-            sampled.get(entry.name, NOTHING_SAMPLED),
-            entry.reason,
-            look,
-            request.limits,
-            other_model=material.compares_models,
-        )
-        for entry in configurations
-        if entry.role == "test"
-    ]
-    if material.writer is not None:
-        material.writer.finish(_manifest(request, material, configurations))
-    return EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task="inference_diff",
-        complete=bool(outcome.examples_done) and outcome.stopped is None,
-        stopped=outcome.stopped,
-        examples_done=outcome.examples_done,
-        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
-        model=describe_model(material.model),
-        data=None,
-        configurations=configurations,
-        comparisons=[],
-        failed=failed_examples(outcome),
-        warnings=_warnings(comparisons, look),
-        examples=None,
-        inference_diff=_details(request, material, look, comparisons),
-    )
-
-
-def _summary(
-    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, runs: Collection[int] | None = None
-) -> DiffSummary | None:
-    """Over all runs, or over some."""
-    differences = [
-        record.observation.difference
-        for record in outcome.records[name]
-        if record.observation is not None and record.observation.difference is not None
-        if runs is None or record.example.index in runs
-    ]
-    return material.comparison.summarise(differences) if differences else None
-
-
-def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook) -> Sampled:
-    """Over the runs of the yardsticks, with whether those that differ most are among them."""
-    summary = _summary(material, outcome, name, look.runs)
-    changes = run_changes(outcome, name)
-    farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
-    inside = tuple(run in look.runs for run in farthest)
-    boxes = None
-    if summary is not None and len(look.runs) < len(material.task.examples):
-        most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
-        boxes = summary.boxes if most in look.runs else None
-    return Sampled(summary, inside, boxes, len(look.runs))
-
-
-def _figures(
-    described: ConfigurationResult, done: _Pass, summaries: Mapping[str, DiffSummary | None]
-) -> ConfigurationResult:
-    if described.status == "not measured":
-        return described
-    records = done.outcome.records[described.name]
-    if not any(record.observation for record in records):
-        return without_figures(described, len(records), why_no_figures(done.outcome, described.name))
-    if described.role == "test" and summaries[described.name] is None:
-        return without_figures(described, 0, f"the reference has no outputs to compare with{_why(done.outcome)}")
-    read = [record.invokes_us[-1] + record.read_us for record in records if record.read_us is not None]
-    return replace(
-        with_figures(described, records),
-        first_run_us=done.first_run_us.get(described.name),
-        run_and_read_latency=summarise_latency(read),
-        invokes_us=[time for record in records for time in record.invokes_us],
-    )
-
-
-def _why(outcome: Outcome[DiffObservation]) -> str:
-    """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
-    failures = [records[0].failure for records in outcome.records.values() if records and records[0].failure]
-    return f": {failures[0].reason}" if failures and failures[0] else ""
-
-
-def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
-    assert material.loaded is not None
-    saved = material.loaded.configuration
-    return ConfigurationResult(
-        name=LOCAL_REFERENCE,
-        role="reference",
-        flags=saved.flags,
-        num_threads=saved.num_threads,
-        status="measured",
-        reason=None,
-        fallback=None,
-        runtime=saved.runtime,
-        delegates=[],
-        delegation=None,
-        inference_latency=None,
-        failed_examples=0,
-        classification=None,
-    )
-
-
-def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
-    assert material.writer is not None
-    return Manifest(
-        schema_version="1",
-        signature=request.signature,
-        invocations_per_run=request.invocations,
-        warmup_runs=request.warmup_runs,
-        inputs=[_saved_tensor(tensor) for tensor in material.inputs],
-        input_files=material.writer.input_files,
-        configurations=[
-            _saved_configuration(entry, entry.runtime, material, material.writer.outputs(entry.name))
-            for entry in configurations
-            if entry.runtime is not None and material.writer.outputs(entry.name)
-        ],
-    )
-
-
-def _saved_configuration(
-    entry: ConfigurationResult, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
-) -> SavedConfiguration:
-    is_reference = entry.role == "reference"
-    model = material.reference_model if is_reference else material.model
-    outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
-    return SavedConfiguration(
-        name=entry.name,
-        role=entry.role,
-        model_file=str(model.path),
-        model_sha256=model.sha256,
-        flags=entry.flags,
-        num_threads=entry.num_threads,
-        runtime=runtime,
-        tensors=[_saved_tensor(tensor) for tensor in outputs],
-        outputs=files,
-    )
-
-
-def _saved_tensor(tensor: TensorInfo) -> Tensor:
-    """The tensor with the shape that it was run with."""
-    return replace(describe_tensor(tensor), shape=list(tensor.shape))
-
-
-def _details(
-    request: DiffRequest, material: DiffMaterial, look: SecondLook, comparisons: list[DiffComparison]
-) -> InferenceDiff:
-    reference = request.reference.name if request.reference else LOCAL_REFERENCE
-    return InferenceDiff(
-        num_runs=len(material.task.examples),
-        invocations_per_run=request.invocations,
-        warmup_runs=request.warmup_runs,
-        seed=request.inputs.seed,
-        compat="native" if request.native else "",
-        signature=request.signature,
-        inputs=[
-            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
-            for tensor, source in zip(material.inputs, material.input_sources, strict=True)
-        ],
-        reference_model=describe_model(material.pair.reference) if material.pair else None,
-        reference_loaded_from=str(request.load_reference) if request.load_reference else None,
-        yardstick_runs=len(look.runs),
-        noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
-        precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(look.repeated(reference)),
-        not_saved=material.writer.failure if material.writer else None,
-        comparisons=comparisons,
-    )
-
-
-def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[str]:
-    found = [look.problem] if look.problem else []
-    found += [
-        f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
-        for kind in (NOISE_FLOOR, PRECISION)
-        for entry in look.of_kind(kind)
-        if entry.summary is None
-    ]
-    for entry in look.of_kind(REPEAT):
-        repeatability = repeatability_of(entry)
-        if repeatability is not None and repeatability.identical is False:
-            found.append(
-                f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
-                f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
-            )
-    return found + _constant_outputs(comparisons) + coarse_floor(look)
-
-
-def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
-    """Outputs that agree because they never change; the count of a detector may."""
-    compared = [comparison for comparison in comparisons if comparison.outputs]
-    judged = [entry for comparison in compared[:1] if comparison.boxes is None for entry in comparison.outputs]
-    return [
-        f"output {entry.difference.output!r} is {entry.difference.reference.low:g} everywhere in the reference; these "
-        "inputs show nothing of it"
-        for entry in judged
-        if entry.difference.reference.constant and entry.difference.elements > 1
-    ]

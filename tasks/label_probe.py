@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -62,12 +63,17 @@ def explain_label_count(task: ImagenetTask, session: Session, labels: Sequence[s
 def first_answers(task: ImagenetTask, session: Session) -> tuple[list[int], list[str], int]:
     """For the probes: the class put first, the right label, and how many have it among the best classes.
 
-    Pictures that fail are left out.
+    Pictures that fail are left out, and copies of one that was tried: they say nothing new.
     """
     answers, truths, near_hits = [], [], 0
+    tried: set[bytes] = set()
     for position in probe_positions(task.images.truths):
         try:
             prepared = task.prepare(task.examples[position])
+            content = hashlib.sha256(prepared.inputs[0].tobytes()).digest()
+            if content in tried:
+                continue
+            tried.add(content)
             observation = task.observe(prepared, session.run(prepared.inputs).outputs)
         except (ImageError, InferenceError):
             continue

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from evaltools.cli import configurations
+from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
     IMAGES_PATH,
     MAX_FAILED_EXAMPLES,
@@ -97,6 +99,7 @@ GROUPS: Final = {
     "evaluation": TASK_PARAMETERS,
     "reading pictures and outputs": READING_PARAMETERS,
     "figures and files": OUTPUT_PARAMETERS,
+    "execution": execution_flags.PARAMETERS,
     "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
@@ -107,13 +110,17 @@ configurations in one pass. Without annotations, only whether the boxes are the 
 stdout: the lines of the native tool. stderr: what ran, progress, tables, findings."""
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code."""
+def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
+    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
     flags = parse_flags("coco", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
     _require(flags)
+    if flags.text("executor") == "ray" and not shards:
+        from evaltools.cli.on_ray import run_on_ray
+
+        return run_on_ray("coco", flags, arguments)
     from evaltools.cli.coco_run import run_coco
 
-    return run_coco(flags, ["evaltools", "coco", *arguments])
+    return run_coco(flags, ["evaltools", "coco", *arguments], shards)
 
 
 def _require(flags: GivenFlags) -> None:

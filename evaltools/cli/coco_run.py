@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +19,7 @@ from evaltools.cli.evaluation_output import (
     planned_files,
     print_early_end,
 )
+from evaltools.cli.execution_flags import flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
@@ -26,11 +29,12 @@ from evaltools.preprocess import parse_normalization
 from evaltools.report.native import measured_tests
 from evaltools.report.native_coco import debug_lines
 from evaltools.report.result import EvaluationResult
+from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.coco import CocoOptions, Resize
-from evaltools.tasks.coco_evaluation import CocoRequest, evaluate_coco
+from evaltools.tasks.coco_evaluation import CocoRequest, evaluate_coco, merge_coco
 
 
-def run_coco(flags: GivenFlags, command: list[str]) -> int:
+def run_coco(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
     """Evaluate, print, write; returns the exit code."""
     console = make_console()
     configurations = read_configurations(flags)
@@ -41,7 +45,9 @@ def run_coco(flags: GivenFlags, command: list[str]) -> int:
     files = planned_files(flags, configurations, inputs)
     more_files = plan_more_files(flags, configurations, inputs, files.values())
     with interrupts_restored():
-        result = evaluate_coco(request, Terminal(console))
+        terminal = Terminal(console, flags.text("progress"))
+        opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
+        result = merge_coco(request, shards, terminal) if shards else evaluate_coco(request, terminal, opener)
         not_written = _print_debug_lines(result) if flags.is_on("debug_mode") else []
         not_written += hand_out(_as_asked(result, flags.is_on("record_examples")), files, console)
         not_written += write_more_files(result, more_files, options.ground_truth_images_path, console)
@@ -91,6 +97,8 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         keep_pictures=flags.is_on("record_examples")
         or flags.is_on("debug_mode")
         or bool(flags.text("detections_path") or flags.text("disagreements_path")),
+        execution=read_execution(flags),
+        flags=flags_to_repeat(flags),
         command=tuple(command),
     )
 

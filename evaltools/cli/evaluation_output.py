@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from evaltools.cli.flags import GivenFlags
 from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.progress import show_progress
 from evaltools.cli.streams import say
+from evaltools.engine import Tally
 from evaltools.errors import OutputError, UsageError
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.report.files import plan_files, rendered
@@ -25,21 +26,23 @@ from evaltools.report.table import print_configurations, print_result
 
 
 class Terminal:
-    """Shows an evaluation on stderr."""
+    """Shows an evaluation on stderr; ``progress`` is the value of ``--progress``."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, progress: str = "auto") -> None:
         self._console = console
+        self._progress = progress
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """What each configuration runs on."""
         print_configurations(configurations, self._console)
 
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
-        """Show progress; after it, Ctrl-C must not lose what was measured and is not written yet."""
-        with show_progress(total, self._console) as on_example:
-            yield on_example
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
+        """Show progress."""
+        return show_progress(phase, total, self._console, self._progress)
+
+    def measured(self) -> None:
+        """After the measurements, Ctrl-C must not lose what is not written yet."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
@@ -65,6 +68,11 @@ def planned_files(flags: GivenFlags, configurations: Configurations, inputs: Ite
     the native lines.
     """
     output = flags.path("output_file_path")
+    trace = flags.path("trace")
+    if trace is not None:
+        require_output_file(trace, "--trace", files_read(flags, configurations, inputs))
+        if trace == output:
+            raise UsageError(f"--trace={trace} is the result file, too; give another name")
     recording = "record_examples" in flags.parameters and flags.is_on("record_examples")
     if recording and (output is None or output.suffix.lower() != ".json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")

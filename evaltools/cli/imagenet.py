@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from evaltools.cli import configurations
+from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
     IMAGES_PATH,
     MAX_FAILED_EXAMPLES,
@@ -48,6 +50,7 @@ TASK_PARAMETERS: Final = (
 
 GROUPS: Final = {
     "evaluation": TASK_PARAMETERS,
+    "execution": execution_flags.PARAMETERS,
     "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
@@ -57,13 +60,17 @@ Top-1..10 accuracy on labelled pictures, for a reference and any number of confi
 stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code."""
+def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
+    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
     flags = parse_flags("imagenet", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
     _require(flags)
+    if flags.text("executor") == "ray" and not shards:
+        from evaltools.cli.on_ray import run_on_ray
+
+        return run_on_ray("imagenet", flags, arguments)
     from evaltools.cli.imagenet_run import evaluate_imagenet
 
-    return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments])
+    return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments], shards)
 
 
 def _require(flags: GivenFlags) -> None:

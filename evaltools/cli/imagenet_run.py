@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from evaltools.cli import exit_codes
@@ -14,13 +16,15 @@ from evaltools.cli.evaluation_output import (
     planned_files,
     print_early_end,
 )
+from evaltools.cli.execution_flags import flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
+from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.imagenet import ImagenetOptions
-from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
+from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate, merge
 
 
-def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
+def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
     """Evaluate, print, write; returns the exit code."""
     console = make_console()
     configurations = read_configurations(flags)
@@ -29,7 +33,9 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str]) -> int:
     inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
     files = planned_files(flags, configurations, inputs)
     with interrupts_restored():
-        result = evaluate(request, Terminal(console))
+        terminal = Terminal(console, flags.text("progress"))
+        opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
+        result = merge(request, shards, terminal) if shards else evaluate(request, terminal, opener)
         not_written = hand_out(result, files, console)
         total = result.data.example_count if result.data else 0
         print_early_end(result, total, request.max_failed_examples, options.native, console)
@@ -60,5 +66,7 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         label_check=flags.is_on("label_check"),
         max_failed_examples=(0 if options.native else None) if limit < 0 else limit,
         record_examples=flags.is_on("record_examples"),
+        execution=read_execution(flags),
+        flags=flags_to_repeat(flags),
         command=tuple(command),
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from evaltools.cli import configurations
+from evaltools.cli import configurations, execution_flags
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.flags import parse_flags
 from evaltools.configuration import OWN_PARAMETERS
@@ -27,7 +29,6 @@ RUN_PARAMETERS: Final = (
     Parameter("reference_model_file", "string", "", "Another model for the reference, such as the float one."),
     Parameter("signature", "string", "", "Run the function of this signature instead of the main one."),
     Parameter("max_failed_examples", "int32", -1, "Stop once more than this many runs have failed; -1: no limit."),
-    Parameter("example_timeout", "float", 300.0, "Seconds after which a run, or loading the model, counts as hanging."),
 )
 INPUT_PARAMETERS: Final = (
     Parameter("seed", "int32", 1, "Seed of the random inputs; 1 gives those of the native tool."),
@@ -89,6 +90,7 @@ GROUPS: Final = {
     "inputs": INPUT_PARAMETERS,
     "judgement": JUDGEMENT_PARAMETERS,
     "two machines": SAVING_PARAMETERS,
+    "execution": execution_flags.PARAMETERS_WITH_ONE_WORKER,
     "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
@@ -99,11 +101,15 @@ floor, latency, a verdict with its reason.
 stdout: the lines of the native tool. stderr: what ran, progress, tables, verdicts."""
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code."""
+def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
+    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
     flags = parse_flags("inference-diff", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
     if not flags.text("model_file"):
         raise UsageError("missing: --model_file=... See evaltools inference-diff --help")
+    if flags.text("executor") == "ray" and not shards:
+        from evaltools.cli.on_ray import run_on_ray
+
+        return run_on_ray("inference-diff", flags, arguments)
     from evaltools.cli.inference_diff_run import evaluate_inference_diff
 
-    return evaluate_inference_diff(flags, ["evaltools", "inference-diff", *arguments])
+    return evaluate_inference_diff(flags, ["evaltools", "inference-diff", *arguments], shards)

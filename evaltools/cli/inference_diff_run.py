@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from evaltools.cli import exit_codes
 from evaltools.cli.configurations import REFERENCE_KERNELS, Configurations, read_configurations
 from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
+from evaltools.cli.execution_flags import flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.errors import OutputError, UsageError
@@ -18,12 +20,12 @@ from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.diff_inputs import InputOptions
 from evaltools.tasks.diff_request import DiffRequest
-from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+from evaltools.tasks.inference_diff_evaluation import evaluate_diff, merge_diff
 
 _MOST_RUNS: Final = 1_000_000
 
 
-def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
+def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
     """Compare, print, write; returns the exit code."""
     console = make_console()
     native = flags.text("compat") == "native"
@@ -33,11 +35,10 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str]) -> int:
     for path in files.values():
         if request.save_outputs is not None and path.resolve().is_relative_to(request.save_outputs.resolve()):
             raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
-    timeout = float(flags.value("example_timeout"))
-    if timeout <= 0:
-        raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
     with interrupts_restored():
-        result = evaluate_diff(request, Terminal(console), partial(open_isolated, timeout_s=timeout))
+        terminal = Terminal(console, flags.text("progress"))
+        opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
+        result = merge_diff(request, shards, terminal) if shards else evaluate_diff(request, terminal, opener)
         not_written = hand_out(result, files, console)
         assert result.inference_diff is not None
         if result.inference_diff.not_saved is not None:
@@ -82,6 +83,8 @@ def _request(flags: GivenFlags, configurations: Configurations, native: bool, co
         allow_fallback=flags.is_on("allow_fallback"),
         max_failed_examples=(0 if native else None) if limit < 0 else limit,
         native=native,
+        execution=read_execution(flags),
+        flags=flags_to_repeat(flags),
         command=tuple(command),
     )
 

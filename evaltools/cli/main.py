@@ -32,6 +32,8 @@ COMMANDS: Final = {
         "evaltools.cli.inference_diff", "How far a delegate's outputs are from the CPU's, any model"
     ),
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
+    "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+    "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),
     "convert": Command(
         "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
     ),

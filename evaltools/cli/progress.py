@@ -1,58 +1,134 @@
-"""Progress on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a bar with rate and remaining time on a terminal, lines of text or JSON elsewhere."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from evaltools.engine import Tally
 
 _SECONDS_BETWEEN_LINES: Final = 10.0
+_SECONDS_BETWEEN_OBJECTS: Final = 1.0
+Update = Callable[[Tally], None]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the steps of this run are done; ``rate`` per second, None until two were seen."""
+
+    done: int
+    total: int
+    rate: float | None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At this rate, None where that is not known."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+class Stopwatch:
+    """Measures the pace from the first steps on; steps that an earlier run did take no time in this one."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._start = time.perf_counter()
+        self._before: int | None = None
+
+    def pace(self, done: int) -> Pace:
+        """After so many steps."""
+        elapsed = time.perf_counter() - self._start
+        if self._before is None:
+            self._before = done if done > 1 else 0
+        new = done - self._before
+        return Pace(done, self._total, new / elapsed if new > 0 and elapsed > 0 else None)
 
 
 @contextmanager
-def show_progress(total: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """Yields a function to call after each example with the number of failed examples so far."""
-    if not console.is_terminal:
-        yield _plain_lines(total, console)
-        return
+def show_progress(phase: str, total: int, console: Console, style: str = "auto") -> Iterator[Update]:
+    """Yields what takes the counts after each step; ``style`` is the value of ``--progress``."""
+    if style == "none":
+        yield lambda _tally: None
+    elif style == "json":
+        yield _every(_SECONDS_BETWEEN_OBJECTS, total, lambda pace, tally: _print_object(phase, pace, tally, console))
+    elif style == "lines" or not console.is_terminal:
+        yield _every(_SECONDS_BETWEEN_LINES, total, lambda pace, tally: _print_line(phase, pace, tally, console))
+    else:
+        with _bar(phase, total, console) as update:
+            yield update
+
+
+@contextmanager
+def _bar(phase: str, total: int, console: Console) -> Iterator[Update]:
     columns = (
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[failed]}"),
     )
     with Progress(*columns, console=console, transient=False) as progress:
-        bar = progress.add_task("", total=total, rate="", failed="")
-        start = time.perf_counter()
+        bar = progress.add_task(phase, total=total, rate="", left="", failed="")
+        stopwatch = Stopwatch(total)
 
-        def advance(failed_examples: int) -> None:
-            done = int(progress.tasks[0].completed) + 1
-            rate = f"{done / (time.perf_counter() - start):.1f}/s"
-            failed = f"{failed_examples} failed" if failed_examples else ""
-            progress.update(bar, advance=1, rate=rate, failed=failed)
+        def update(tally: Tally) -> None:
+            pace = stopwatch.pace(tally.done)
+            rate = f"{pace.rate:.1f}/s" if pace.rate else ""
+            progress.update(bar, completed=tally.done, rate=rate, left=_left(pace), failed=_failures(tally))
 
-        yield advance
+        yield update
 
 
-def _plain_lines(total: int, console: Console) -> Callable[[int], None]:
-    start = last = time.perf_counter()
-    done = 0
+def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> Update:
+    """Show the first step after so many seconds, again and again, and the last one."""
+    stopwatch, last = Stopwatch(total), time.perf_counter()
 
-    def advance(failed_examples: int) -> None:
-        nonlocal last, done
-        done += 1
-        now = time.perf_counter()
-        if done < total and now - last < _SECONDS_BETWEEN_LINES:
+    def update(tally: Tally) -> None:
+        nonlocal last
+        pace = stopwatch.pace(tally.done)
+        if tally.done < total and time.perf_counter() - last < seconds:
             return
-        last = now
-        rate = done / (now - start)
-        remaining = (total - done) / rate
-        line = f"evaluated {done} of {total} ({100 * done // total} %), {rate:.1f}/s, {remaining:.0f} s left"
-        console.print(f"{line}, {failed_examples} failed" if failed_examples else line)
+        last = time.perf_counter()
+        show(pace, tally)
 
-    return advance
+    return update
+
+
+def _print_line(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+    percent = 100 * pace.done // max(1, pace.total)
+    parts = [f"{phase or 'evaluated'}{':' * bool(phase)} {pace.done} of {pace.total} ({percent} %)"]
+    if pace.rate:
+        parts += [f"{pace.rate:.1f}/s", _left(pace)]
+    console.print(", ".join([*parts, *([_failures(tally)] if _failures(tally) else [])]))
+
+
+def _print_object(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+    fields = {
+        "phase": phase or "evaluation",
+        "done": pace.done,
+        "total": pace.total,
+        "per_second": pace.rate,
+        "seconds_left": pace.seconds_left,
+        "failed_examples": tally.failed_examples,
+        "failed": tally.failed,
+    }
+    console.out(json.dumps(fields), highlight=False)
+
+
+def _left(pace: Pace) -> str:
+    return f"{pace.seconds_left:.0f} s left" if pace.seconds_left is not None else ""
+
+
+def _failures(tally: Tally) -> str:
+    """Failed examples, and which configurations failed where not all did alike."""
+    if not tally.failed_examples:
+        return ""
+    named = [f"{name} {count}" for name, count in tally.failed.items() if count]
+    return f"{tally.failed_examples} failed ({', '.join(named)})" if named else f"{tally.failed_examples} failed"

@@ -63,8 +63,15 @@ EXTERNAL: Final = Delegate(
             "",
             "Options for it, key1:value1;key2:value2.",
         ),
+        Parameter(
+            "external_delegate_per_worker",
+            "bool",
+            False,
+            "true: each worker may load it for itself. false: it owns its device, and all workers share one session.",
+        ),
     ),
     works_in="tflite_runtime, ai-edge-litert and the native tools",
     runtimes={LITERT: {}, TFLITE_RUNTIME: {}},
     check=_check,
+    shared_by="external_delegate_per_worker",
 )

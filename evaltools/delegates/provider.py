@@ -21,6 +21,9 @@ class Delegate:
     ``common`` names the common flags that it reads. ``runtimes`` maps each Python runtime that can create it to the
     flags that this runtime cannot honour, with the reason. ``works_in`` says in words where it runs, for the error
     message elsewhere. ``check`` looks at all its values together and raises :class:`~evaltools.errors.UsageError`.
+
+    A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by ``shared_by``
+    is set; others get a session per worker.
     """
 
     name: str
@@ -31,6 +34,8 @@ class Delegate:
     runtimes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     common: frozenset[str] = frozenset()
     check: Callable[[Mapping[str, Value]], None] | None = None
+    owns_device: bool = True
+    shared_by: str = ""
 
     def is_enabled(self, values: Mapping[str, Value]) -> bool:
         """Whether ``values`` (flags by name) switch this delegate on."""

@@ -70,8 +70,16 @@ class DelegateSettings:
         enabled = [delegate for delegate in DELEGATES if delegate.is_enabled(self._values)]
         return tuple(sorted(enabled, key=lambda delegate: position[delegate.enabled_by]))
 
+    @property
+    def one_session(self) -> bool:
+        """Whether a delegate owns its device, so that only one session may use it."""
+        return any(
+            delegate.owns_device and not (delegate.shared_by and self.value(delegate.shared_by))
+            for delegate in self.requested
+        )
+
     def to_flags(self) -> list[str]:
-        """The flags as the native tools read them, in the order given."""
+        """The flags in the order given, as the native tools read those that they have."""
         return [PARAMETERS[name].format(value) for name, value in self.given]
 
     def effective_options(self, delegate: Delegate) -> dict[str, Value]:

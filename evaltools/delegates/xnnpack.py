@@ -36,4 +36,5 @@ XNNPACK: Final = Delegate(
     ),
     works_in="tflite_runtime (float models) and ai-edge-litert (float and quantised models)",
     runtimes={LITERT: _NOT_HONOURED, TFLITE_RUNTIME: _NOT_HONOURED},
+    owns_device=False,
 )

@@ -21,4 +21,5 @@ YNNPACK: Final = Delegate(
         ),
     ),
     works_in="native LiteRT tools built with YNNPACK",
+    owns_device=False,
 )

@@ -16,12 +16,13 @@ Open = Callable[[ModelFile, Configuration], Session]
 
 @dataclass(frozen=True)
 class Opened:
-    """A configuration that can be measured.
+    """A configuration that can be measured with a model.
 
     ``running`` is what the session was opened with: the configuration itself, or with ``fallback``, which says why, the
     same without delegates that cannot be created.
     """
 
+    model: ModelFile
     configuration: Configuration
     session: Session
     running: Configuration
@@ -78,7 +79,7 @@ def open_configuration(
             hint = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
             return NotMeasured(configuration, f"{error}; {hint}")
         left_out.append(str(error))
-    return Opened(configuration, session, running, "; ".join(left_out) or None)
+    return Opened(model, configuration, session, running, "; ".join(left_out) or None)
 
 
 def require_delegates_ran(delegation: Delegation) -> None:

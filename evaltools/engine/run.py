@@ -1,19 +1,43 @@
-"""The pass: every example is decoded once and run on every configuration."""
+"""The pass: every example is decoded once and run on every configuration, by as many workers as there are."""
 
 from __future__ import annotations
 
+import math
+import queue
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Generic, Literal
+from typing import Final, Generic
 
-from evaltools.engine.task import Example, Failure, Observation, Prepared, Record, Task
-from evaltools.errors import ImageError, InferenceError
-from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.session import Array
+from evaltools.engine.journal import Journal
+from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
+from evaltools.engine.preparation import Preparer, Ready, preparers
+from evaltools.engine.stages import JOURNAL, Span, StageTimes
+from evaltools.engine.task import Example, Observation, Record, Task
+from evaltools.engine.worker import FinishedBlock, Worker
+from evaltools.runtime import Session
 
-Stop = Literal["interrupted", "too many failed examples"]
-_SECONDS_IN_TURN: Final = 0.1
+_BLOCKS_WAITING: Final = 4
+_SECONDS_TO_FINISH_TURN: Final = 1.0
+_SECONDS_BETWEEN_LOOKS: Final = 0.2
+OnProgress = Callable[[Tally], None]
+
+
+@dataclass(frozen=True)
+class PassOptions:
+    """How a pass goes.
+
+    Every example is invoked ``invocations`` times. The pass stops with more than ``max_failed_examples`` failed
+    examples, None: never. A configuration is given up after ``max_crashes`` examples in a row that killed or hung its
+    process. ``preparation_timeout_s`` limits the making of one example's inputs.
+    """
+
+    max_failed_examples: int | None = None
+    max_crashes: int = 3
+    invocations: int = 1
+    preparation_timeout_s: float = 300.0
 
 
 @dataclass
@@ -21,146 +45,235 @@ class Outcome(Generic[Observation]):
     """Everything measured in a pass.
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
-    per example whose input could be made. ``examples_done`` counts finished examples, failed ones included.
-    ``stopped`` says why the pass ended before the last example, if it did.
+    per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
+    first that is not finished. ``stopped`` says why the pass ended before the last example, if it did. ``given_up``
+    are configurations whose process died or hung too often.
     """
 
-    records: dict[str, list[Record[Observation]]]
-    preprocessing_us: list[int] = field(default_factory=list)
+    records: Mapping[str, Collection[Record[Observation]]]
+    preprocessing_us: Sequence[int] = ()
     examples_done: int = 0
     failed_examples: int = 0
     elapsed_s: float = 0.0
     stopped: Stop | None = None
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """An example with its inputs, or why it has none."""
-
-    example: Example
-    prepared: Prepared | Failure
-    preprocessing_us: int
-
-
-Runs = dict[str, Inference | Failure]
-"""What each configuration gave for one example."""
+    given_up: Mapping[str, GivenUp] = field(default_factory=dict)
+    stages: StageTimes = field(default_factory=StageTimes)
 
 
 def run_pass(
     task: Task[Observation],
-    sessions: Mapping[str, Session],
+    workers: Sequence[Mapping[str, Session]],
+    journal: Journal[Observation],
     reference: str | None = None,
-    max_failed_examples: int | None = None,
-    on_example: Callable[[int], None] = lambda _failed_examples: None,
-    invocations: int = 1,
+    options: PassOptions = PassOptions(),
+    examples: Sequence[Example] | None = None,
+    on_progress: OnProgress = lambda _tally: None,
+    on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
 ) -> Outcome[Observation]:
-    """Run all examples on all sessions; ``reference`` names the one that the others are observed against.
+    """Run examples on all configurations; ``reference`` names the one that the others are observed against.
 
-    The sessions take turns, of one example each, or of as many as take 0.1 s where all can run blocks. Every
-    example is invoked ``invocations`` times on each. An example that fails is recorded and the pass goes on; with more
-    than ``max_failed_examples`` of them it stops. Ctrl-C ends the pass after the last finished turn. ``on_example`` is
-    called after each example with the number of failed ones so far.
+    ``workers`` has the sessions of each worker by configuration. ``examples`` are those to run, None for all; what the
+    journal holds of them already is not run again. An example that fails is recorded and the pass goes on. Ctrl-C ends
+    the pass after turns that end within a second.
     """
-    outcome: Outcome[Observation] = Outcome({name: [] for name in sessions})
-    longest = min((_longest_block(session) for session in sessions.values()), default=1)
-    start = time.perf_counter()
-    done, size, turn = 0, 1, 0
-    try:
-        while done < len(task.examples) and outcome.stopped is None:
-            block = [_prepare(task, example) for example in task.examples[done : done + size]]
-            seconds, runs = _run_in_turn(block, sessions, invocations, turn)
-            for ready, given in zip(block, runs, strict=True):
-                _record(task, ready, given, reference, outcome)
-                on_example(outcome.failed_examples)
-                if max_failed_examples is not None and outcome.failed_examples > max_failed_examples:
-                    outcome.stopped = "too many failed examples"
-                    break
-            done, turn = done + len(block), turn + 1
-            size = _next_size(seconds / len(block), longest)
-    except KeyboardInterrupt:
-        outcome.stopped = "interrupted"
-    outcome.elapsed_s = time.perf_counter() - start
-    return outcome
+    wanted = task.examples if examples is None else examples
+    journal.expect(task.examples, task.observation_type)
+    names = list(workers[0])
+    tests = [name for name in names if name != reference]
+    ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
+    return _Pass(task, workers, journal, reference, options, wanted, ledger, on_progress, on_spans).run()
 
 
-def _longest_block(session: Session) -> int:
-    return session.longest_block if isinstance(session, BlockSession) else 1
+def settle(
+    task: Task[Observation],
+    configurations: Sequence[str],
+    journal: Journal[Observation],
+    reference: str | None,
+    options: PassOptions,
+) -> Outcome[Observation]:
+    """The outcome of what a journal holds; nothing is run.
 
-
-def _next_size(seconds_per_example: float, longest: int) -> int:
-    return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))
-
-
-def _prepare(task: Task[Observation], example: Example) -> _Ready:
-    start = time.perf_counter_ns()
-    prepared: Prepared | Failure
-    try:
-        prepared = task.prepare(example)
-    except ImageError as error:
-        prepared = Failure("input", str(error))
-    return _Ready(example, prepared, (time.perf_counter_ns() - start) // 1000)
-
-
-def _run_in_turn(
-    block: Sequence[_Ready], sessions: Mapping[str, Session], invocations: int, turn: int
-) -> tuple[float, list[Runs]]:
-    """Run every session, each turn beginning with another one, so that none always finds the caches warm.
-
-    Also returns the seconds that the slowest session took.
+    Where an example lacks a configuration, that was given up elsewhere.
     """
-    names = list(sessions)
-    first = turn % len(names)
-    runs: list[Runs] = [{} for _ in block]
-    usable = [index for index, ready in enumerate(block) if isinstance(ready.prepared, Prepared)]
-    inputs = [ready.prepared.inputs for ready in block if isinstance(ready.prepared, Prepared)]
-    slowest = 0.0
-    for name in names[first:] + names[:first] if usable else []:
+    journal.expect(task.examples, task.observation_type)
+    tests = [name for name in configurations if name != reference]
+    ledger = Ledger(task.examples, configurations, tests, options.max_crashes, options.max_failed_examples)
+    for example, fates in journal.fates():
+        ledger.add(example, fates)
+    return _outcome(journal, ledger, configurations)
+
+
+class _Pass(Generic[Observation]):
+    """One pass; only the thread that calls :meth:`run` touches journal and ledger."""
+
+    def __init__(
+        self,
+        task: Task[Observation],
+        sessions: Sequence[Mapping[str, Session]],
+        journal: Journal[Observation],
+        reference: str | None,
+        options: PassOptions,
+        examples: Sequence[Example],
+        ledger: Ledger,
+        on_progress: OnProgress,
+        on_spans: Callable[[Sequence[Span]], None],
+    ) -> None:
+        self._task = task
+        self._sessions = sessions
+        self._journal = journal
+        self._options = options
+        self._examples = examples
+        self._ledger = ledger
+        self._on_progress = on_progress
+        self._on_spans = on_spans
+        self._tally = Tally(failed=dict.fromkeys(sessions[0], 0))
+        self._stages = StageTimes()
+        self._todo: list[Example] = []
+        self._choosing = threading.Lock()
+        self._enough = threading.Event()
+        self._ended = False
+        self._results: queue.Queue[FinishedBlock[Observation] | BaseException | None] = queue.Queue(_BLOCKS_WAITING)
+        self._workers = [
+            Worker(number, task, own, reference, options.invocations, ledger.given_up)
+            for number, own in enumerate(sessions)
+        ]
+
+    def run(self) -> Outcome[Observation]:
+        """The whole pass."""
         start = time.perf_counter()
-        for index, outcome in zip(usable, _run_block(sessions[name], inputs, invocations), strict=True):
-            runs[index][name] = Failure("inference", str(outcome)) if isinstance(outcome, InferenceError) else outcome
-        slowest = max(slowest, time.perf_counter() - start)
-    return slowest, runs
-
-
-def _run_block(
-    session: Session, block: Sequence[Sequence[Array]], invocations: int
-) -> Sequence[Inference | InferenceError]:
-    if isinstance(session, BlockSession):
-        return session.run_block(block, invocations)
-    outcomes: list[Inference | InferenceError] = []
-    for inputs in block:
+        interrupted = False
         try:
-            outcomes.append(session.run(inputs, invocations))
-        except InferenceError as error:
-            outcomes.append(error)
-    return outcomes
+            self._take_from_journal()
+            if self._todo and self._ledger.stopped is None:
+                self._run_workers()
+        except KeyboardInterrupt:
+            interrupted = True
+        self._journal.flush()
+        outcome = _outcome(self._journal, self._ledger, self._sessions[0])
+        outcome.elapsed_s = time.perf_counter() - start
+        outcome.stages = self._stages
+        if interrupted and outcome.stopped is None:
+            outcome.stopped = "interrupted"
+        return outcome
+
+    def _take_from_journal(self) -> None:
+        """What was finished before."""
+        names, known = set(self._sessions[0]), set()
+        written = dict(self._journal.fates())
+        if self._task.keeps_state and len(written) < len(self._examples):
+            written = {}
+        for example, fates in written.items():
+            if names - set(fates) <= set(self._ledger.given_up):
+                known.add(example)
+                self._ledger.add(example, fates)
+                self._tally.add(fates)
+        self._todo = [example for example in reversed(self._examples) if example.index not in known]
+        if known:
+            self._on_progress(self._tally)
+
+    def _run_workers(self) -> None:
+        specs = next(iter(self._sessions[0].values())).inputs
+        timeout_s = self._options.preparation_timeout_s
+        with preparers(self._task, specs, len(self._workers), timeout_s) as makers, self._threads(makers) as count:
+            while count:
+                count -= self._take(self._next_result())
+
+    @contextmanager
+    def _threads(self, makers: Sequence[Preparer]) -> Iterator[int]:
+        threads = [
+            threading.Thread(target=self._work, args=(worker, maker), daemon=True)
+            for worker, maker in zip(self._workers, makers, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield len(threads)
+        except Exception:
+            self._ended = True
+            raise
+        finally:
+            self._enough.set()
+            self._finish_turns(threads)
+
+    def _finish_turns(self, threads: Sequence[threading.Thread]) -> None:
+        """Let turns end that are nearly done, then end their processes; what was finished is kept."""
+        deadline = time.monotonic() + _SECONDS_TO_FINISH_TURN
+        while any(thread.is_alive() for thread in threads):
+            if time.monotonic() > deadline:
+                self._ended, deadline = True, math.inf
+                self._end_sessions()
+            self._take_waiting()
+            time.sleep(0.001)
+        self._take_waiting()
+
+    def _end_sessions(self) -> None:
+        for sessions in self._sessions:
+            for session in sessions.values():
+                session.close()
+
+    def _take_waiting(self) -> None:
+        while not self._results.empty():
+            result = self._results.get()
+            if not self._ended:
+                self._take(result)
+
+    def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
+        """The life of a worker's thread."""
+        try:
+            while block := self._next_block(worker, maker):
+                self._results.put(worker.run(block))
+        except BaseException as error:  # it is raised again in the thread that waits for the results
+            self._results.put(error)
+        self._results.put(None)
+
+    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> list[Ready]:
+        with self._choosing:
+            if self._enough.is_set():
+                return []
+            chosen = [self._todo.pop() for _ in range(min(worker.block_size, len(self._todo)))]
+            if self._task.in_order:
+                return worker.prepare(maker, chosen)
+        return worker.prepare(maker, chosen) if chosen else []
+
+    def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
+        """Wait for one; in short waits, so that Ctrl-C is seen everywhere."""
+        while True:
+            try:
+                return self._results.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            except queue.Empty:
+                continue
+
+    def _take(self, result: FinishedBlock[Observation] | BaseException | None) -> bool:
+        """Write a block down and settle it; true where a worker has ended."""
+        if isinstance(result, BaseException):
+            raise result
+        if result is None:
+            return True
+        start_ns = time.perf_counter_ns()
+        for finished in result.examples:
+            self._journal.add(finished)
+            fates = {record.configuration: record.failure for record in finished.records}
+            self._ledger.add(finished.example.index, fates)
+            self._tally.add(fates)
+            self._on_progress(self._tally)
+        journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
+        self._stages.add((*result.spans, journal))
+        self._on_spans((*result.spans, journal))
+        if self._ledger.stopped is not None:
+            self._enough.set()
+        return False
 
 
-def _record(
-    task: Task[Observation], ready: _Ready, runs: Runs, reference: str | None, outcome: Outcome[Observation]
-) -> None:
-    records = _records(task, ready, runs, list(outcome.records), reference)
-    for record in records:
-        outcome.records[record.configuration].append(record)
-    if isinstance(ready.prepared, Prepared):
-        outcome.preprocessing_us.append(ready.preprocessing_us)
-    outcome.examples_done += 1
-    outcome.failed_examples += any(record.failure for record in records)
-
-
-def _records(
-    task: Task[Observation], ready: _Ready, runs: Runs, names: Sequence[str], reference: str | None
-) -> list[Record[Observation]]:
-    if isinstance(ready.prepared, Failure):
-        return [Record(ready.example, name, (), None, ready.prepared) for name in names]
-    base = runs.get(reference) if reference is not None else None
-    base_outputs = base.outputs if isinstance(base, Inference) else None
-    records: list[Record[Observation]] = []
-    for name in names:
-        run = runs[name]
-        if isinstance(run, Failure):
-            records.append(Record(ready.example, name, (), None, run))
-            continue
-        observation = task.observe(ready.prepared, run.outputs, None if name == reference else base_outputs)
-        records.append(Record(ready.example, name, run.invokes_us, observation, read_us=run.read_us))
-    return records
+def _outcome(journal: Journal[Observation], ledger: Ledger, configurations: Iterable[str]) -> Outcome[Observation]:
+    """What was settled; records of a configuration end where it was given up."""
+    ends = {
+        name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
+    }
+    return Outcome(
+        records={name: journal.records(name, end) for name, end in ends.items()},
+        preprocessing_us=journal.preprocessing_us(ledger.last_settled),
+        examples_done=ledger.tally.done,
+        failed_examples=ledger.tally.failed_examples,
+        stopped=ledger.stopped,
+        given_up=ledger.given_up,
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from evaltools.runtime.session import Array
 
@@ -12,7 +12,7 @@ Observation = TypeVar("Observation")
 Observed = TypeVar("Observed", covariant=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Example:
     """One thing to evaluate; ``id`` is unique in a run and stable between runs (a file name)."""
 
@@ -22,18 +22,26 @@ class Example:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An example ready to run: the model's inputs, and what the task needs later to make sense of the outputs."""
+    """An example ready to run: the model's inputs, and what the task needs later to make sense of the outputs.
+
+    ``steps`` are the steps of its making in order, such as ``("decode", 1200)``, in whole microseconds.
+    """
 
     inputs: tuple[Array, ...]
     context: Any = None
+    steps: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an example has no observation: its input could not be made, or the inference failed."""
+    """Why an example has no observation: its input could not be made, or the inference failed.
+
+    ``crashed``: the process that ran it died or hung.
+    """
 
     stage: Literal["input", "inference"]
     reason: str
+    crashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,19 @@ class Task(Protocol[Observed]):
 
     @property
     def examples(self) -> Sequence[Example]:
-        """The examples, in the order of evaluation."""
+        """The examples, in the order of evaluation; the index of each is its place."""
+
+    @property
+    def observation_type(self) -> type[Observed]:
+        """What :meth:`observe` gives: a dataclass of numbers, texts, tuples and NumPy arrays, which can be written."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether examples must be prepared one after the other: random numbers, saved files."""
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether what an example gives depends on those before it, so that all must run on one session in order."""
 
     def prepare(self, example: Example) -> Prepared:
         """Make the model's inputs, once for all configurations.
@@ -71,3 +91,11 @@ class Task(Protocol[Observed]):
         ``reference`` are the reference's outputs for the same inputs, None where there is none (no reference, it
         failed, or this is the reference itself).
         """
+
+
+@runtime_checkable
+class PortableTask(Protocol):
+    """A task whose inputs can be made by other processes."""
+
+    def recipe(self, example: Example) -> Callable[[], Prepared]:
+        """What :meth:`Task.prepare` does for an example, as something small that can be pickled."""

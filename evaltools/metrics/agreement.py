@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -33,15 +33,16 @@ class Answer:
     right: bool
 
 
-def compare_answers(pairs: Sequence[tuple[Answer, Answer]]) -> Agreement:
+def compare_answers(pairs: Iterable[tuple[Answer, Answer]]) -> Agreement:
     """Count agreement and flips over ``(baseline, other)`` answers.
 
     >>> compare_answers([(Answer(3, True), Answer(3, True)), (Answer(3, True), Answer(5, False))])
     Agreement(example_count=2, same_top1=1, right_to_wrong=1, wrong_to_right=0)
     """
-    return Agreement(
-        example_count=len(pairs),
-        same_top1=sum(first.top1 == second.top1 for first, second in pairs),
-        right_to_wrong=sum(first.right and not second.right for first, second in pairs),
-        wrong_to_right=sum(second.right and not first.right for first, second in pairs),
-    )
+    count = same = lost = gained = 0
+    for first, second in pairs:
+        count += 1
+        same += first.top1 == second.top1
+        lost += first.right and not second.right
+        gained += second.right and not first.right
+    return Agreement(example_count=count, same_top1=same, right_to_wrong=lost, wrong_to_right=gained)

@@ -5,10 +5,17 @@ model's input. A new image format is one line in ``decode._DECODERS``; a new siz
 functions of ``resize`` and ``normalization``.
 """
 
-from evaltools.preprocess.decode import IMAGE_EXTENSIONS, PictureHeader, decode_image, picture_header
+from evaltools.preprocess.decode import (
+    IMAGE_EXTENSIONS,
+    PictureHeader,
+    decode_image,
+    decode_picture,
+    picture_header,
+    read_picture,
+)
 from evaltools.preprocess.letterbox import Letterbox, Placement
 from evaltools.preprocess.normalization import NATIVE, NORMALIZATION_NAMES, Normalization, parse_normalization
-from evaltools.preprocess.resize import central_crop_box, legacy_bilinear
+from evaltools.preprocess.resize import central_crop_box, legacy_bilinear, use_reference_kernel
 from evaltools.preprocess.tensor import ImageToTensor, Quantization
 
 __all__ = [
@@ -23,7 +30,10 @@ __all__ = [
     "Quantization",
     "central_crop_box",
     "decode_image",
+    "decode_picture",
     "legacy_bilinear",
     "parse_normalization",
     "picture_header",
+    "read_picture",
+    "use_reference_kernel",
 ]

@@ -1,12 +1,17 @@
 """Image file -> RGB bytes, as the native tools decode them.
 
 The native tool reads baseline and progressive JPEG with libjpeg-turbo (slow integer DCT, fancy upsampling) and ignores
-EXIF orientation and ICC profiles. Pillow uses the same decoder with the same settings. Beyond native: PNG is read, and
-greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule each (see :func:`decode_image`).
+EXIF orientation and ICC profiles. Pillow uses the same decoder with the same settings, and so does simplejpeg, which is
+faster and decodes where it gives the same bytes (see :mod:`evaltools.preprocess.jpeg`). Beyond native: PNG is read, and
+greyscale, palette, transparent, CMYK and 16-bit pictures have a stated rule each (see :func:`decode_picture`).
+
+Reading and decoding are steps of their own, so that their times can be told apart: :func:`read_picture` and
+:func:`decode_picture`; :func:`decode_image` does both.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,14 +22,17 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from evaltools.errors import ImageError
+from evaltools.preprocess.jpeg import rgb_as_pillow
 
 RgbImage = npt.NDArray[np.uint8]
 
 _MAX_COMPONENT_COUNT: Final = 1 << 29
 """The native decoder refuses pictures with width * height * components at or above this."""
+_MAX_FILE_BYTES: Final = 1 << 31
+"""Larger files are not read into memory; no picture below the limit above needs as many bytes."""
 _ORIENTATION_TAG: Final = 0x0112
 
 
@@ -38,17 +46,11 @@ class PictureHeader:
 
 
 def decode_image(path: Path, height: int | None = None, width: int | None = None) -> RgbImage:
-    """Read one picture as RGB.
+    """Read one picture as RGB: :func:`read_picture`, then :func:`decode_picture`.
 
     ``height`` and ``width`` are needed for ``.rgb8`` files only, which carry no size of their own.
 
-    Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom. Rules by picture kind:
-
-    * EXIF orientation and colour profiles are ignored, as in the native tool.
-    * Greyscale is repeated in the three channels. Palette pictures are looked up, transparency is dropped.
-    * CMYK JPEG is converted as ``c * k / 255`` with integer division on the values that the file stores; without an
-      Adobe marker as ``(255 - c) * (255 - k) / 255``.
-    * 16-bit PNG keeps its high byte, ``value >> 8``.
+    Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom.
 
     Raises :class:`ImageError` for a file that is unreadable, truncated, too large, or no picture.
 
@@ -58,17 +60,56 @@ def decode_image(path: Path, height: int | None = None, width: int | None = None
     >>> decode_image(picture).shape, int(decode_image(picture)[0, 0, 2])
     ((2, 4, 3), 7)
     """
-    extension = path.suffix.lower()
+    return decode_picture(read_picture(path), path.suffix, height, width, path)
+
+
+def read_picture(path: Path) -> bytes:
+    """The bytes of a picture file, for :func:`decode_picture`.
+
+    Raises :class:`ImageError` for a file that is missing, unreadable, no regular file, larger than 2^31 bytes, or of an
+    extension that is not decoded.
+    """
     _require_regular_file(path)
-    try:
-        if extension == ".rgb8":
-            return _read_rgb8(path, height, width)
-    except OSError as error:
-        raise ImageError(f"cannot be read: {error.strerror or error}") from error
+    extension = path.suffix.lower()
+    if extension == ".rgb8":
+        try:
+            return _file_bytes(path)
+        except OSError as error:
+            raise ImageError(f"cannot be read: {error.strerror or error}") from error
     decoder = _decoder(extension)
-    with _opened(path, decoder) as picture:
+    try:
+        return _file_bytes(path)
+    except (OSError, ValueError, MemoryError) as error:
+        raise ImageError(f"{decoder.unreadable}: {error}") from error
+
+
+def decode_picture(
+    data: bytes, extension: str, height: int | None = None, width: int | None = None, path: Path | None = None
+) -> RgbImage:
+    """Decode the bytes of a picture file whose name ends in ``extension`` (``path.suffix``, in capitals or not).
+
+    ``height`` and ``width`` are needed for ``.rgb8`` files only; ``path`` is named where a file is no picture.
+
+    Returns an array ``(H, W, 3)`` of uint8, rows from top to bottom. Rules by picture kind:
+
+    * EXIF orientation and colour profiles are ignored, as in the native tool.
+    * Greyscale is repeated in the three channels. Palette pictures are looked up, transparency is dropped.
+    * CMYK JPEG is converted as ``c * k / 255`` with integer division on the values that the file stores; without an
+      Adobe marker as ``(255 - c) * (255 - k) / 255``.
+    * 16-bit PNG keeps its high byte, ``value >> 8``.
+
+    Raises :class:`ImageError` for bytes that are truncated, too large, or no picture of the extension's kind.
+
+    >>> decode_picture(bytes(range(12)), ".rgb8", 2, 2)[1, 0].tolist()
+    [6, 7, 8]
+    """
+    extension = extension.lower()
+    if extension == ".rgb8":
+        return _rgb8_to_rgb(data, height, width)
+    decoder = _decoder(extension)
+    with _opened(io.BytesIO(data), decoder, path) as picture:
         _check_size(picture)
-        return decoder.to_rgb(picture)
+        return decoder.to_rgb(picture, data)
 
 
 def picture_header(path: Path) -> PictureHeader | None:
@@ -82,7 +123,7 @@ def picture_header(path: Path) -> PictureHeader | None:
     _require_regular_file(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # nothing is decompressed
-        with _opened(path, _decoder(extension)) as picture:
+        with _opened(path, _decoder(extension), path) as picture:
             return PictureHeader(picture.width, picture.height, _is_rotated(picture))
 
 
@@ -101,15 +142,26 @@ def _require_regular_file(path: Path) -> None:
         raise ImageError("is no regular file")
 
 
+def _file_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MAX_FILE_BYTES:
+            raise ImageError(f"is too large: {size} bytes, at most 2^31 are read")
+        return file.read()
+
+
 @contextmanager
-def _opened(path: Path, decoder: _Decoder) -> Iterator[Image.Image]:
+def _opened(source: Path | io.BytesIO, decoder: _Decoder, path: Path | None) -> Iterator[Image.Image]:
     try:
-        with Image.open(path, formats=[decoder.pillow_format]) as picture:
+        with Image.open(source, formats=[decoder.pillow_format]) as picture:
             yield picture
     except ImageError:
         raise
+    except UnidentifiedImageError as error:  # Pillow's text names the object that it read from
+        name = "" if path is None else f" {os.fspath(path)!r}"
+        raise ImageError(f"{decoder.unreadable}: cannot identify image file{name}") from error
     except Exception as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error, ...
-        raise ImageError(f"is no readable {decoder.pillow_format} picture: {error}") from error
+        raise ImageError(f"{decoder.unreadable}: {error}") from error
 
 
 def _decoder(extension: str) -> _Decoder:
@@ -121,11 +173,12 @@ def _decoder(extension: str) -> _Decoder:
 
 
 class _Decoder:
-    """Which Pillow plug-in reads an extension, and how its picture becomes RGB."""
+    """Which Pillow plug-in reads an extension, and how its picture, or the file's bytes, become RGB."""
 
-    def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image], RgbImage]) -> None:
+    def __init__(self, pillow_format: str, to_rgb: Callable[[Image.Image, bytes], RgbImage]) -> None:
         self.pillow_format: Final = pillow_format
         self.to_rgb: Final = to_rgb
+        self.unreadable: Final = f"is no readable {pillow_format} picture"
 
 
 def _check_size(picture: Image.Image) -> None:
@@ -135,10 +188,11 @@ def _check_size(picture: Image.Image) -> None:
         raise ImageError(message)
 
 
-def _jpeg_to_rgb(picture: Image.Image) -> RgbImage:
+def _jpeg_to_rgb(picture: Image.Image, data: bytes) -> RgbImage:
     if picture.mode == "CMYK":
         return _cmyk_to_rgb(picture)
-    return np.asarray(picture.convert("RGB"))
+    rgb = rgb_as_pillow(picture, data)
+    return np.asarray(picture.convert("RGB")) if rgb is None else rgb
 
 
 def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
@@ -153,7 +207,7 @@ def _cmyk_to_rgb(picture: Image.Image) -> RgbImage:
     return rgb.astype(np.uint8)
 
 
-def _png_to_rgb(picture: Image.Image) -> RgbImage:
+def _png_to_rgb(picture: Image.Image, _: bytes) -> RgbImage:
     if picture.mode.startswith("I"):
         high_byte = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
         return np.repeat(high_byte[..., None], 3, axis=2)
@@ -162,10 +216,9 @@ def _png_to_rgb(picture: Image.Image) -> RgbImage:
     return np.asarray(picture.convert("RGB"))
 
 
-def _read_rgb8(path: Path, height: int | None, width: int | None) -> RgbImage:
+def _rgb8_to_rgb(data: bytes, height: int | None, width: int | None) -> RgbImage:
     if height is None or width is None:
         raise ImageError("is a raw .rgb8 file; its height and width must be given")
-    data = path.read_bytes()
     expected = height * width * 3
     if len(data) != expected:
         message = f"has {len(data)} bytes; a raw .rgb8 picture for this model has {width}x{height}x3 = {expected} bytes"

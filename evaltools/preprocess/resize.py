@@ -12,10 +12,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.preprocess.kernel_resize import KernelResize
+
 Float32Array = npt.NDArray[np.float32]
 
 
 _ROWS_PER_BLOCK: Final = 32
+_RGB: Final = 3
+_SIZES_TRIED: Final = ((331, 329), (97, 160))
 
 
 class CropBox(NamedTuple):
@@ -59,11 +63,43 @@ def legacy_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> Fl
     Formula (TFLite reference ``ResizeBilinear`` with ``align_corners=false``, ``half_pixel_centers=false``), all in
     float32: ``p = i * (in / out)``, ``lo = floor(p)``, ``hi = min(lo + 1, in - 1)``, ``d = p - lo`` and
     ``a[y0,x0](1-dy)(1-dx) + a[y1,x0]dy(1-dx) + a[y0,x1](1-dy)dx + a[y1,x1]dy dx``, products and sums from left to
-    right. Columns are picked first, while values are still bytes, and rows are done in blocks that fit the cache.
+    right.
 
     >>> legacy_bilinear(np.array([[[0], [100]]], np.uint8), 1, 4)[0, :, 0].tolist()
     [0.0, 50.0, 100.0, 100.0]
     """
+    kernel = _kernel(height, width) if _kernel_is_wanted and image.shape[2] == _RGB else None
+    return _bilinear_by_numpy(image, height, width) if kernel is None else kernel(image)
+
+
+def use_reference_kernel() -> None:
+    """Resize with :mod:`evaltools.preprocess.kernel_resize` in this process, as far as that gives the same bits.
+
+    It loads native code, so that it is for processes that do nothing but prepare pictures.
+    """
+    global _kernel_is_wanted
+    _kernel_is_wanted = True
+
+
+_kernel_is_wanted = False
+
+
+@lru_cache(maxsize=4)
+def _kernel(height: int, width: int) -> KernelResize | None:
+    """The kernel for a size, where it was seen to give what NumPy gives."""
+    try:
+        kernel = KernelResize(height, width)
+        for rows, columns in _SIZES_TRIED:
+            image = np.random.default_rng(rows).integers(0, 256, (rows, columns, _RGB), np.uint8)
+            if not np.array_equal(kernel(image), _bilinear_by_numpy(image, height, width)):
+                return None
+    except (ImportError, OSError, RuntimeError, ValueError):
+        return None
+    return kernel
+
+
+def _bilinear_by_numpy(image: npt.NDArray[np.uint8], height: int, width: int) -> Float32Array:
+    """Columns are picked first, while values are still bytes, and rows are done in blocks that fit the cache."""
     rows, columns = _axis_plan(image.shape[0], height), _axis_plan(image.shape[1], width)
     channels = image.shape[2]
     flat = np.ascontiguousarray(image).reshape(image.shape[0], -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Literal
@@ -68,15 +68,20 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
 
 def with_figures(
     described: ConfigurationResult,
-    records: Sequence[Record[Observation]],
+    records: Iterable[Record[Observation]],
+    invokes_us: Sequence[int],
     classification: ClassificationMetrics | None = None,
 ) -> ConfigurationResult:
-    """The same configuration with what was measured."""
-    latencies = [invoke_us for record in records for invoke_us in record.invokes_us]
+    """The same configuration with what was measured; ``invokes_us`` are the times of its latency."""
+    finished = failed = 0
+    for record in records:
+        finished += record.failure is None
+        failed += record.failure is not None
     return replace(
         described,
-        inference_latency=summarise_latency(latencies),
-        failed_examples=sum(record.failure is not None for record in records),
+        inference_latency=summarise_latency(invokes_us),
+        finished_examples=finished,
+        failed_examples=failed,
         classification=classification,
     )
 
@@ -102,11 +107,11 @@ def why_no_figures(outcome: Outcome[Observation], name: str) -> str:
     if outcome.examples_done:
         reasons = [record.failure.reason for record in outcome.records[name] if record.failure is not None]
         return f"not one example succeeded{f': {reasons[0]}' if reasons else ''}"
-    return "no example was finished" if outcome.stopped else "no test configuration can run"
+    return "no example was finished" if outcome.stopped else "no test configuration can run, or there is no example"
 
 
 def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
-    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels)
+    return RuntimeUsed(facts.name, facts.package, facts.version, facts.kernels, facts.messages)
 
 
 def _proof(delegation: Delegation) -> DelegationProof:

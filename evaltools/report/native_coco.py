@@ -24,7 +24,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     assert inference is not None
     printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
     printed += [
-        f"Num evaluation runs: {inference.count}",
+        f"Num evaluation runs: {configuration.finished_examples}",
         f"Preprocessing latency: avg={coco.data.preprocessing_latency.avg_us:g}(us), std_dev=0(us)",
         f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
     ]
@@ -66,11 +66,11 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     coco = _coco(result)
     inference = configuration.inference_latency
     assert inference is not None
-    message.num_runs = inference.count
+    message.num_runs = configuration.finished_examples
     metrics = message.process_metrics.object_detection_metrics
     fill_latency(metrics.pre_processing_latency, coco.data.preprocessing_latency, with_std=False)
     fill_latency(metrics.inference_latency, inference)
-    metrics.inference_metrics.num_inferences = inference.count
+    metrics.inference_metrics.num_inferences = configuration.finished_examples
     precision = _figures(coco, configuration).native
     if precision is not None:
         _fill_precision(metrics.average_precision_metrics, precision)

@@ -16,7 +16,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     """Numbers are printed as C++ streams print them, ``%g``."""
     reference, test = _latencies(result, configuration)
     printed = [
-        f"Num evaluation runs: {_runs(result, reference, test)}",
+        f"Num evaluation runs: {_runs(result, configuration)}",
         f"Reference run latency: avg={reference.avg_us:g}(us), std_dev={reference.std_us}(us)",
         f"Test run latency: avg={test.avg_us:g}(us), std_dev={test.std_us}(us)",
     ]
@@ -29,7 +29,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
 def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
     """Fill an ``EvaluationStageMetrics``; the latency of a reference whose outputs were loaded is 0."""
     reference, test = _latencies(result, configuration)
-    message.num_runs = _runs(result, reference, test)
+    message.num_runs = _runs(result, configuration)
     metrics = message.process_metrics.inference_profiler_metrics
     fill_latency(metrics.reference_latency, reference)
     fill_latency(metrics.test_latency, test)
@@ -49,9 +49,10 @@ def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> 
     return reference, configuration.inference_latency
 
 
-def _runs(result: EvaluationResult, reference: Latency, test: Latency) -> int:
-    assert result.inference_diff is not None
-    return (reference.count or test.count) // result.inference_diff.invocations_per_run
+def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Those of the reference, where it was run here."""
+    references = [entry.finished_examples for entry in result.configurations if entry.role == "reference"]
+    return next((count for count in references if count), configuration.finished_examples)
 
 
 def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:

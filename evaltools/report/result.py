@@ -55,12 +55,16 @@ class Data:
 
 @dataclass(frozen=True)
 class RuntimeUsed:
-    """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU."""
+    """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU.
+
+    ``messages`` is what native code printed while the model was loaded.
+    """
 
     name: str
     package: str
     version: str
     kernels: str
+    messages: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class ConfigurationResult:
 
     ``status`` is ``measured`` or ``not measured``, then with ``reason``. ``fallback`` says why a configuration that
     asked for a delegate was measured on the CPU (``--allow_fallback=true``). ``flags`` give the same configuration
-    again.
+    again. ``inference_latency`` is of fewer examples than ``finished_examples`` where it was measured apart in quiet.
 
     An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
     ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
@@ -113,6 +117,7 @@ class ConfigurationResult:
     inference_latency: Latency | None
     failed_examples: int
     classification: ClassificationMetrics | None
+    finished_examples: int = 0
     first_run_us: int | None = None
     run_and_read_latency: Latency | None = None
     invokes_us: list[int] = field(default_factory=list)
@@ -157,6 +162,38 @@ class ExampleRecord:
 
 
 @dataclass(frozen=True)
+class Restarted:
+    """How often the process of a configuration was started again, and what it first died of."""
+
+    count: int
+    first_reason: str
+
+
+@dataclass(frozen=True)
+class ExecutionUsed:
+    """How the evaluation was carried out, which changes times, never figures.
+
+    ``shard`` is ``i/n`` where this is the part of one of several hosts; ``merged_shards`` of them make up the result,
+    0 where it was measured in one run. ``quiet_latency_examples`` is how many examples the latencies are of, measured
+    apart from the pass; null where they are those of the pass, which is quiet with one worker. ``restarts`` has the
+    configurations whose process died. ``startup_seconds`` is what passed until the first example was finished, by
+    phase. ``stage_seconds`` is the work of all workers in read, decode, resize, prepare (the rest of an input's
+    making), inference, metrics and journal; ``bound`` says which part of it is the largest. ``not_traced`` says why the
+    trace could not be written.
+    """
+
+    workers: int
+    shard: str | None
+    merged_shards: int
+    quiet_latency_examples: int | None
+    restarts: dict[str, Restarted]
+    startup_seconds: dict[str, float]
+    stage_seconds: dict[str, float]
+    bound: Literal["input", "inference", "metrics", "journal"] | None
+    not_traced: str | None = None
+
+
+@dataclass(frozen=True)
 class EvaluationResult:
     """The whole result.
 
@@ -168,7 +205,7 @@ class EvaluationResult:
     schema_version: Literal["1"]
     task: Literal["imagenet", "inference_diff", "coco"]
     complete: bool
-    stopped: Literal["interrupted", "too many failed examples"] | None
+    stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None
     examples_done: int
     environment: Environment
     model: Model
@@ -180,3 +217,4 @@ class EvaluationResult:
     examples: list[ExampleRecord] | None
     inference_diff: InferenceDiff | None = None
     coco: CocoDetection | None = None
+    execution: ExecutionUsed | None = None

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from evaltools.report import table_coco, table_imagenet, table_inference_diff
 from evaltools.report.result import ConfigurationResult, DelegateUsed, EvaluationResult
+from evaltools.report.table_execution import print_execution
 
 _TABLES: Final[dict[str, ModuleType]] = {
     "imagenet": table_imagenet,
@@ -78,5 +79,6 @@ def print_result(result: EvaluationResult, console: Console) -> None:
         console.print(f"failed: {failure.example}{where}: {failure.reason}")
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
+    print_execution(result, console)
     for warning in result.warnings:
         console.print(f"warning: {warning}", style="yellow")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from evaltools.metrics.latency import Latency
 from evaltools.report.result import ConfigurationResult
 
 
@@ -36,6 +37,11 @@ def print_not_measured(configurations: Sequence[ConfigurationResult], console: C
             console.print(f"{configuration.name} not measured: {configuration.reason}", style="bold red")
 
 
+def median(latency: Latency) -> str:
+    """The p50, ``-`` where nothing was timed."""
+    return milliseconds(latency.p50_us) if latency.count else "-"
+
+
 def milliseconds(microseconds: float) -> str:
     """Three digits, never in scientific notation."""
     milliseconds = microseconds / 1000
@@ -46,6 +52,8 @@ def speed(configuration: ConfigurationResult, reference: ConfigurationResult | N
     """How many times as fast as the reference, from the medians."""
     own = configuration.inference_latency
     base = reference.inference_latency if reference else None
-    if own is None or base is None or configuration is reference or not own.p50_us:
+    if own is None or base is None or configuration is reference or not own.count or not base.count:
+        return ""
+    if not own.p50_us:
         return ""
     return f"{base.p50_us / own.p50_us:.2f}x"

@@ -11,14 +11,7 @@ from rich.table import Table
 from evaltools.metrics.coco_stats import CategoryPrecision
 from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import (
-    delegated,
-    milliseconds,
-    one_line,
-    print_not_measured,
-    speed,
-    speed_heading,
-)
+from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
 
 _STATS: Final = {
     "mAP": "ap",
@@ -102,7 +95,7 @@ def _boxes_and_speed(configurations: Sequence[ConfigurationResult], coco: CocoDe
             configuration.name,
             str(figures.detections),
             *_agreement(against.get(configuration.name)),
-            milliseconds(configuration.inference_latency.p50_us),
+            median(configuration.inference_latency),
             speed(configuration, reference),
             delegated(configuration),
         )

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import delegated, milliseconds, print_not_measured, speed, speed_heading
+from evaltools.report.table_cells import delegated, median, print_not_measured, speed, speed_heading
 
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
@@ -47,7 +47,7 @@ def _row(
     else:
         agreement = comparison.agreement
         row += [_percent(agreement.share, 1), str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
-    row += [milliseconds(latency.p50_us), speed(configuration, reference)]
+    row += [median(latency), speed(configuration, reference)]
     return [*row, delegated(configuration)]
 
 

@@ -12,7 +12,7 @@ from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.report.table_cells import delegated, milliseconds, speed
+from evaltools.report.table_cells import delegated, median, milliseconds, speed
 
 _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"
@@ -189,9 +189,9 @@ def _latency_cells(entry: ConfigurationResult, reference: ConfigurationResult | 
     if latency is None or read is None or proof is None:
         return ["-"] * 6
     return [
-        milliseconds(latency.p50_us),
+        median(latency),
         milliseconds(latency.p90_us),
-        milliseconds(read.p50_us),
+        median(read),
         "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
         speed(entry, reference),
         delegated(entry),

@@ -45,12 +45,16 @@ class Delegation:
 
 @dataclass(frozen=True)
 class RuntimeFacts:
-    """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part."""
+    """Which runtime ran: its name in evaltools, its package and version, and the kernels of the CPU part.
+
+    ``messages`` is what native code printed while the model was loaded, in one line, where that was caught.
+    """
 
     name: str
     package: str
     version: str
     kernels: str
+    messages: str = ""
 
 
 @dataclass(frozen=True)

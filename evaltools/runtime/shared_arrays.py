@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
 from evaltools.runtime.session import Array, TensorSpec
 
 _ALIGNMENT: Final = 64
-_MOST_SLOTS: Final = 16
+_MOST_SLOTS: Final = 64
 _MOST_BYTES: Final = 16 << 20
 
 
@@ -39,15 +40,20 @@ class SharedArrays:
     """A memory-mapped file with slots, each with room for one set of inputs and, behind them, one of outputs.
 
     Arrays of strings, and outputs larger than expected (dynamic shapes), travel by themselves. The file's name is only
-    needed until both sides have opened it.
+    needed until both sides have opened it. A process that is started gets the file itself with its arguments, where
+    ``can_travel``.
     """
 
-    def __init__(self, memory: mmap.mmap, path: Path, inputs: Sequence[TensorSpec], slot_bytes: int) -> None:
-        self._memory = memory
+    can_travel: Final = sys.platform != "win32"
+
+    def __init__(self, file: IO[bytes], path: Path, inputs: Sequence[TensorSpec], slot_bytes: int) -> None:
+        self._file = file
+        self._memory = mmap.mmap(file.fileno(), 0)
+        self._inputs = inputs
         self._slot_bytes = slot_bytes
         self._outputs_start = _room(inputs)
         self.path: Final = path
-        self.slots: Final = len(memory) // slot_bytes
+        self.slots: Final = len(self._memory) // slot_bytes
 
     @classmethod
     def create(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
@@ -65,8 +71,12 @@ class SharedArrays:
     @classmethod
     def attach(cls, path: Path, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> SharedArrays:
         """Open the parent's file, in the child."""
-        with path.open("r+b") as file:
-            return cls(mmap.mmap(file.fileno(), 0), path, inputs, _slot_bytes(inputs, outputs))
+        return cls(path.open("r+b"), path, inputs, _slot_bytes(inputs, outputs))
+
+    def __reduce__(self) -> tuple[Callable[..., SharedArrays], tuple[Any, ...]]:
+        from multiprocessing.reduction import DupFd
+
+        return _received, (DupFd(self._file.fileno()), self._inputs, self._slot_bytes)
 
     def put_inputs(self, slot: int, arrays: Sequence[Array]) -> Parcel:
         """Copy inputs into a slot."""
@@ -115,20 +125,24 @@ def _folders() -> list[str | None]:
     return [folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)] + [None]
 
 
-def _reserve(folder: str | None, size: int) -> tuple[mmap.mmap, Path]:
+def _received(descriptor: Any, inputs: Sequence[TensorSpec], slot_bytes: int) -> SharedArrays:
+    return SharedArrays(os.fdopen(descriptor.detach(), "r+b"), Path(), inputs, slot_bytes)
+
+
+def _reserve(folder: str | None, size: int) -> tuple[IO[bytes], Path]:
     """Writing to a mapped file that has no room kills the process, so the room is taken first."""
     descriptor, name = tempfile.mkstemp(prefix="evaltools-", dir=folder)
+    file = os.fdopen(descriptor, "r+b")
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)
         else:
             os.truncate(descriptor, size)
-        return mmap.mmap(descriptor, size), Path(name)
     except OSError:
+        file.close()
         os.unlink(name)
         raise
-    finally:
-        os.close(descriptor)
+    return file, Path(name)
 
 
 def _slot_bytes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:

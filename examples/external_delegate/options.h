@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ typedef enum {
     FAIL_PREPARE,
     FAIL_INVOKE,
     FAIL_ABORT,
-    FAIL_HANG
+    FAIL_HANG,
+    FAIL_LEAK
 } Failure;
 
 typedef struct {
@@ -34,13 +36,19 @@ typedef struct {
     unsigned ops;  /* OP_... bits */
     int max_nodes; /* of each subgraph */
     Failure fail;
+    float fail_at; /* only for this first value of the partition's first input; NAN: for any */
+    int leak_mb;   /* of each inference that leaks; 0: DEFAULT_LEAK_MB */
 } Options;
+
+enum { DEFAULT_LEAK_MB = 64 };
 
 static const Options DEFAULT_OPTIONS = {
     .precision = PRECISION_FP16,
     .ops = OP_ADD | OP_CONV | OP_DEPTHWISE,
     .max_nodes = INT_MAX,
     .fail = FAIL_NEVER,
+    .fail_at = NAN,
+    .leak_mb = 0,
 };
 
 /* A word that an option accepts; lists of them end with a NULL name. */
@@ -55,7 +63,8 @@ static const Choice OPS[] = {
     {"add", OP_ADD}, {"conv", OP_CONV}, {"depthwise", OP_DEPTHWISE}, {NULL, 0}};
 static const Choice FAILURES[] = {{"create", FAIL_CREATE}, {"prepare", FAIL_PREPARE},
                                   {"invoke", FAIL_INVOKE}, {"abort", FAIL_ABORT},
-                                  {"hang", FAIL_HANG},     {NULL, 0}};
+                                  {"hang", FAIL_HANG},     {"leak", FAIL_LEAK},
+                                  {NULL, 0}};
 
 static const Choice *find_choice(const Choice *choices, const char *name, size_t length) {
     for (const Choice *choice = choices; choice->name != NULL; choice++) {
@@ -90,7 +99,8 @@ static bool parse_ops(const char *value, Options *options) {
     }
 }
 
-static bool parse_max_nodes(const char *value, Options *options) {
+/* A whole number, 0 or more. */
+static bool parse_count(const char *value, int *count) {
     if (!isdigit((unsigned char)value[0])) {
         return false;
     }
@@ -100,8 +110,12 @@ static bool parse_max_nodes(const char *value, Options *options) {
     if (*end != '\0' || errno != 0 || number > INT_MAX) {
         return false;
     }
-    options->max_nodes = (int)number;
+    *count = (int)number;
     return true;
+}
+
+static bool parse_max_nodes(const char *value, Options *options) {
+    return parse_count(value, &options->max_nodes);
 }
 
 static bool parse_fail(const char *value, Options *options) {
@@ -110,6 +124,20 @@ static bool parse_fail(const char *value, Options *options) {
         options->fail = (Failure)choice->value;
     }
     return choice != NULL;
+}
+
+static bool parse_fail_at(const char *value, Options *options) {
+    char *end;
+    const float number = strtof(value, &end);
+    if (end == value || *end != '\0' || !isfinite(number)) {
+        return false;
+    }
+    options->fail_at = number;
+    return true;
+}
+
+static bool parse_leak_mb(const char *value, Options *options) {
+    return parse_count(value, &options->leak_mb) && options->leak_mb > 0;
 }
 
 typedef struct {
@@ -122,7 +150,9 @@ static const OptionParser OPTION_PARSERS[] = {
     {"precision", "fp32, fp16 or bf16", parse_precision},
     {"ops", "a comma-separated list of add, conv and depthwise", parse_ops},
     {"max_nodes", "a whole number, 0 or more", parse_max_nodes},
-    {"fail", "create, prepare, invoke, abort or hang", parse_fail},
+    {"fail", "create, prepare, invoke, abort, hang or leak", parse_fail},
+    {"fail_at", "a finite number", parse_fail_at},
+    {"leak_mb", "a whole number, 1 or more", parse_leak_mb},
 };
 enum { OPTION_COUNT = sizeof OPTION_PARSERS / sizeof *OPTION_PARSERS };
 
@@ -164,9 +194,29 @@ static bool parse_option(const char *key, const char *value, Options *options,
         return understood;
     }
     report(report_error,
-           "rounding_delegate: unknown option '%s', expected precision, ops, max_nodes or fail",
+           "rounding_delegate: unknown option '%s', expected precision, ops, max_nodes, fail, "
+           "fail_at or leak_mb",
            key);
     return false;
+}
+
+static bool fails_in_inference(Failure failure) {
+    return failure == FAIL_INVOKE || failure == FAIL_ABORT || failure == FAIL_HANG ||
+           failure == FAIL_LEAK;
+}
+
+/* Options that say more about a failure need that failure. */
+static bool fit_together(const Options *options, ReportError report_error) {
+    if (!isnan(options->fail_at) && !fails_in_inference(options->fail)) {
+        report(report_error,
+               "rounding_delegate: option 'fail_at' needs 'fail' with invoke, abort, hang or leak");
+        return false;
+    }
+    if (options->leak_mb != 0 && options->fail != FAIL_LEAK) {
+        report(report_error, "rounding_delegate: option 'leak_mb' needs 'fail' with leak");
+        return false;
+    }
+    return true;
 }
 
 static bool parse_options(const char *const *keys, const char *const *values, size_t count,
@@ -177,7 +227,7 @@ static bool parse_options(const char *const *keys, const char *const *values, si
             return false;
         }
     }
-    return true;
+    return fit_together(options, report_error);
 }
 
 #endif

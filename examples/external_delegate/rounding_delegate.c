@@ -15,7 +15,9 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -196,22 +198,46 @@ static void run_operation(const Kernel *kernel, const TfLiteContext *context,
              operation->rounded_filter, operation->rounded_bias, output);
 }
 
+/* Whether this inference is one that fails. */
+static bool strikes(const Kernel *kernel, const TfLiteContext *context) {
+    const float wanted = kernel->options.fail_at;
+    if (isnan(wanted)) {
+        return true;
+    }
+    return tensor_data(kernel, context, kernel->operations[0].inputs[0])[0] == wanted;
+}
+
 static void hang(void) {
     for (;;) {
         pause();
     }
 }
 
+/* Takes address space that nobody gives back; no page of it is touched. */
+static void leak(int megabytes) {
+    static void *volatile lost; /* else the compiler may leave malloc out */
+    lost = malloc((size_t)megabytes << 20);
+    if (lost == NULL) {
+        fprintf(stderr, "rounding_delegate: no memory for another %d MB\n", megabytes);
+        abort();
+    }
+}
+
 static TfLiteStatus kernel_invoke(TfLiteContext *context, TfLiteNode *node) {
     const Kernel *kernel = node->user_data;
-    switch (kernel->options.fail) {
+    switch (strikes(kernel, context) ? kernel->options.fail : FAIL_NEVER) {
     case FAIL_INVOKE:
         context->ReportError(context, "rounding_delegate: invoke fails, as option fail asks");
         return kTfLiteError;
     case FAIL_ABORT:
+        fprintf(stderr, "rounding_delegate: abort, as option fail asks\n");
         abort();
     case FAIL_HANG:
+        fprintf(stderr, "rounding_delegate: hang, as option fail asks\n");
         hang();
+        break;
+    case FAIL_LEAK:
+        leak(kernel->options.leak_mb > 0 ? kernel->options.leak_mb : DEFAULT_LEAK_MB);
         break;
     default:
         break;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import pytest
 
@@ -14,7 +13,6 @@ from evaltools.cli.main import main
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Session
-from evaltools.tasks.coco_evaluation import evaluate_coco
 from tests.command import Completed
 
 
@@ -28,7 +26,12 @@ def run_here(*arguments: str) -> Completed:
 
 @contextlib.contextmanager
 def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Iterator[None]:
-    """Sessions that are opened like this in place of real ones."""
+    """Sessions that are opened like this, in this process, in place of real ones."""
+
+    def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> Session:
+        assert timeout_s == 300, "the default of --example_timeout"
+        return open_with(model, configuration)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_run, "evaluate_coco", partial(evaluate_coco, open_with=open_with))
+        patch.setattr(coco_run, "open_isolated", opened)
         yield

@@ -283,7 +283,7 @@ def test_an_interrupt_gives_the_figures_of_what_was_finished(made: DetectionSet,
         return everything(index)
 
     with answered_by(sessions(test=Finding(until_the_third))):
-        completed = run_here(*made.flags("--reference=none", f"--output_file_path={tmp_path}/r.json"))
+        completed = run_here(*made.flags("--reference=none", "--workers=1", f"--output_file_path={tmp_path}/r.json"))
     assert completed.code == 130
     assert "INFO: Num evaluation runs: 2\n" in completed.out
     assert OVERALL in completed.out

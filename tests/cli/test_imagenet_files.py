@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -87,7 +86,7 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "evaltools.cli.main",
-        *evaluation.flags("--use_xnnpack=false", "--kernels=reference"),
+        *evaluation.flags("--use_xnnpack=false", "--kernels=reference", "--progress=json"),
     ]
     process = subprocess.Popen(
         [*command, f"--output_file_path={output}"],
@@ -97,9 +96,9 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
-    while not process.stderr.readline().startswith("test "):
+    while not (line := process.stderr.readline()).startswith("{"):
         assert process.poll() is None
-    time.sleep(1)
+    assert json.loads(line)["done"] > 0
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -107,7 +106,9 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
     assert "examples: interrupted" in err
     assert "Top-1 Accuracy: 1\n" in out
     result = read_result(output)
-    assert not result.complete
+    assert (result.complete, result.stopped) == (False, "interrupted")
+    assert json.loads(line)["done"] <= result.examples_done < len(names)
+    assert [entry.finished_examples for entry in result.configurations] == [result.examples_done] * 2
 
 
 def test_the_result_is_written_even_where_nobody_reads_stdout(evaluation: EvaluationSet, tmp_path: Path) -> None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, Outcome, Prepared, Record, run_pass
+from evaltools.engine import Example, Outcome, PassOptions, Prepared, Record, Tally, run_pass
+from evaltools.engine.journal import Journal, temporary_journal
 from evaltools.errors import ImageError, InferenceError
-from evaltools.runtime import Inference
+from evaltools.runtime import Inference, Session
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 
 
 class CountingTask:
     """Example i has the input i; examples in ``broken`` have none."""
+
+    observation_type: Final = int
+    in_order: Final = True
+    keeps_state: Final = False
 
     def __init__(self, count: int, broken: Sequence[int] = ()) -> None:
         self.examples = [Example(index, f"e{index}") for index in range(count)]
@@ -45,13 +54,21 @@ def failing_on_two(inputs: Sequence[Array]) -> tuple[Array, ...]:
     return (inputs[0],)
 
 
+def run(
+    task: CountingTask, sessions: Mapping[str, Session], reference: str | None = None, **options: Any
+) -> Outcome[int]:
+    """With one worker."""
+    journal: Journal[int] = temporary_journal()
+    return run_pass(task, [sessions], journal, reference, PassOptions(**options))
+
+
 def failures(outcome: Outcome[int]) -> list[Record[int]]:
     return [record for records in outcome.records.values() for record in records if record.failure]
 
 
 def test_each_example_is_decoded_once_and_run_on_every_configuration() -> None:
     task = CountingTask(3)
-    outcome = run_pass(task, {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
+    outcome = run(task, {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
     assert task.decoded == [0, 1, 2]
     assert [record.observation for record in outcome.records["a"]] == [0, 2, 4]
     assert [record.observation for record in outcome.records["b"]] == [0, 1, None]
@@ -59,14 +76,14 @@ def test_each_example_is_decoded_once_and_run_on_every_configuration() -> None:
 
 
 def test_records_of_a_configuration_stand_in_the_order_of_examples() -> None:
-    outcome = run_pass(CountingTask(3), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
+    outcome = run(CountingTask(3), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
     assert [record.example.id for record in outcome.records["b"]] == ["e0", "e1", "e2"]
     assert outcome.examples_done == 3
 
 
 def test_the_others_are_observed_beside_the_outputs_of_the_reference() -> None:
     task = CountingTask(3)
-    run_pass(task, {"b": FakeSession(doubling), "ref": FakeSession(failing_on_two)}, reference="ref")
+    run(task, {"b": FakeSession(doubling), "ref": FakeSession(failing_on_two)}, reference="ref")
     assert task.observed == [
         ("context of e0", 0),
         ("context of e0", None),
@@ -82,12 +99,12 @@ def test_configurations_take_turns_in_going_first() -> None:
     def logging(name: str) -> FakeSession:
         return FakeSession(lambda inputs: (order.append(name) or inputs[0],))  # type: ignore[func-returns-value]
 
-    run_pass(CountingTask(2), {"a": logging("a"), "b": logging("b")})
+    run(CountingTask(2), {"a": logging("a"), "b": logging("b")})
     assert order == ["a", "b", "b", "a"]
 
 
 def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
-    outcome = run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
+    outcome = run(CountingTask(3, broken=[1]), {"a": FakeSession(doubling), "b": FakeSession(doubling)})
     failed = failures(outcome)
     assert [(record.example.id, record.configuration) for record in failed] == [("e1", "a"), ("e1", "b")]
     assert failed[0].failure is not None
@@ -96,7 +113,7 @@ def test_a_broken_input_fails_for_all_and_the_pass_goes_on() -> None:
 
 
 def test_a_failed_inference_costs_one_example_of_one_configuration() -> None:
-    outcome = run_pass(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
+    outcome = run(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)})
     failed = failures(outcome)
     assert [(record.example.id, record.configuration) for record in failed] == [("e2", "b")]
     assert len(outcome.records["b"]) == 4
@@ -104,8 +121,8 @@ def test_a_failed_inference_costs_one_example_of_one_configuration() -> None:
 
 @pytest.mark.parametrize(("limit", "examples_run"), [(0, 1), (1, 2), (9, 4), (None, 4)])
 def test_the_pass_stops_after_too_many_failures(limit: int | None, examples_run: int) -> None:
-    outcome = run_pass(CountingTask(4, broken=range(4)), {"a": FakeSession(doubling)}, None, limit)
-    assert outcome.examples_done == examples_run
+    outcome = run(CountingTask(4, broken=range(4)), {"a": FakeSession(doubling)}, max_failed_examples=limit)
+    assert outcome.examples_done == outcome.failed_examples == len(outcome.records["a"]) == examples_run
     assert (outcome.stopped is not None) == (examples_run < 4)
 
 
@@ -115,15 +132,42 @@ def test_ctrl_c_keeps_the_finished_examples() -> None:
             raise KeyboardInterrupt
         return (inputs[0],)
 
-    outcome = run_pass(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(interrupted)})
+    outcome = run(CountingTask(4), {"a": FakeSession(doubling), "b": FakeSession(interrupted)})
     assert [len(records) for records in outcome.records.values()] == [2, 2]
     assert (outcome.stopped, outcome.examples_done) == ("interrupted", 2)
 
 
+def test_ctrl_c_lets_the_turn_end_that_is_under_way() -> None:
+    def pressing(inputs: Sequence[Array]) -> tuple[Array, ...]:
+        if inputs[0][0] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        return (inputs[0],)
+
+    outcome = run(CountingTask(1000), {"a": FakeSession(doubling), "b": FakeSession(pressing)})
+    assert outcome.stopped == "interrupted"
+    assert 3 <= outcome.examples_done < 1000
+    assert [[record.observation for record in outcome.records[name]] for name in "ab"] == [
+        [2 * index for index in range(outcome.examples_done)],
+        list(range(outcome.examples_done)),
+    ]
+
+
 def test_progress_is_told_after_every_example() -> None:
-    told: list[int] = []
-    run_pass(CountingTask(3, broken=[1]), {"a": FakeSession(doubling)}, None, None, told.append)
-    assert told == [0, 1, 1]
+    told: list[Tally] = []
+    sessions = {"a": FakeSession(doubling), "b": FakeSession(failing_on_two)}
+    journal: Journal[int] = temporary_journal()
+    run_pass(
+        CountingTask(3, broken=[1]),
+        [sessions],
+        journal,
+        on_progress=lambda tally: told.append(replace(tally, failed=dict(tally.failed))),
+    )
+    assert told == [
+        Tally(1, 0, {"a": 0, "b": 0}),
+        Tally(2, 1, {"a": 1, "b": 1}),
+        Tally(3, 2, {"a": 1, "b": 2}),
+    ]
 
 
 class Reading(FakeSession):
@@ -140,13 +184,13 @@ class Reading(FakeSession):
 
 def test_every_example_is_invoked_as_often_as_asked_on_every_configuration() -> None:
     sessions = {"a": Reading(doubling), "b": Reading(failing_on_two)}
-    outcome = run_pass(CountingTask(3), sessions, invocations=3)
+    outcome = run(CountingTask(3), sessions, invocations=3)
     assert sessions["a"].invocations == sessions["b"].invocations == [3, 3, 3]
     assert [record.invokes_us for record in outcome.records["a"]] == [(50, 50, 50)] * 3
 
 
 def test_a_record_has_the_time_of_reading_and_a_failed_one_no_time() -> None:
-    records = run_pass(CountingTask(3), {"b": Reading(failing_on_two)}).records["b"]
+    records = run(CountingTask(3), {"b": Reading(failing_on_two)}).records["b"]
     assert [(record.invokes_us, record.read_us) for record in records] == [((50,), 7), ((50,), 7), ((), None)]
 
 
@@ -167,17 +211,17 @@ class InBlocks(FakeSession):
 
 
 def test_short_runs_are_done_in_blocks_as_long_as_all_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltools.engine.run._SECONDS_IN_TURN", 60.0)
+    monkeypatch.setattr("evaltools.engine.worker._SECONDS_IN_TURN", 60.0)
     session = InBlocks()
-    outcome = run_pass(CountingTask(11, broken=[6]), {"a": session})
+    outcome = run(CountingTask(11, broken=[6]), {"a": session})
     assert session.blocks == [[0], [1, 2, 3, 4], [5, 7, 8], [9, 10]]
     assert [record.observation for record in outcome.records["a"]] == [0, 2, 4, 6, 8, None, None, 14, 16, 18, 20]
     beside_another = InBlocks()
-    run_pass(CountingTask(3), {"a": beside_another, "b": FakeSession(doubling)})
+    run(CountingTask(3), {"a": beside_another, "b": FakeSession(doubling)})
     assert beside_another.blocks == [[0], [1], [2]]
 
 
 def test_a_limit_of_failures_holds_within_a_block() -> None:
-    outcome = run_pass(CountingTask(11, broken=[2, 3]), {"a": InBlocks()}, max_failed_examples=0)
+    outcome = run(CountingTask(11, broken=[2, 3]), {"a": InBlocks()}, max_failed_examples=0)
     assert (outcome.examples_done, outcome.stopped) == (3, "too many failed examples")
     assert len(outcome.records["a"]) == 3

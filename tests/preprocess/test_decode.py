@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 from evaltools.errors import ImageError
-from evaltools.preprocess import decode_image
+from evaltools.preprocess.decode import decode_image, decode_picture, read_picture
 
 
 def saved(folder: Path, name: str, picture: Image.Image, **options: object) -> Path:
@@ -118,3 +119,52 @@ def test_a_picture_beyond_the_native_limit_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setattr("evaltools.preprocess.decode._MAX_COMPONENT_COUNT", 3 * 16)
     with pytest.raises(ImageError, match="is too large: 4x4x3"):
         decode_image(saved(tmp_path, "a.png", Image.new("RGB", (4, 4))))
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.JPEG", "a.png", "grey.jpg", "raw.rgb8"])
+def test_what_was_read_is_decoded_without_the_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "raw.rgb8":
+        path.write_bytes(bytes(range(60)))
+    else:
+        Image.effect_noise((5, 4), 50).convert("L" if name == "grey.jpg" else "RGB").save(path)
+    expected = decode_image(path, 4, 5)
+    data = read_picture(path)
+    assert data == path.read_bytes()
+    path.unlink()
+    assert np.array_equal(decode_picture(data, path.suffix, 4, 5), expected)
+
+
+@pytest.mark.parametrize("read", [decode_image, read_picture])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none.jpg", "is no readable JPEG picture: [Errno 2] No such file or directory: '{}'"),
+        ("none.png", "is no readable PNG picture: [Errno 2] No such file or directory: '{}'"),
+        ("none.rgb8", "cannot be read: No such file or directory"),
+        ("none.gif", "extension '.gif' is not supported; use .jpeg, .jpg, .png, .rgb8"),
+    ],
+)
+def test_what_is_said_of_missing_files(tmp_path: Path, name: str, message: str, read: Callable[[Path], object]) -> None:
+    with pytest.raises(ImageError) as refused:
+        read(tmp_path / name)
+    assert str(refused.value) == message.format(tmp_path / name)
+
+
+def test_a_file_that_is_no_picture_is_named_where_its_name_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(b"hello")
+    with pytest.raises(ImageError) as refused:
+        decode_image(path)
+    assert str(refused.value) == f"is no readable JPEG picture: cannot identify image file '{path}'"
+    with pytest.raises(ImageError) as refused:
+        decode_picture(b"hello", ".jpg")
+    assert str(refused.value) == "is no readable JPEG picture: cannot identify image file"
+
+
+def test_huge_files_are_not_read_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.touch()
+    os.truncate(path, (1 << 31) + 1)
+    with pytest.raises(ImageError, match=r"is too large: 2147483649 bytes, at most 2\^31 are read"):
+        decode_image(path)

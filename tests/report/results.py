@@ -33,6 +33,7 @@ def configuration(name: str, role: str = "test", accuracies: tuple[float, ...] =
         delegates=[DelegateUsed("XNNPACK", False, {"use_xnnpack": False}, 9, 2)],
         delegation=DelegationProof(10, 9, {"SOFTMAX": 1}),
         inference_latency=summarise_latency([1000, 3000]),
+        finished_examples=4,
         failed_examples=0,
         classification=ClassificationMetrics(TopKAccuracy(4, accuracies), 0, 2),
     )

@@ -24,7 +24,7 @@ from evaltools.report.table import print_result
 from tests.report.coco_results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [
-    "INFO: Num evaluation runs: 2",
+    "INFO: Num evaluation runs: 4",
     "INFO: Preprocessing latency: avg=6(us), std_dev=0(us)",
     "INFO: Inference latency: avg=2000(us), std_dev=1000(us)",
 ]
@@ -79,7 +79,7 @@ def message_of(made: EvaluationResult) -> Any:
 def test_proto_fields() -> None:
     message = message_of(detection_result("reference", "test"))
     metrics = message.process_metrics.object_detection_metrics
-    assert message.num_runs == metrics.inference_metrics.num_inferences == 2
+    assert message.num_runs == metrics.inference_metrics.num_inferences == 4
     assert (metrics.inference_latency.sum_us, metrics.inference_latency.std_deviation_us) == (4000, 1000)
     assert (metrics.inference_latency.min_us, metrics.inference_latency.max_us) == (1000, 3000)
     assert metrics.pre_processing_latency.avg_us == 6
@@ -95,7 +95,7 @@ def test_proto_fields() -> None:
 
 def test_without_a_ground_truth_the_proto_has_no_precision() -> None:
     message = message_of(detection_result("reference", "test", truth=None))
-    assert message.num_runs == 2
+    assert message.num_runs == 4
     assert not message.process_metrics.object_detection_metrics.HasField("average_precision_metrics")
 
 

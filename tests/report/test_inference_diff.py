@@ -133,7 +133,7 @@ def test_several_configurations_are_headed_and_those_not_measured_left_out() -> 
 
 def test_a_loaded_reference_has_no_times() -> None:
     made = result(comparison("test", judged()))
-    loaded = replace(made.configurations[0], inference_latency=None, delegation=None)
+    loaded = replace(made.configurations[0], inference_latency=None, delegation=None, finished_examples=0)
     made = replace(made, configurations=[loaded, made.configurations[1]])
     assert native_lines(made)[:2] == [
         "INFO: Num evaluation runs: 4",

@@ -20,6 +20,7 @@ from evaltools.errors import (
     ConfigurationUnavailable,
     EvaltoolsError,
     InferenceError,
+    SessionEnded,
 )
 from evaltools.runtime import open_session
 from evaltools.runtime.isolated import IsolatedSession
@@ -94,7 +95,8 @@ def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
         with pytest.raises(InferenceError, match=expected):
             session.run(inputs)
     found = session.run_block([inputs, inputs])
-    assert [type(entry) for entry in found] == [InferenceError] * 2
+    assert [isinstance(entry, InferenceError) for entry in found] == [True, True]
+    assert [isinstance(entry, SessionEnded) for entry in found] == [fail != "invoke"] * 2
     session.close()
     assert multiprocessing.active_children() == []
 

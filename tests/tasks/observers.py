@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from evaltools.engine import Tally
 from evaltools.report.result import ConfigurationResult
 
 
 class Silent:
-    """An observer that remembers what it was told."""
+    """An observer that remembers what it was told; ``total`` and ``steps`` are those of all phases together."""
 
     def __init__(self) -> None:
         self.described: list[ConfigurationResult] = []
-        self.total = self.steps = 0
+        self.phases: list[str] = []
+        self.total = self.steps = self.all_measured = 0
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         self.described = configurations
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
-        def step(_failed: int) -> None:
-            self.steps += 1
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        before = self.steps
 
-        self.total = total
+        def step(tally: Tally) -> None:
+            self.steps += 1
+            assert tally.done == self.steps - before, "told after each step"
+
+        self.phases.append(phase)
+        self.total += total
         yield step
+
+    def measured(self) -> None:
+        self.all_measured += 1

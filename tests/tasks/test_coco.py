@@ -26,7 +26,7 @@ from evaltools.tasks.coco import (
     read_objects,
 )
 from evaltools.tasks.coco_evaluation import evaluate_coco
-from evaltools.tasks.image_input import load_picture
+from evaltools.tasks.image_input import PictureFrame, load_picture
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.detection_fakes import (
@@ -70,8 +70,7 @@ def read(
     for name, rows in changed.items():
         for row, value in rows.items():
             outputs[name].reshape(CELLS, -1)[row, -1] = value
-    picture = type("Picture", (), {"width": 24, "height": 16, "placement": None})()
-    return read_objects(list(outputs.values()), places, picture, threshold)
+    return read_objects(list(outputs.values()), places, PictureFrame(24, 16, None), threshold)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_a_picture_becomes_the_input_and_its_size_is_kept(made: DetectionSet, en
     expected = np.full((8, 12, 3), -1, np.float32)
     expected[4:, 4:8, 1] = (200 - 127.5) / 127.5
     np.testing.assert_allclose(prepared.values[0], expected, atol=1e-6)
-    assert (prepared.width, prepared.height, prepared.placement) == (12, 8, None)
+    assert prepared.frame == PictureFrame(12, 8, None)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,7 @@ def test_boxes_of_a_letterboxed_picture_are_mapped_back(
     ]
     one = np.ones((1, 1), np.float32)
     outputs = [BOXES[None, [1]], one, one, one]
-    found = read_objects(outputs, MAP, prepared, 0.0)
+    found = read_objects(outputs, MAP, prepared.frame, 0.0)
     assert found.boxes[0].tolist() == pytest.approx([0, columns[0], 0.5, columns[1]])
     assert (found.width, found.height) == (40, 40)
 
@@ -169,7 +168,7 @@ def test_raw_pictures_are_not_letterboxed(made: DetectionSet) -> None:
     save(made.images / "x.rgb8", pixels_of({}, side=4))
     options = CocoOptions(made.images, resize="letterbox")
     prepared = load_picture(made.images / "x.rgb8", detector_input(read_model(made.model), options))
-    assert prepared.placement is None
+    assert prepared.frame.placement is None
 
 
 def test_raw_pictures_give_the_figures_of_ordinary_ones(made: DetectionSet) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,30 +12,16 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.model import ModelFile
-from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet import ImagenetOptions
 from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
+from tests.tasks.observers import Silent
 
 IMAGE = TensorSpec("input", np.dtype("float32"), (1, 16, 16, 3))
 SCORES = TensorSpec("scores", np.dtype("float32"), (1, CLASSES))
-
-
-class Silent:
-    """An observer that remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.described: list[ConfigurationResult] = []
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        self.described = configurations
-
-    @contextmanager
-    def progress(self, total: int) -> Iterator[Callable[[int], None]]:
-        yield lambda _failed: None
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,37 @@
+"""``evaltools merge``: one result from the shards of a run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
+from evaltools.cli.stored_command import StoredCommand
+from evaltools.errors import UsageError
+
+DESCRIPTION: Final = """\
+Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
+are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
+here as they were there. Nothing is run, but for the noise floor of an inference diff.
+Flags that change no figure, such as --output_file_path, may be given anew."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="evaltools merge",
+        usage="evaltools merge RUN_DIR... [--flag=value ...]",
+        description=DESCRIPTION,
+        epilog=f"exit codes: those of the merged run\n{EXIT_CODE_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path, help="The folders of all shards.")
+    known, given = parser.parse_known_args(arguments)
+    folders = [folder.resolve() for folder in known.run_dirs]
+    repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
+    if repeated:
+        raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
+    command = StoredCommand.of(folders[0]).without("run_dir", "shard_index", "shard_count")
+    return command.with_flags(given).run(folders)

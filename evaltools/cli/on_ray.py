@@ -1,0 +1,160 @@
+"""``--executor=ray``: the shards of a run as tasks on a Ray cluster, merged here.
+
+The nodes need evaltools, and the model, pictures and labels under the same paths. A task whose node or process is lost
+is started again elsewhere. Shards that have come back lie in the run folder, so that a run goes on with the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.cli import exit_codes
+from evaltools.cli.execution_flags import read_execution
+from evaltools.cli.flags import GivenFlags
+from evaltools.cli.progress import show_progress
+from evaltools.cli.stored_command import StoredCommand
+from evaltools.cli.terminal import make_console
+from evaltools.engine import Tally
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.run_folder import COMMAND, encode, run_journal
+from evaltools.errors import EvaltoolsError, UsageError
+
+_RETRIES: Final = 5
+_SECONDS_TO_CONNECT: Final = 5.0
+_ONLY_HERE: Final = (
+    "executor", "ray_address", "ray_tasks", "run_dir", "workers", "trace", "progress", "latency_examples",
+    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode",
+)  # fmt: skip
+_WITH_A_JOURNAL: Final = (exit_codes.OK, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED)
+
+
+@dataclass(frozen=True)
+class ShardDone:
+    """What a task sends back: its exit code, its journal, and what it printed to stderr."""
+
+    code: int
+    journal: bytes
+    printed: str
+
+
+def run_on_ray(name: str, flags: GivenFlags, arguments: Sequence[str]) -> int:
+    """Run a command's shards on a cluster, then merge them; returns the exit code.
+
+    Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the command is wrong.
+    """
+    tasks = flags.number("ray_tasks")
+    if tasks < 0:
+        raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
+    read_execution(flags)
+    ray = _ray()
+    command = StoredCommand(Path.cwd(), name, tuple(arguments))
+    with _run_folder(flags.path("run_dir")) as folder:
+        with run_journal(folder) as journal:
+            journal.state({COMMAND: encode([str(command.folder), "evaltools", name, *arguments])})
+        _start(ray, flags.text("ray_address"))
+        try:
+            count = tasks or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            folders = _collect(ray, command.without(*_ONLY_HERE), count, folder, flags.text("progress"))
+        finally:
+            ray.shutdown()
+        return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(folders)
+
+
+def _ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
+
+
+@contextlib.contextmanager
+def _run_folder(stated: Path | None) -> Iterator[Path]:
+    if stated is not None:
+        yield stated.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        yield Path(folder)
+
+
+def _start(ray: Any, address: str) -> None:
+    """Join the cluster at that address; without one, start Ray on this machine."""
+    _require_listening(address)
+    try:
+        ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(f"--ray_address={address}: no Ray cluster can be joined there: {error}") from error
+
+
+def _require_listening(address: str) -> None:
+    """Ray waits for minutes for an address where nobody is."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
+    except OSError as error:
+        raise UsageError(f"--ray_address={address}: nobody answers there: {error.strerror or error}") from error
+
+
+def _collect(ray: Any, command: StoredCommand, count: int, folder: Path, progress: str) -> list[Path]:
+    """Have the shards that are missing done; the folders of all of them."""
+    folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
+    missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
+    waiting = {
+        task.remote(command.name, list(command.arguments), str(command.folder), index, count): index
+        for index in missing
+    }
+    tally = Tally(done=count - len(missing))
+    with show_progress("shards", count, make_console(), progress) as on_progress:
+        while waiting:
+            (finished,), _ = ray.wait(list(waiting), num_returns=1)
+            index = waiting.pop(finished)
+            _keep(_result(ray, finished, index), folders[index], index)
+            tally.done += 1
+            on_progress(tally)
+    return folders
+
+
+def _result(ray: Any, finished: Any, index: int) -> ShardDone:
+    try:
+        done: ShardDone = ray.get(finished)
+    except ray.exceptions.RayError as error:
+        raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
+    return done
+
+
+def _keep(done: ShardDone, folder: Path, index: int) -> None:
+    if done.code not in _WITH_A_JOURNAL:
+        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.printed.strip()}")
+    folder.mkdir(exist_ok=True)
+    unfinished = folder / f"{JOURNAL_NAME}.part"
+    unfinished.write_bytes(done.journal)
+    unfinished.rename(folder / JOURNAL_NAME)
+
+
+def run_shard(name: str, arguments: Sequence[str], working_folder: str, index: int, count: int) -> ShardDone:
+    """Evaluate one shard in this process, which is a worker of the cluster."""
+    from evaltools.cli.main import COMMANDS
+
+    os.chdir(working_folder)
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        own = (f"--run_dir={folder}/run", f"--shard_index={index}", f"--shard_count={count}", "--workers=1")
+        command: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                code = command([*arguments, *own, "--progress=none"])
+            except EvaltoolsError as error:
+                return ShardDone(error.exit_code, b"", str(error))
+        journal = Path(folder, "run", JOURNAL_NAME)
+        return ShardDone(code, journal.read_bytes() if journal.exists() else b"", printed.getvalue())

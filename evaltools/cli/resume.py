@@ -1,0 +1,31 @@
+"""``evaltools resume``: goes on with a run that was interrupted or killed, from the journal in its folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
+from evaltools.cli.stored_command import StoredCommand
+
+DESCRIPTION: Final = """\
+Goes on with a run that was given --run_dir: examples that were finished are not run again, and the result is that of an
+uninterrupted run. It is refused where the model, the data, the flags or what runs the model have changed since.
+Flags that change no figure, such as --workers, may be given anew."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="evaltools resume",
+        usage="evaltools resume RUN_DIR [--flag=value ...]",
+        description=DESCRIPTION,
+        epilog=f"exit codes: those of the run that goes on\n{EXIT_CODE_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
+    known, given = parser.parse_known_args(arguments)
+    command = StoredCommand.of(known.run_dir)
+    return command.with_flags(given).run()

@@ -1,0 +1,93 @@
+"""The command of a run, as its journal tells it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evaltools.cli.execution_flags import CHANGE_NO_FIGURES
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean
+
+
+@dataclass(frozen=True)
+class StoredCommand:
+    """A command with its arguments, each ``--name=value``, and the folder it was given in."""
+
+    folder: Path
+    name: str
+    arguments: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run_dir: Path) -> StoredCommand:
+        """Read it from a run folder; raises :class:`UsageError` where there is none."""
+        from evaltools.tasks.run_identity import command_in
+
+        working_folder, _, name, *arguments = command_in(run_dir)
+        return cls(Path(working_folder), name, tuple(arguments)).in_folder(run_dir)
+
+    def in_folder(self, run_dir: Path) -> StoredCommand:
+        """The same, with the run folder where it lies now."""
+        stated = [word.partition("=")[2] for word in self.arguments if _name(word) == "run_dir"]
+        if len(stated) == 1 and (self.folder / stated[0]).resolve() == run_dir.resolve():
+            return self
+        moved = self.without("run_dir")
+        return replace(moved, arguments=(*moved.arguments, f"--run_dir={run_dir.resolve()}"))
+
+    def without(self, *names: str) -> StoredCommand:
+        """The same without some flags."""
+        kept: list[str] = []
+        value_follows = False
+        for word in self.arguments:
+            if value_follows and not word.startswith("--"):
+                value_follows = False
+                continue
+            switched_off = "=" not in word and _name(word).removeprefix("no") in names
+            value_follows = _name(word) in names and "=" not in word
+            if _name(word) not in names and not switched_off:
+                kept.append(word)
+        return replace(self, arguments=tuple(kept))
+
+    def with_flags(self, given: Sequence[str]) -> StoredCommand:
+        """The same with flags put in the place of those that it had; raises :class:`UsageError` for others."""
+        for word in given:
+            if not word.startswith("--") or "=" not in word:
+                raise UsageError(f"{word!r}: give flags as --name=value")
+            if _name(word) not in CHANGE_NO_FIGURES:
+                hint = did_you_mean(_name(word), CHANGE_NO_FIGURES)
+                raise UsageError(
+                    f"{word}: a run goes on with the flags that it began with; only flags that change no figure may "
+                    f"be given anew: {', '.join(sorted(CHANGE_NO_FIGURES))}.{hint}"
+                )
+        changed = self.without(*map(_name, given))
+        words = [_absolute(word) for word in given]
+        return replace(changed, arguments=(*changed.arguments, *words))
+
+    def run(self, shards: Sequence[Path] = ()) -> int:
+        """Run it in the folder that it was given in; with ``shards`` it takes its records from those."""
+        from evaltools.cli.main import COMMANDS
+
+        try:
+            os.chdir(self.folder)
+        except OSError as error:
+            raise UsageError(
+                f"the run was started in {self.folder}, which cannot be entered: {error.strerror}; "
+                "paths in its command are relative to that"
+            ) from error
+        command: Callable[..., int] = importlib.import_module(COMMANDS[self.name].module).run
+        return command(list(self.arguments), shards=shards)
+
+
+def _name(word: str) -> str:
+    """The name of a flag, empty for a word that is the value of one."""
+    return word.removeprefix("--").partition("=")[0].replace("-", "_") if word.startswith("--") else ""
+
+
+def _absolute(word: str) -> str:
+    """A flag that names a file, as seen from here."""
+    name, _, text = word.partition("=")
+    is_path = _name(word) in ("output_file_path", "detections_path", "disagreements_path", "trace", "run_dir")
+    return f"{name}={Path(text).resolve()}" if is_path and text else word

@@ -1,0 +1,109 @@
+"""How an evaluation is carried out: what changes its speed and safety, never its figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaltools.configuration import Configuration
+from evaltools.engine.opening import Open, Opened
+from evaltools.engine.task import Example
+from evaltools.errors import UsageError
+from evaltools.runtime import Session
+from evaltools.runtime.restarting import RestartingSession
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Every ``count``-th example from ``index`` on: the part of one of ``count`` hosts.
+
+    >>> Shard(1, 3).of([Example(index, str(index)) for index in range(7)])
+    [Example(index=1, id='1'), Example(index=4, id='4')]
+    """
+
+    index: int = 0
+    count: int = 1
+
+    def of(self, examples: Sequence[Example]) -> list[Example]:
+        """Its examples."""
+        return list(examples[self.index :: self.count])
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How an evaluation is carried out.
+
+    ``workers`` None: one per core. ``run_dir`` None: nothing is kept for a later run. ``latency_examples`` None: a
+    tenth of the examples, at most 100. A trace is written to ``trace``.
+    """
+
+    workers: int | None = 1
+    example_timeout_s: float = 300.0
+    max_crashes: int = 3
+    run_dir: Path | None = None
+    shard: Shard = Shard()
+    latency_examples: int | None = None
+    trace: Path | None = None
+
+
+def worker_count(execution: Execution, configurations: Sequence[Configuration], one_only: bool, examples: int) -> int:
+    """How many workers there are: as many as were asked for, else as many as keep the cores busy.
+
+    ``one_only``: the examples must be run one after the other. Raises :class:`UsageError` where more were asked for.
+    """
+    if one_only:
+        if (execution.workers or 1) > 1:
+            raise UsageError(
+                f"--workers={execution.workers}: these runs depend on those before them (the model keeps a state, or "
+                "outputs are saved), so one worker must do them; leave the flag out"
+            )
+        return 1
+    if execution.workers is not None:
+        return max(1, min(execution.workers, examples))
+    threads = max((abs(configuration.num_threads) for configuration in configurations), default=1)
+    if any(configuration.num_threads < 0 for configuration in configurations):
+        threads = available_cores()
+    return max(1, min(available_cores() // threads, examples))
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -> list[dict[str, Session]]:
+    """The sessions of each worker by configuration, started again when they die.
+
+    The first worker takes the opened ones. Where a delegate owns its device, all workers share one session.
+    """
+    workers: list[dict[str, Session]] = [{} for _ in range(count)]
+    for entry in opened:
+        first = RestartingSession(entry.session, _opener(entry, open_with))
+        for number, sessions in enumerate(workers):
+            alone = number == 0 or entry.running.delegates.one_session
+            sessions[entry.configuration.name] = (
+                first if alone else RestartingSession(entry.session, _opener(entry, open_with), is_open=False)
+            )
+    return workers
+
+
+def _opener(entry: Opened, open_with: Open) -> _Opener:
+    return _Opener(entry, open_with)
+
+
+@dataclass(frozen=True)
+class _Opener:
+    """Opens the session of a configuration once more."""
+
+    entry: Opened
+    open_with: Open
+
+    def __call__(self) -> Session:
+        return self.open_with(self.entry.model, self.entry.running)

@@ -1,0 +1,274 @@
+"""The journal of a run: one row per example and configuration, in SQLite, so that nothing finished is lost.
+
+Rows are written in batches of at most half a second, each in one transaction; whatever kills the process, the file
+holds whole batches. It is locked while a run uses it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic
+
+from evaltools.engine.codec import Codec, Stored
+from evaltools.engine.task import Example, Failure, Observation, Record
+from evaltools.errors import DataError, OutputError, UsageError
+
+JOURNAL_NAME: Final = "journal.sqlite3"
+_SECONDS_PER_BATCH: Final = 0.5
+_ROWS_PER_BATCH: Final = 1000
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS inputs (example INTEGER PRIMARY KEY, preprocessing_us INTEGER);
+CREATE TABLE IF NOT EXISTS records (
+    configuration TEXT, example INTEGER, failed INTEGER NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (configuration, example)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Finished(Generic[Observation]):
+    """An example with the records of the configurations that were tried; ``preprocessing_us`` None: no input."""
+
+    example: Example
+    preprocessing_us: int | None
+    records: Sequence[Record[Observation]]
+
+
+class Journal(Generic[Observation]):
+    """Rows of one task's examples. Without a folder the rows lie in a temporary file that goes away with the journal.
+
+    Every method may raise :class:`OutputError` where the file cannot be written, :class:`DataError` where it cannot be
+    read.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path | None, examples: Sequence[Example]) -> None:
+        self.folder: Final = folder
+        self._connection = connection
+        self._examples = examples
+        self._codec: Codec[Observation] | None = None
+        self._waiting: list[Finished[Observation]] = []
+        self._rows_waiting = 0
+        self._written_at = time.monotonic()
+
+    @property
+    def codec(self) -> Codec[Observation]:
+        """How records are written; known once the task is."""
+        if self._codec is None:
+            raise ValueError("call expect() first")
+        return self._codec
+
+    def expect(self, examples: Sequence[Example], observation_type: type[Observation]) -> None:
+        """Say which examples there are, and what is observed of each."""
+        self._examples = examples
+        self._codec = Codec(observation_type)
+
+    def fact(self, name: str) -> str | None:
+        """Something said once about the whole run."""
+        with self._reading():
+            row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def state(self, facts: Mapping[str, str]) -> None:
+        """Write facts, all or none."""
+        with self._writing():
+            self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+    def add(self, finished: Finished[Observation]) -> None:
+        """Write an example, with the next batch."""
+        self._waiting.append(finished)
+        self._rows_waiting += len(finished.records)
+        if self._rows_waiting >= _ROWS_PER_BATCH or time.monotonic() - self._written_at >= _SECONDS_PER_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        inputs = [(entry.example.index, entry.preprocessing_us) for entry in self._waiting]
+        rows = [
+            (record.configuration, record.example.index, record.failure is not None, self._content(record))
+            for entry in self._waiting
+            for record in entry.records
+        ]
+        with self._writing():
+            self._connection.executemany("INSERT OR REPLACE INTO inputs VALUES (?, ?)", inputs)
+            self._connection.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
+        self._waiting.clear()
+        self._rows_waiting = 0
+        self._written_at = time.monotonic()
+
+    def fates(self) -> Iterator[tuple[int, dict[str, Failure | None]]]:
+        """Every written example in order, with the failure of each configuration, None where there was none."""
+        query = (
+            "SELECT example, configuration, CASE WHEN failed THEN content END FROM records "
+            "ORDER BY example, configuration"
+        )
+        current, fates = -1, dict[str, Failure | None]()
+        for example, configuration, content in self._rows(query):
+            if example != current and fates:
+                yield current, fates
+                fates = {}
+            current = example
+            fates[configuration] = None if content is None else self.codec.decode(content).failure
+        if fates:
+            yield current, fates
+
+    def records(self, configuration: str, last_example: int) -> JournalRecords[Observation]:
+        """The records of one configuration up to an example, in order."""
+        return JournalRecords(self, configuration, last_example)
+
+    def read(self, configuration: str, last_example: int) -> Iterator[Record[Observation]]:
+        """Decode them one by one."""
+        query = "SELECT example, content FROM records WHERE configuration = ? AND example <= ? ORDER BY example"
+        for example, content in self._rows(query, (configuration, last_example)):
+            stored = self.codec.decode(content)
+            yield Record(
+                self._example(example),
+                configuration,
+                stored.invokes_us,
+                stored.observation,
+                stored.failure,
+                stored.read_us,
+            )
+
+    def count(self, configuration: str, last_example: int) -> int:
+        """How many there are."""
+        query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
+        return next(int(row[0]) for row in self._rows(query, (configuration, last_example)))
+
+    def preprocessing_us(self, last_example: int) -> list[int]:
+        """Per example whose input could be made, in order."""
+        query = (
+            "SELECT preprocessing_us FROM inputs WHERE preprocessing_us IS NOT NULL AND example <= ? ORDER BY example"
+        )
+        return [int(row[0]) for row in self._rows(query, (last_example,))]
+
+    def take_over(self, other: Journal[Observation]) -> None:
+        """Copy all rows of another journal."""
+        inputs = other._rows("SELECT example, preprocessing_us FROM inputs")
+        records = other._rows("SELECT configuration, example, failed, content FROM records")
+        with self._writing():
+            self._connection.executemany("INSERT INTO inputs VALUES (?, ?)", inputs)
+            self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
+
+    def examples(self) -> set[int]:
+        """Which examples have rows."""
+        return {int(row[0]) for row in self._rows("SELECT example FROM inputs")}
+
+    def close(self) -> None:
+        """Let go of the file; what waits and was not flushed is lost."""
+        self._connection.close()
+
+    def _content(self, record: Record[Observation]) -> bytes:
+        return self.codec.encode(Stored(record.invokes_us, record.read_us, record.observation, record.failure))
+
+    def _example(self, index: int) -> Example:
+        if not 0 <= index < len(self._examples):
+            raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
+        return self._examples[index]
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        with self._reading():
+            yield from self._connection.execute(query, values)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            raise OutputError(f"{self._place} cannot be written: {error}. {self._next_step}") from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{self._place} cannot be read: {error}; start the run anew in another folder") from error
+
+    @property
+    def _place(self) -> str:
+        return "the temporary journal" if self.folder is None else str(self.folder / JOURNAL_NAME)
+
+    @property
+    def _next_step(self) -> str:
+        if self.folder is None:
+            return "Make room in the folder for temporary files, or name another one in TMPDIR"
+        return f"What was written before is kept: mend it, then evaltools resume {self.folder}"
+
+
+class JournalRecords(Collection[Record[Observation]]):
+    """Records that are read from the journal each time that they are gone through."""
+
+    def __init__(self, journal: Journal[Observation], configuration: str, last_example: int) -> None:
+        self._journal = journal
+        self._place = (configuration, last_example)
+
+    def __iter__(self) -> Iterator[Record[Observation]]:
+        return self._journal.read(*self._place)
+
+    def __len__(self) -> int:
+        return self._journal.count(*self._place)
+
+    def __contains__(self, record: object) -> bool:
+        return any(record == own for own in self)
+
+
+def temporary_journal() -> Journal[Observation]:
+    """A journal for a run that nobody will resume."""
+    return _with_tables(sqlite3.connect(""), None)
+
+
+def open_journal(folder: Path) -> Journal[Observation]:
+    """Open the journal of a run folder, or begin one there.
+
+    Raises :class:`UsageError` where the folder cannot be used, or another run uses it.
+    """
+    path = folder / JOURNAL_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        foreign = not path.exists() and any(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"--run_dir={folder} cannot be used: {error.strerror}; give a folder that can") from error
+    if foreign:
+        raise UsageError(f"--run_dir={folder} holds other files and no journal; give a new or an empty folder")
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = sqlite3.connect(path, timeout=1)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return _with_tables(connection, folder)
+    except sqlite3.DatabaseError as error:
+        if connection is not None:
+            connection.close()
+        raise UsageError(f"--run_dir={folder}: {_why_unusable(path, error)}") from error
+
+
+def existing_journal(folder: Path) -> Journal[Observation]:
+    """Open the journal of a run folder to read it; raises :class:`UsageError` where there is none."""
+    path = folder / JOURNAL_NAME
+    if not path.is_file():
+        raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
+    if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
+        return open_journal(folder)
+    return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder, ())
+
+
+def _with_tables(connection: sqlite3.Connection, folder: Path | None) -> Journal[Observation]:
+    connection.execute("PRAGMA cache_size = -256")  # KiB: rows are written once and read in order
+    with connection:
+        for statement in _TABLES.strip().split(";\n"):
+            connection.execute(statement)
+    return Journal(connection, folder, ())
+
+
+def _why_unusable(path: Path, error: sqlite3.DatabaseError) -> str:
+    if "locked" in str(error):
+        return "another run is using it; wait for that, or give another folder"
+    return f"{path} cannot be used: {error}; give another folder"

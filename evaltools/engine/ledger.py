@@ -1,0 +1,89 @@
+"""What finished examples mean for the run, in the order of the examples, however the workers finish them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from evaltools.engine.task import Example, Failure
+
+Stop = Literal["interrupted", "too many failed examples", "every configuration was given up"]
+Fates = Mapping[str, Failure | None]
+"""The failure of each configuration that was tried, None where there was none."""
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A configuration that is not tried any more: after which example, and why."""
+
+    after: int
+    reason: str
+
+
+@dataclass
+class Tally:
+    """Counts of finished examples: failed ones in all, and per configuration."""
+
+    done: int = 0
+    failed_examples: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+
+    def add(self, fates: Fates) -> None:
+        """Count one example."""
+        self.done += 1
+        self.failed_examples += any(failure is not None for failure in fates.values())
+        for name, failure in fates.items():
+            self.failed[name] = self.failed.get(name, 0) + (failure is not None)
+
+
+class Ledger:
+    """Takes fates in any order and settles them in that of the examples, so that the outcome is the same each time.
+
+    After ``max_crashes`` examples in a row at which its process died or hung, a configuration is given up. With more
+    than ``max_failed_examples`` failed examples, or without a configuration of ``needed`` left, the run stops.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        configurations: Sequence[str],
+        needed: Sequence[str],
+        max_crashes: int,
+        max_failed_examples: int | None,
+    ) -> None:
+        self.tally: Final = Tally(failed=dict.fromkeys(configurations, 0))
+        self.given_up: Final[dict[str, GivenUp]] = {}
+        self.stopped: Stop | None = None
+        self.last_settled = -1
+        self._order = [example.index for example in examples]
+        self._needed = needed
+        self._max_crashes = max_crashes
+        self._max_failed = max_failed_examples
+        self._waiting: dict[int, Fates] = {}
+        self._in_a_row = dict.fromkeys(configurations, 0)
+
+    def add(self, example: int, fates: Fates) -> None:
+        """Take the fates of an example, and settle what can be settled."""
+        self._waiting[example] = fates
+        while self.stopped is None and self.tally.done < len(self._order):
+            following = self._order[self.tally.done]
+            if following not in self._waiting:
+                return
+            self._settle(following, self._waiting.pop(following))
+
+    def _settle(self, example: int, fates: Fates) -> None:
+        for name in self._in_a_row:
+            if name not in fates and name not in self.given_up:
+                self.given_up[name] = GivenUp(self.last_settled, "another shard of this run gave it up")
+        counted = {name: failure for name, failure in fates.items() if name not in self.given_up}
+        self.tally.add(counted)
+        self.last_settled = example
+        for name, failure in counted.items():
+            self._in_a_row[name] = self._in_a_row[name] + 1 if failure is not None and failure.crashed else 0
+            if failure is not None and self._in_a_row[name] >= self._max_crashes:
+                self.given_up[name] = GivenUp(example, failure.reason)
+        if self._max_failed is not None and self.tally.failed_examples > self._max_failed:
+            self.stopped = "too many failed examples"
+        elif self._needed and all(name in self.given_up for name in self._needed):
+            self.stopped = "every configuration was given up"

@@ -1,0 +1,58 @@
+"""Where the time of a pass goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+Bound = Literal["input", "inference", "metrics", "journal"]
+
+READ: Final = "read"
+DECODE: Final = "decode"
+RESIZE: Final = "resize"
+PREPARATION: Final = "prepare"
+INFERENCE: Final = "inference"
+METRICS: Final = "metrics"
+JOURNAL: Final = "journal"
+INPUT_STAGES: Final = (READ, DECODE, RESIZE, PREPARATION)
+STAGES: Final = (*INPUT_STAGES, INFERENCE, METRICS, JOURNAL)
+
+
+class Span(NamedTuple):
+    """One piece of work: its stage, when it began and how long it took by ``time.perf_counter_ns``, and who did it."""
+
+    stage: str
+    start_ns: int
+    duration_ns: int
+    worker: int
+    label: str
+
+
+@dataclass
+class StageTimes:
+    """Seconds of work per stage, over all workers."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Count work."""
+        for span in spans:
+            self.seconds[span.stage] = self.seconds.get(span.stage, 0.0) + span.duration_ns / 1e9
+
+    def shares(self) -> Mapping[str, float]:
+        """Of all work, 0 to 1; nothing where there was none."""
+        total = sum(self.seconds.values())
+        return {stage: seconds / total for stage, seconds in self.seconds.items()} if total else {}
+
+    @property
+    def bound(self) -> Bound | None:
+        """Which kind of work takes most of the time; None where none was done."""
+        work: dict[Bound, float] = {
+            "input": sum(self.seconds[stage] for stage in INPUT_STAGES),
+            "inference": self.seconds[INFERENCE],
+            "metrics": self.seconds[METRICS],
+            "journal": self.seconds[JOURNAL],
+        }
+        ranked: list[Bound] = sorted(work, key=lambda kind: work[kind])
+        return ranked[-1] if any(work.values()) else None

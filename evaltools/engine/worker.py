@@ -1,0 +1,138 @@
+"""A worker: takes a block of examples, makes the inputs, runs every configuration, observes the outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic
+
+from evaltools.engine.journal import Finished
+from evaltools.engine.preparation import Preparer, Ready
+from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
+from evaltools.engine.task import Example, Failure, Observation, Prepared, Record, Task
+from evaltools.errors import InferenceError, SessionEnded
+from evaltools.runtime import BlockSession, Inference, Session
+from evaltools.runtime.session import Array
+
+_SECONDS_IN_TURN: Final = 0.2
+Runs = dict[str, Inference | Failure]
+"""What each configuration gave for one example."""
+
+
+@dataclass(frozen=True)
+class FinishedBlock(Generic[Observation]):
+    """What a worker did in one turn, and when."""
+
+    examples: Sequence[Finished[Observation]]
+    spans: Sequence[Span]
+
+
+class Worker(Generic[Observation]):
+    """Runs blocks of as many examples as take 0.2 s, where all of its sessions can run blocks.
+
+    ``given_up`` holds configurations that are not run any more; another thread may add to it.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        task: Task[Observation],
+        sessions: Mapping[str, Session],
+        reference: str | None,
+        invocations: int,
+        given_up: Mapping[str, Any],
+    ) -> None:
+        self.block_size = 1
+        self._number = number
+        self._task = task
+        self._sessions = sessions
+        self._reference = reference
+        self._invocations = invocations
+        self._given_up = given_up
+        self._longest = min((_longest_block(session) for session in sessions.values()), default=1)
+        self._turn = number
+        self._spans: list[Span] = []
+
+    def prepare(self, preparer: Preparer, examples: Sequence[Example]) -> list[Ready]:
+        """Make the inputs of a block."""
+        block = preparer.prepare(examples)
+        self._note_preparation(block)
+        return block
+
+    def run(self, block: Sequence[Ready]) -> FinishedBlock[Observation]:
+        """Run a block on every session, each turn beginning with another one, so that none always has warm caches."""
+        names = [name for name in self._sessions if name not in self._given_up]
+        first = self._turn % max(1, len(names))
+        self._turn += 1
+        runs: list[Runs] = [{} for _ in block]
+        usable = [index for index, ready in enumerate(block) if isinstance(ready.prepared, Prepared)]
+        inputs = [ready.prepared.inputs for ready in block if isinstance(ready.prepared, Prepared)]
+        slowest_ns = 0
+        for name in names[first:] + names[:first] if usable else []:
+            start_ns = time.perf_counter_ns()
+            for index, outcome in zip(usable, self._run_block(self._sessions[name], inputs), strict=True):
+                runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
+            duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
+            slowest_ns = max(slowest_ns, duration_ns)
+        self.block_size = _next_size(slowest_ns / 1e9 / len(block), self._longest)
+        start_ns = time.perf_counter_ns()
+        finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
+        self._note(METRICS, start_ns, f"{len(block)} examples")
+        spans, self._spans = self._spans, []
+        return FinishedBlock(finished, spans)
+
+    def _run_block(self, session: Session, block: Sequence[Sequence[Array]]) -> Sequence[Inference | InferenceError]:
+        if isinstance(session, BlockSession):
+            return session.run_block(block, self._invocations)
+        outcomes: list[Inference | InferenceError] = []
+        for inputs in block:
+            try:
+                outcomes.append(session.run(inputs, self._invocations))
+            except InferenceError as error:
+                outcomes.append(error)
+        return outcomes
+
+    def _finish(self, ready: Ready, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
+        if isinstance(ready.prepared, Failure):
+            failed = [Record[Observation](ready.example, name, (), None, ready.prepared) for name in names]
+            return Finished(ready.example, None, failed)
+        base = runs.get(self._reference) if self._reference is not None else None
+        base_outputs = base.outputs if isinstance(base, Inference) else None
+        records: list[Record[Observation]] = []
+        for name in names:
+            run = runs[name]
+            if isinstance(run, Failure):
+                records.append(Record(ready.example, name, (), None, run))
+                continue
+            against = None if name == self._reference else base_outputs
+            observation = self._task.observe(ready.prepared, run.outputs, against)
+            records.append(Record(ready.example, name, run.invokes_us, observation, read_us=run.read_us))
+        return Finished(ready.example, ready.duration_us, records)
+
+    def _note(self, stage: str, start_ns: int, label: str) -> int:
+        duration_ns = time.perf_counter_ns() - start_ns
+        self._spans.append(Span(stage, start_ns, duration_ns, self._number, label))
+        return duration_ns
+
+    def _note_preparation(self, block: Sequence[Ready]) -> None:
+        """The steps that the task names, and the rest of the time that its example took."""
+        for ready in block:
+            start_ns = ready.start_ns
+            steps = ready.prepared.steps if isinstance(ready.prepared, Prepared) else ()
+            rest = ready.duration_us - sum(microseconds for _, microseconds in steps)
+            for stage, microseconds in (*steps, (PREPARATION, rest)):
+                self._spans.append(Span(stage, start_ns, microseconds * 1000, self._number, ready.example.id))
+                start_ns += microseconds * 1000
+
+
+def _failure(error: InferenceError) -> Failure:
+    return Failure("inference", str(error), crashed=isinstance(error, SessionEnded))
+
+
+def _longest_block(session: Session) -> int:
+    return session.longest_block if isinstance(session, BlockSession) else 1
+
+
+def _next_size(seconds_per_example: float, longest: int) -> int:
+    return max(1, min(longest, int(_SECONDS_IN_TURN / max(seconds_per_example, 1e-9))))

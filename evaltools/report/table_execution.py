@@ -1,0 +1,75 @@
+"""How an evaluation was carried out, for a person: where its time went, and what follows from that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.report.result import EvaluationResult, ExecutionUsed
+
+_SMALLEST_SHARE: Final = 0.005
+_INPUT_ADVICE: Final = {
+    "read": "the files come slowly: put them on a disk of this machine",
+    "decode": "more cores and workers help, and so do smaller pictures",
+    "resize": "more cores and workers help, and so do pictures stored in the size of the model's input",
+    "prepare": "making the inputs takes longest: fewer or smaller ones help",
+}
+_ADVICE: Final = {
+    "inference": "more cores and workers help, and so does leaving slow configurations out",
+    "metrics": "comparing outputs takes longest: fewer configurations help",
+    "journal": "writing records takes longest: put --run_dir on a faster disk",
+}
+
+
+def print_execution(result: EvaluationResult, console: Console) -> None:
+    """The conditions of the latencies, the shares of time with the advice that follows, and what went wrong."""
+    execution = result.execution
+    if execution is None:
+        return
+    if any(execution.stage_seconds.values()):
+        console.print(_conditions(result, execution))
+        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}")
+    for name, restarted in execution.restarts.items():
+        times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
+        line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
+        console.print(f"warning: {line}", style="yellow")
+    if execution.not_traced:
+        console.print(f"warning: {execution.not_traced}", style="yellow")
+
+
+def shares_in_words(execution: ExecutionUsed) -> str:
+    """The share of each kind of work, the largest first; that of the input with its steps."""
+    seconds = execution.stage_seconds
+    total = sum(seconds.values())
+    steps = {name: seconds.get(name, 0.0) / total for name in _INPUT_ADVICE}
+    kinds = {"input": sum(steps.values()), **{name: seconds.get(name, 0.0) / total for name in _ADVICE}}
+    words = []
+    for kind, share in _ranked(kinds):
+        of_what = ", ".join(f"{name} {100 * part:.0f} %" for name, part in _ranked(steps)) if kind == "input" else ""
+        words.append(f"{kind} {100 * share:.0f} %" + (f" ({of_what})" if of_what else ""))
+    return ", ".join(words)
+
+
+def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The largest first; tiny ones are left out."""
+    return sorted(((name, share) for name, share in shares.items() if share >= _SMALLEST_SHARE), key=lambda s: -s[1])
+
+
+def verdict(execution: ExecutionUsed) -> str:
+    """Which work holds the evaluation up, and what would make it faster."""
+    if execution.bound == "input":
+        stage = max(_INPUT_ADVICE, key=lambda name: execution.stage_seconds.get(name, 0.0))
+        return f"input-bound; {_INPUT_ADVICE[stage]}; a faster delegate would not"
+    return f"{execution.bound}-bound; {_ADVICE[str(execution.bound)]}"
+
+
+def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
+    workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
+    rate = f"{result.examples_done / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
+    if execution.quiet_latency_examples is None and execution.workers > 1:
+        return f"{workers}, {rate}; latency is that of the pass, with all workers at once: no quiet phase was reached"
+    if execution.quiet_latency_examples is None:
+        return f"{workers}, {rate}; latency is that of all examples, one at a time"
+    return f"{workers}, {rate}; latency was taken apart, in quiet, over {execution.quiet_latency_examples} examples"

@@ -1,0 +1,186 @@
+"""What a run is made of, so that it goes on only as what it was, and what the shards of one run make together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.engine import Execution, Journal, PassOptions, QuietTimes, Task
+from evaltools.engine.run import settle
+from evaltools.engine.run_folder import (
+    COMMAND,
+    decode,
+    differences,
+    encode,
+    identity_of,
+    journals_of,
+    require_same_run,
+)
+from evaltools.engine.task import Observation
+from evaltools.errors import UsageError
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.measured import Measured
+
+DESCRIBED: Final = "configurations"
+QUIET: Final = "latency in quiet"
+SHARD: Final = "the shard"
+_FEWEST_WORDS: Final = 3
+_CONFIGURATION: Final = "configuration "
+_TIMES_OF_CHANGE: Final = "the times of change of"
+"""Copies on other hosts have others."""
+
+
+def begin_run(
+    journal: Journal[Any],
+    described: Sequence[ConfigurationResult],
+    identity: Mapping[str, str],
+    execution: Execution,
+    command: Sequence[str],
+) -> None:
+    """Refuse to go on with a run that was another one; write down what this one is."""
+    configurations = {f"{_CONFIGURATION}{entry.name}": _fingerprint(entry) for entry in described}
+    shard = {SHARD: str(execution.shard)} if execution.shard.count > 1 else {}
+    require_same_run(journal, {"evaltools": version("evaltools"), **identity, **shard, **configurations})
+    journal.state({DESCRIBED: encode(described), COMMAND: encode([os.getcwd(), *command])})
+
+
+def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
+    """What the configurations of a run ran on."""
+    text = journal.fact(DESCRIBED)
+    found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
+    return found
+
+
+def command_in(folder: Path) -> list[str]:
+    """The command of the run in a folder: the folder that it was given in, then its words."""
+    command: list[str] = fact_in(folder, COMMAND, list[str])
+    if len(command) < _FEWEST_WORDS:
+        raise UsageError(f"the run in {folder} was started from a program of its own; start it from there")
+    return command
+
+
+def fact_in(folder: Path, name: str, wanted: Any) -> Any:
+    """A fact of the run in a folder; raises :class:`UsageError` where that run did not come so far."""
+    with journals_of([folder]) as (journal,):
+        text = journal.fact(name)
+    if text is None:
+        step = "give its command again" if name == COMMAND else "finish it with evaltools resume"
+        raise UsageError(f"the run in {folder} ended before its first example; {step}")
+    return decode(text, wanted, folder)
+
+
+def _fingerprint(entry: ConfigurationResult) -> str:
+    runtime = replace(entry.runtime, messages="") if entry.runtime else None
+    return encode(replace(entry, runtime=runtime))
+
+
+def fingerprint_of_files(what: str, paths: Sequence[Path]) -> dict[str, str]:
+    """Changes with the names and sizes of files, and apart from that with their times of change.
+
+    Files that are missing count as empty.
+    """
+    sizes, times = hashlib.sha256(), hashlib.sha256()
+    for path in paths:
+        size, changed = _stamp(path)
+        sizes.update(f"{path.name} {size}\n".encode("utf-8", "surrogateescape"))
+        times.update(f"{changed}\n".encode())
+    return {
+        what: f"{len(paths)} files, {sizes.hexdigest()[:16]}",
+        f"{_TIMES_OF_CHANGE} {what}": times.hexdigest()[:16],
+    }
+
+
+def files_below(paths: Sequence[Path]) -> list[Path]:
+    """Files, and those in folders, in order."""
+    return [
+        file
+        for path in paths
+        for file in (sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path])
+    ]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change, 0 for a file that is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class MergedRun:
+    """What the shards of a run give together."""
+
+    described: list[ConfigurationResult]
+    measured: Measured
+
+
+def merged_run(
+    journal: Journal[Observation],
+    folders: Sequence[Path],
+    task: Task[Observation],
+    identity: Mapping[str, str],
+    reference: str | None,
+    options: PassOptions,
+) -> MergedRun:
+    """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
+
+    Raises :class:`UsageError` for folders of other runs, or where examples are missing.
+    """
+    quiet: list[QuietTimes] = []
+    with journals_of(folders) as shards:
+        _require_distinct(folders, [identity_of(shard) or {} for shard in shards])
+        described = described_in(shards[0])
+        stated = _portable(identity_of(shards[0]) or {})
+        for folder, shard in zip(folders, shards, strict=True):
+            changed = differences(stated, _portable(identity_of(shard) or {}))
+            if changed:
+                raise UsageError(f"{folder} is no shard of the run in {folders[0]}: {'; '.join(changed)}")
+            journal.take_over(shard)
+            text = shard.fact(QUIET)
+            quiet += [] if text is None else [decode(text, QuietTimes, folder)]
+    own = {name: text for name, text in stated.items() if not name.startswith(_CONFIGURATION)}
+    changed = differences(own, {"evaltools": version("evaltools"), **_portable(identity)})
+    if changed:
+        raise UsageError(f"the run in {folders[0]} was of something else: {'; '.join(changed)}; restore that")
+    names = [entry.name for entry in described if entry.status == "measured"]
+    outcome = settle(task, names, journal, reference, options)
+    missing = len(task.examples) - len(journal.examples())
+    if missing and outcome.stopped is None:
+        raise UsageError(
+            f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all shards, "
+            "and finish those that were interrupted with evaltools resume"
+        )
+    return MergedRun(described, Measured(outcome, quiet=_pooled(quiet) if quiet else None, merged_shards=len(folders)))
+
+
+def _require_distinct(folders: Sequence[Path], identities: Sequence[Mapping[str, str]]) -> None:
+    """Raise :class:`UsageError` where two folders hold the same examples."""
+    numbers = [identity.get(SHARD, "0/1") for identity in identities]
+    for place, number in enumerate(numbers):
+        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:place]:
+            raise UsageError(
+                f"{folders[0]} holds shard {numbers[0]}, {folders[place]} holds shard {number}; give each shard of "
+                "one run once"
+            )
+
+
+def _portable(identity: Mapping[str, str]) -> dict[str, str]:
+    """What is the same for all shards of a run."""
+    return {name: text for name, text in identity.items() if name != SHARD and not name.startswith(_TIMES_OF_CHANGE)}
+
+
+def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:
+    pooled = QuietTimes(sum(part.examples for part in parts))
+    for part in parts:
+        for name, times in part.invokes_us.items():
+            pooled.invokes_us.setdefault(name, []).extend(times)
+        for name, times in part.run_and_read_us.items():
+            pooled.run_and_read_us.setdefault(name, []).extend(times)
+    return pooled

@@ -1,0 +1,54 @@
+"""Paths of one folder of which only the names are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets.image_folder import FolderPaths, list_images
+
+PATHS = FolderPaths(Path("val"), [f"{number}.jpg" for number in range(6)])
+
+
+def test_they_are_a_sequence_of_paths() -> None:
+    expected = [Path("val", f"{number}.jpg") for number in range(6)]
+    assert list(PATHS) == expected
+    assert (len(PATHS), PATHS[0], PATHS[-1]) == (6, expected[0], expected[5])
+    assert list(reversed(PATHS)) == expected[::-1]
+    assert expected[3] in PATHS
+    assert Path("other", "3.jpg") not in PATHS
+    assert PATHS.index(expected[4]) == 4
+    with pytest.raises(IndexError):
+        PATHS[6]
+
+
+@pytest.mark.parametrize("part", [slice(2), slice(1, None, 2), slice(None, None, -1), slice(9, None)])
+def test_a_part_is_one_too(part: slice) -> None:
+    found = PATHS[part]
+    assert isinstance(found, FolderPaths)
+    assert found.names == PATHS.names[part]
+    assert list(found) == list(PATHS)[part]
+
+
+def test_chosen_ones_stand_in_the_order_asked_for() -> None:
+    assert list(PATHS.chosen(iter([5, 0, 0]))) == [PATHS[5], PATHS[0], PATHS[0]]
+    assert len(PATHS.chosen([])) == 0
+
+
+def test_names_are_no_longer_shared_with_the_list_that_they_came_from() -> None:
+    names = ["a"]
+    found = FolderPaths(Path("val"), names)
+    names.append("b")
+    assert len(found) == 1
+
+
+def test_a_folder_is_listed_bytewise_without_what_is_no_picture(tmp_path: Path) -> None:
+    for name in ("b.jpg", "a.png", "B.JPG", ".c.jpg", "note.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder.jpg").mkdir()
+    found = list_images(tmp_path, "--images")
+    assert found.paths.names == ("B.JPG", "a.png", "b.jpg")
+    assert list(found.paths) == [tmp_path / name for name in found.paths.names]
+    assert found.skipped == (".c.jpg", "note.txt")
+    assert list_images(tmp_path, "--images", every_file=True).skipped == ()

@@ -1,0 +1,81 @@
+"""How inputs are made in tests, to be run in the processes of a pool."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaltools.engine import Example, Prepared
+from evaltools.errors import ImageError
+from evaltools.runtime.session import Array
+
+SHAPE = (2, 3)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Makes ``[index, index, ..]``, or comes to an end as ``how`` says.
+
+    Nothing else: ``killed`` and ``left`` end the process, ``hangs`` never does, ``broken`` raises, ``slow`` says in a
+    file of ``folder`` which process runs it and takes long, ``once`` ends the process unless that file is there.
+    """
+
+    index: int
+    how: str = ""
+    folder: Path | None = None
+
+    def __call__(self) -> Prepared:
+        if self.how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "left":
+            os._exit(7)
+        if self.how == "hangs":
+            time.sleep(1000)
+        if self.how == "broken":
+            raise ImageError(f"e{self.index} is broken")
+        if self.how == "slow" and self.note():
+            time.sleep(1000)
+        if self.how == "once" and self.note():
+            os._exit(1)
+        arrays: tuple[Array, ...] = (np.full(SHAPE, self.index, np.float32),)
+        if self.how == "odd":
+            arrays = (np.full((50, 50), self.index), np.array([b"a", b""], object), np.array(True))
+        return Prepared(arrays, (self.index, os.getpid()), (("decode", 5),))
+
+    def note(self) -> bool:
+        """Say which process this is; false where that has been said."""
+        assert self.folder is not None
+        path = self.folder / str(self.index)
+        if path.exists():
+            return False
+        unfinished = path.with_suffix(".part")
+        unfinished.write_text(str(os.getpid()))
+        unfinished.rename(path)
+        return True
+
+
+class Recipes:
+    """A task whose inputs can be made anywhere; it is never run."""
+
+    def __init__(self, fates: dict[int, str] | None = None, folder: Path | None = None) -> None:
+        self.fates = fates or {}
+        self.folder = folder
+        self.examples = [Example(index, f"e{index}") for index in range(1000)]
+        self.observation_type = int
+        self.in_order = False
+        self.keeps_state = False
+
+    def recipe(self, example: Example) -> Recipe:
+        return Recipe(example.index, self.fates.get(example.index, ""), self.folder)
+
+    def prepare(self, example: Example) -> Prepared:
+        return self.recipe(example)()
+
+    def observe(self, prepared: Prepared, outputs: Any, reference: Any) -> int:
+        raise AssertionError("nothing is observed here")

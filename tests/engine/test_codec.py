@@ -1,0 +1,263 @@
+"""Records come back from their bytes as they were; damaged bytes are said to be, and nothing in them is run."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import struct
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from evaltools.engine import Failure
+from evaltools.engine.codec import Codec, Stored
+from evaltools.errors import DataError
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.difference import Scale, compare_tensors
+from evaltools.runtime.session import Array
+from evaltools.tasks.coco import FoundObjects
+from evaltools.tasks.imagenet import TopKObservation
+from evaltools.tasks.inference_diff import Difference, DiffObservation
+
+NAN_WITH_PAYLOAD = np.array([0x7FC00123, 0xFFC00000], np.uint32).view(np.float32)
+ARRAYS: list[Array] = [
+    np.array([b"\xff\x00x", b"", b"word " * 99], object),
+    np.array([[b"a", b"b"]], object),
+    np.array(b"alone", object),
+    np.empty((0, 3), object),
+    np.array([b"ab\x00", b"c"], "S3"),
+    np.array(["\u00fc", "ab"]),
+    np.array(2.5),
+    np.array(7, np.int8),
+    np.empty((0, 4), np.float32),
+    np.empty(0, np.int64),
+    np.array([np.nan, np.inf, -np.inf, -0.0]),
+    NAN_WITH_PAYLOAD,
+    np.arange(6, dtype=">f4").reshape(2, 3),
+    np.array([258, -2], ">i2"),
+    np.array([1 + 2j, complex(np.nan, -0.0)], np.complex64),
+    np.array([1 + 2j], np.complex128),
+    np.array([[True, False], [False, False]]),
+    np.arange(3, dtype=np.float16),
+    np.array([2**64 - 1], np.uint64),
+    np.arange(24, dtype=np.int16).reshape(2, 3, 4).transpose(2, 0, 1)[::-1, :, ::2],
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+]
+
+
+@dataclass(frozen=True)
+class Several:
+    """What an observation may hold."""
+
+    arrays: tuple[Array, ...]
+    number: float
+    count: int
+    text: str | None
+
+
+CODEC = Codec(Several)
+
+
+def and_back(observation: Any) -> Any:
+    codec: Codec[Any] = Codec(type(observation))
+    return codec.decode(codec.encode(Stored((1,), 2, observation, None))).observation
+
+
+def require_same(found: Any, sent: Any) -> None:
+    """To the last bit, with types."""
+    if isinstance(sent, np.ndarray):
+        assert isinstance(found, np.ndarray)
+        assert (found.dtype, found.shape) == (sent.dtype, sent.shape)
+        assert found.tolist() == sent.tolist() if sent.dtype.kind == "O" else found.tobytes() == sent.tobytes()
+    elif is_dataclass(sent):
+        assert type(found) is type(sent)
+        for field in fields(sent):
+            require_same(getattr(found, field.name), getattr(sent, field.name))
+    elif isinstance(sent, tuple):
+        assert isinstance(found, tuple)
+        assert len(found) == len(sent)
+        for pair in zip(found, sent, strict=True):
+            require_same(*pair)
+    elif isinstance(sent, float):
+        assert struct.pack("d", found) == struct.pack("d", sent)
+    else:
+        assert (type(found), found) == (type(sent), sent)
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{list(array.shape)}")
+def test_an_array_keeps_type_shape_and_bytes(array: Array) -> None:
+    require_same(and_back(Several((array,), 0.0, 0, None)).arrays[0], array)
+
+
+def difference_of(test: Array, reference: Array, scale: Scale | None, as_scores: bool) -> DiffObservation:
+    boxes = BoxAgreement(1, 2, 3, 4, 0.5, float("nan"), 0.25)
+    found = compare_tensors(test, reference, scale, scale, as_scores)
+    return DiffObservation(Difference((found, found), boxes), (test, reference))
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        TopKObservation((3, 1), (0.1, float("inf")), None, 2),
+        TopKObservation((), (), 0, 0),
+        FoundObjects(np.array([1, 90]), np.eye(2, 4, dtype=np.float32), np.ones(2, np.float32), 1.5, 10, 1, 2, 640, 4),
+        FoundObjects(np.empty(0, np.int64), np.empty((0, 4), np.float32), np.ones(0, "f"), np.nan, 0, 0, 0, 1, 1),
+        DiffObservation(None, None),
+        DiffObservation(None, tuple(ARRAYS)),
+        difference_of(np.array([[1, 9, 3]], np.uint8), np.array([[1, 2, 3]], np.uint8), Scale(0.5, 3), True),
+        difference_of(np.array([np.nan, 1e-42]), np.array([0.0, np.inf]), None, False),
+        difference_of(np.array([b"a"], object), np.array([b"b"], object), None, False),
+        difference_of(np.zeros(3), np.zeros(4), None, False),
+        Several((), 1e300, -(2**63), "\u00fc\0"),
+    ],
+    ids=lambda observation: type(observation).__name__,
+)  # fmt: skip
+def test_every_type_of_observation_comes_back(observation: Any) -> None:
+    require_same(and_back(observation), observation)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        Stored((1, 2, 3), 4, 0.5, None),
+        Stored((), None, None, Failure("input", "is [no] picture")),
+        Stored((), None, None, Failure("inference", "died \u2014 twice", crashed=True)),
+    ],
+)
+def test_times_and_failures_come_back(stored: Stored[float]) -> None:
+    codec = Codec(float)
+    assert codec.decode(codec.encode(stored)) == stored
+
+
+def test_numbers_of_numpy_are_written_as_numbers() -> None:
+    stored: Any = Stored((np.int64(3),), np.int32(1), Several((), np.float32(0.5), np.uint8(7), None), None)  # type: ignore[arg-type]
+    found = CODEC.decode(CODEC.encode(stored))
+    assert (found.invokes_us, found.read_us, found.observation) == ((3,), 1, Several((), 0.5, 7, None))
+
+
+def test_what_has_no_plain_form_is_no_record() -> None:
+    unwritable: Any = object()
+    with pytest.raises(TypeError, match="a object cannot be written"):
+        Codec(object).encode(Stored((), None, unwritable, None))
+
+
+class Tempting:
+    """Runs code where it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return eval, ("exec('raise SystemExit(99)')",)
+
+
+def test_nothing_is_pickled_or_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: Any, **_more: Any) -> None:
+        raise AssertionError("pickle was used")
+
+    tempting = pickle.dumps(Tempting())
+    objects: list[Any] = [(kind, [len(tempting) // 8], tempting) for kind in ("O", "|O", "<O8", "|O8", "i4,O")]
+    for name in ("dumps", "loads", "Pickler", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    for array in ARRAYS:
+        and_back(Several((array,), 0.0, 0, None))
+    for content in (tempting, *(with_array(plain) for plain in objects)):
+        with pytest.raises(DataError):
+            CODEC.decode(content)
+
+
+def with_array(plain: Any) -> bytes:
+    """A record that is right but for its array."""
+    observation = {"arrays": [plain], "number": 0.5, "count": 1, "text": None}
+    return msgspec.msgpack.encode(((3,), 1, observation, None))
+
+
+def test_the_record_that_damage_is_done_to_is_right_without_it() -> None:
+    observation = CODEC.decode(with_array(("<i2", [2], b"\1\0\2\0"))).observation
+    assert observation is not None
+    assert observation.arrays[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        ("<f4", [3], b"1234"),
+        ("<f4", [1], b"123"),
+        ("<f4", [2**63], b"1234"),
+        ("<f4", [2**64 - 1], b"1234"),
+        ("<f4", [0, 2**62, 2**62], b"1234"),
+        ("<f4", [1.5], b"1234"),
+        ("<f4", ["1"], b"1234"),
+        ("<f4", [1], [1, 2, 3, 4]),
+        ("f4, (", [1], b"1234"),
+        (",", [1], b"1234"),
+        ("04", [1], b"1234"),
+        ("", [1], b"1234"),
+        ("<f3", [1], b"123"),
+        ("<V99999999999999999999", [1], b"1"),
+        (None, [1], b"12345678"),
+        (5, [1], b"12345678"),
+        ({"names": ["a"], "formats": ["O"]}, [1], b"12345678"),
+        ("texts", [1], ["no bytes"]),
+        ("texts", [2], b"ab"),
+        ("texts", [2], [b"a"]),
+        ("texts", [1], 5),
+        ("texts", [10**10], []),
+        ("<f4", [1]),
+        "<f4",
+        7,
+        None,
+    ],
+    ids=repr,
+)
+def test_an_array_that_is_none_is_a_data_error(plain: Any) -> None:
+    with pytest.raises(DataError, match="a record of the journal cannot be read: .*; start the run anew"):
+        CODEC.decode(with_array(plain))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xc0",
+        b"\x94\x90\xc0\xc0",
+        b"\x94\x90\xc0\xc0\xc0\xc0",
+        b"\xdd\xff\xff\xff\xff",
+        b"\x94\xdd\xff\xff\xff\xff",
+        b"\x91" * 100_000,
+        with_array(0)[: with_array(0).index(b"arrays") + 6] + b"\x91" * 100_000,
+        msgspec.msgpack.encode(((3,), 1, None, {"stage": "elsewhere", "reason": "x", "crashed": False})),
+        msgspec.msgpack.encode(((3,), 1, {"arrays": []}, None)),
+        msgspec.msgpack.encode((("3",), 1, None, None)),
+    ],
+    ids=lambda content: repr(content[:12]),
+)
+def test_bytes_that_are_no_record_are_a_data_error(content: bytes) -> None:
+    with pytest.raises(DataError):
+        CODEC.decode(content)
+
+
+def test_a_record_that_was_cut_off_is_a_data_error() -> None:
+    content = CODEC.encode(Stored((3,), 1, Several(tuple(ARRAYS[:3]), 0.5, 1, "text"), None))
+    for length in range(len(content)):
+        with pytest.raises(DataError):
+            CODEC.decode(content[:length])
+
+
+def test_whatever_is_damaged_nothing_but_a_data_error_is_raised() -> None:
+    chance = random.Random(7)
+    whole = CODEC.encode(Stored((3,), 1, Several((ARRAYS[0], ARRAYS[12], ARRAYS[16]), 0.5, 1, "text"), None))
+    refused = 0
+    for _ in range(20_000):
+        damaged = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            place = chance.randrange(len(damaged))
+            if chance.random() < 0.3:
+                damaged[place:place] = chance.randbytes(chance.randrange(1, 4))
+            else:
+                damaged[place] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
+        try:
+            CODEC.decode(bytes(damaged))
+        except DataError:
+            refused += 1
+    assert refused > 1000

@@ -1,0 +1,149 @@
+"""How many workers there are, and which sessions each of them has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.engine import Example, Execution, Opened, Shard, available_cores, sessions_of_workers, worker_count
+from evaltools.errors import UsageError
+from evaltools.model import ModelFile
+from evaltools.runtime import Session
+from evaltools.runtime.fake import FakeSession
+
+MODEL = ModelFile(Path("m.tflite"), "", 0, (), (), 4, None)
+EXTERNAL = "external_delegate_path=x"
+
+
+def configurations(*threads: int) -> list[Configuration]:
+    return [Configuration(str(place), num_threads=number) for place, number in enumerate(threads)]
+
+
+@pytest.fixture(autouse=True)
+def _twelve_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.engine.execution.available_cores", lambda: 12)
+
+
+@pytest.mark.parametrize(
+    ("threads", "examples", "count"),
+    [
+        ((1, 1), 1000, 12),
+        ((1, 2), 1000, 6),
+        ((5,), 1000, 2),
+        ((12,), 1000, 1),
+        ((16,), 1000, 1),
+        ((-1,), 1000, 1),
+        ((1, -1), 1000, 1),
+        ((1, 1), 5, 5),
+        ((1, 1), 0, 1),
+        ((), 1000, 12),
+    ],
+)
+def test_without_a_number_the_cores_are_shared_by_the_threads(
+    threads: tuple[int, ...], examples: int, count: int
+) -> None:
+    assert worker_count(Execution(workers=None), configurations(*threads), False, examples) == count
+
+
+@pytest.mark.parametrize(("workers", "examples", "count"), [(1, 9, 1), (40, 99, 40), (40, 9, 9), (3, 0, 1)])
+def test_a_number_that_was_asked_for_is_kept_whatever_the_threads(workers: int, examples: int, count: int) -> None:
+    for threads in (1, 12, -1):
+        assert worker_count(Execution(workers=workers), configurations(threads), False, examples) == count
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_examples_that_must_be_run_in_order_have_one_worker(workers: int | None) -> None:
+    assert worker_count(Execution(workers=workers), configurations(1), True, 1000) == 1
+
+
+def test_more_workers_for_examples_in_order_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^--workers=2: these runs depend on those before them .*leave the flag out"):
+        worker_count(Execution(workers=2), configurations(1), True, 1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores")
+def test_only_cores_that_this_process_may_use_are_counted() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert available_cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert available_cores() == len(allowed)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 30])
+def test_shards_hold_every_example_once(count: int) -> None:
+    examples = [Example(index, str(index)) for index in range(20)]
+    shards = [Shard(index, count).of(examples) for index in range(count)]
+    assert sorted((example for shard in shards for example in shard), key=lambda example: example.index) == examples
+    assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+class Opener:
+    """Opens fake sessions; remembers of which configurations."""
+
+    def __init__(self) -> None:
+        self.flags: list[list[str]] = []
+        self.sessions: list[FakeSession] = []
+
+    def __call__(self, model: ModelFile, configuration: Configuration) -> Session:
+        self.flags.append(configuration.to_flags())
+        self.sessions.append(FakeSession(lambda inputs: tuple(inputs)))
+        return self.sessions[-1]
+
+
+def opened(name: str, text: str = "", running: str | None = None) -> Opened:
+    configuration = Configuration.from_text(name, text)
+    own = FakeSession(lambda inputs: tuple(inputs))
+    return Opened(MODEL, configuration, own, Configuration.from_text(name, text if running is None else running))
+
+
+def test_the_first_worker_takes_the_opened_session_and_the_others_open_theirs_with_the_first_run() -> None:
+    opener, entry = Opener(), opened("a", "use_xnnpack=true")
+    workers = sessions_of_workers([entry], 3, opener)
+    workers[0]["a"].run(())
+    assert opener.flags == []
+    for place in (1, 2, 1):
+        workers[place]["a"].run(())
+    assert opener.flags == [["--use_xnnpack=true"]] * 2
+    for sessions in workers:
+        sessions["a"].close()
+    assert [session.closed for session in (entry.session, *opener.sessions)] == [True] * 3  # type: ignore[attr-defined]
+
+
+def test_each_worker_has_a_session_of_each_configuration() -> None:
+    workers = sessions_of_workers([opened("a"), opened("b")], 3, Opener())
+    assert [list(sessions) for sessions in workers] == [["a", "b"]] * 3
+    assert len({id(session) for sessions in workers for session in sessions.values()}) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        ("use_gpu=true", True),
+        ("use_hexagon=true", True),
+        ("use_xnnpack=true", False),
+        ("use_ynnpack=true", False),
+        (EXTERNAL, True),
+        (f"{EXTERNAL} external_delegate_per_worker=true", False),
+        (f"{EXTERNAL} external_delegate_per_worker=true use_gpu=true", True),
+    ],
+)
+def test_workers_share_the_session_of_a_delegate_that_owns_its_device(text: str, shared: bool) -> None:
+    entries = [opened("cpu"), opened("device", text)]
+    workers = sessions_of_workers(entries, 3, Opener())
+    assert len({id(sessions["device"]) for sessions in workers}) == (1 if shared else 3)
+    assert len({id(sessions["cpu"]) for sessions in workers}) == 3
+
+
+def test_what_is_running_decides_not_what_was_asked_for() -> None:
+    """A delegate that fell back to the CPU owns nothing."""
+    opener = Opener()
+    workers = sessions_of_workers([opened("a", EXTERNAL, running="num_interpreter_threads=2")], 2, opener)
+    assert workers[0]["a"] is not workers[1]["a"]
+    workers[1]["a"].run(())
+    assert opener.flags == [["--num_interpreter_threads=2"]]

@@ -1,0 +1,358 @@
+"""The journal: what is in it after batches, reopening and damage, and which folders it refuses."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.engine import Example, Failure, Finished, Journal, Record
+from evaltools.engine.journal import JOURNAL_NAME, existing_journal, open_journal, temporary_journal
+from evaltools.engine.run_folder import IDENTITY, decode, differences, digest, identity_of, require_same_run
+from evaltools.errors import DataError, OutputError, UsageError
+
+EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
+BROKEN = Failure("input", "is broken")
+CRASHED = Failure("inference", "died", crashed=True)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Journal[float]]:
+    """A new journal in a folder that is not there yet."""
+    journal = expecting(open_journal(tmp_path / "new" / "run"))
+    yield journal
+    journal.close()
+
+
+def expecting(journal: Journal[Any], examples: int = 10) -> Journal[Any]:
+    journal.expect(EXAMPLES[:examples], float)
+    return journal
+
+
+def finished(index: int, *names: str, failure: Failure | None = None) -> Finished[float]:
+    """Example ``index`` with an observation, or a failure, of each configuration."""
+    example = EXAMPLES[index]
+    if failure is not None:
+        records = [Record[float](example, name, (), None, failure) for name in names]
+        return Finished(example, None if failure.stage == "input" else 7, records)
+    return Finished(example, 7 + index, [Record(example, name, (index, 9), index / 4, read_us=1) for name in names])
+
+
+def written(folder: Path, table: str = "records") -> int:
+    """Rows that another reader of a copy would find; the journal itself must be closed."""
+    with sqlite3.connect(folder / JOURNAL_NAME) as connection:
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    connection.close()
+    return int(count)
+
+
+def test_what_was_added_is_read_in_the_order_of_the_examples(opened: Journal[float]) -> None:
+    for index in (3, 0, 9, 2):
+        opened.add(finished(index, "a", "b"))
+    opened.add(finished(1, "a", failure=CRASHED))
+    opened.flush()
+    assert [record.example for record in opened.records("a", 9)] == [EXAMPLES[index] for index in (0, 1, 2, 3, 9)]
+    assert list(opened.records("b", 9)) == [
+        Record(EXAMPLES[index], "b", (index, 9), index / 4, None, 1) for index in (0, 2, 3, 9)
+    ]
+    assert [record.failure for record in opened.records("a", 2)] == [None, CRASHED, None]
+    assert list(opened.fates()) == [
+        (0, {"a": None, "b": None}),
+        (1, {"a": CRASHED}),
+        (2, {"a": None, "b": None}),
+        (3, {"a": None, "b": None}),
+        (9, {"a": None, "b": None}),
+    ]
+    assert opened.examples() == {0, 1, 2, 3, 9}
+
+
+def test_records_end_at_the_example_that_they_were_asked_up_to(opened: Journal[float]) -> None:
+    """As where a configuration was given up while another worker went on."""
+    for index in range(6):
+        opened.add(finished(index, "a"))
+    opened.flush()
+    for end, count in ((-1, 0), (0, 1), (3, 4), (9, 6)):
+        records = opened.records("a", end)
+        assert (len(records), len(list(records)), len(list(records))) == (count,) * 3
+        assert opened.preprocessing_us(end) == [7, 8, 9, 10, 11, 12][:count]
+    assert len(opened.records("unknown", 9)) == 0
+    third = Record(EXAMPLES[3], "a", (3, 9), 0.75, None, 1)
+    assert third in opened.records("a", 3)
+    assert third not in opened.records("a", 2)
+
+
+def test_an_example_without_input_has_no_time_of_preparation(opened: Journal[float]) -> None:
+    opened.add(finished(0, "a"))
+    opened.add(finished(1, "a", failure=BROKEN))
+    opened.add(finished(2, "a", failure=CRASHED))
+    opened.flush()
+    assert opened.preprocessing_us(9) == [7, 7]
+    assert opened.examples() == {0, 1, 2}
+
+
+def test_an_example_without_configurations_counts_as_written(opened: Journal[float]) -> None:
+    opened.add(finished(4))
+    opened.flush()
+    assert (opened.examples(), list(opened.fates())) == ({4}, [])
+
+
+def test_the_last_of_two_records_stays(opened: Journal[float]) -> None:
+    opened.add(finished(0, "a", failure=CRASHED))
+    opened.flush()
+    opened.add(finished(0, "a"))
+    opened.flush()
+    assert list(opened.fates()) == [(0, {"a": None})]
+    assert len(opened.records("a", 9)) == 1
+
+
+def test_rows_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.engine.journal._ROWS_PER_BATCH", 5)
+    monkeypatch.setattr("evaltools.engine.journal._SECONDS_PER_BATCH", 3600.0)
+    journal = expecting(open_journal(tmp_path))
+    for index in range(5):  # two rows each: the third makes a batch
+        journal.add(finished(index, "a", "b"))
+    assert len(journal.records("a", 9)) == 3
+    journal.close()
+    assert (written(tmp_path), written(tmp_path, "inputs")) == (6, 3), "what waits is lost, whole examples are kept"
+
+
+def test_a_batch_waits_no_longer_than_its_time(opened: Journal[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("evaltools.engine.journal.time.monotonic", lambda: now[0])
+    opened.flush()
+    for index, (seconds, count) in enumerate([(0.0, 0), (0.4, 0), (0.2, 3), (0.4, 3), (0.2, 5)]):
+        now[0] += seconds
+        opened.add(finished(index, "a"))
+        assert len(opened.records("a", 9)) == count
+
+
+def test_a_journal_goes_on_where_it_was_closed(tmp_path: Path) -> None:
+    first = expecting(open_journal(tmp_path))
+    first.add(finished(1, "a"))
+    first.flush()
+    first.state({"command": "x", "other": "y"})
+    first.state({"command": "z"})
+    first.close()
+    for _ in range(2):
+        again = expecting(existing_journal(tmp_path))
+        assert [again.fact(name) for name in ("command", "other", "none")] == ["z", "y", None]
+        assert [record.observation for record in again.records("a", 9)] == [0.25]
+        again.close()
+    again = expecting(open_journal(tmp_path))
+    again.add(finished(0, "a"))
+    again.flush()
+    assert [record.observation for record in again.records("a", 9)] == [0.0, 0.25]
+    again.close()
+
+
+def test_a_journal_without_a_folder_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    journal = expecting(temporary_journal())
+    journal.add(finished(1, "a"))
+    journal.flush()
+    assert len(journal.records("a", 9)) == 1
+    journal.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_another_journal_are_taken_over_once(tmp_path: Path) -> None:
+    shards = [expecting(open_journal(tmp_path / str(number))) for number in range(2)]
+    for index in range(6):
+        shards[index % 2].add(finished(index, "a"))
+    whole = expecting(temporary_journal())
+    for shard in shards:
+        shard.flush()
+        whole.take_over(shard)
+    assert [record.example.index for record in whole.records("a", 9)] == list(range(6))
+    assert whole.preprocessing_us(9) == [7, 8, 9, 10, 11, 12]
+    with pytest.raises(OutputError, match="the temporary journal cannot be written: UNIQUE"):
+        whole.take_over(shards[0])
+    assert len(whole.records("a", 9)) == 6
+    for journal in (*shards, whole):
+        journal.close()
+
+
+def test_a_journal_that_is_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
+    first: Journal[Any] = open_journal(tmp_path)
+    for opener in (open_journal, existing_journal):
+        with pytest.raises(UsageError, match=f"--run_dir={tmp_path}: another run is using it; wait for that"):
+            opener(tmp_path)
+    first.state({"still": "writable"})
+    first.close()
+    second: Journal[Any] = open_journal(tmp_path)
+    assert second.fact("still") == "writable"
+    second.close()
+
+
+def test_a_journal_that_was_reopened_is_in_use_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_journal(tmp_path).close()
+    connect = sqlite3.connect
+    monkeypatch.setattr("evaltools.engine.journal.sqlite3.connect", lambda path, timeout: connect(path, timeout=0.05))
+    first: Journal[Any] = existing_journal(tmp_path)
+    with pytest.raises(UsageError, match="another run is using it"):
+        existing_journal(tmp_path)
+    first.close()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(UsageError, match=f"--run_dir={tmp_path} holds other files and no journal"):
+        open_journal(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+    with pytest.raises(UsageError, match=f"{tmp_path} is no run folder: it has no {JOURNAL_NAME}"):
+        existing_journal(tmp_path)
+    with pytest.raises(UsageError, match=r"note.txt cannot be used: (File exists|Not a directory)"):
+        open_journal(tmp_path / "note.txt")
+
+
+def test_a_journal_may_have_other_files_beside_it(tmp_path: Path) -> None:
+    open_journal(tmp_path).close()
+    (tmp_path / "note.txt").write_text("mine")
+    open_journal(tmp_path).close()
+    assert (tmp_path / "note.txt").read_text() == "mine"
+
+
+def test_an_empty_file_is_a_new_journal(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL_NAME).touch()
+    journal = expecting(existing_journal(tmp_path))
+    assert (journal.fact(IDENTITY), journal.examples()) == (None, set())
+    journal.close()
+
+
+def test_a_file_that_is_none_is_refused_and_stays(tmp_path: Path) -> None:
+    content = b"no database at all " * 300
+    (tmp_path / JOURNAL_NAME).write_bytes(content)
+    with pytest.raises(UsageError, match=f"{JOURNAL_NAME} cannot be used: file is not a database; give another folder"):
+        open_journal(tmp_path)
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused_once_it_is_read(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / JOURNAL_NAME) as connection:
+        connection.execute("CREATE TABLE records (song TEXT)")
+    connection.close()
+    journal = expecting(open_journal(tmp_path))
+    with pytest.raises(DataError, match="no such column: .*; start the run anew in another folder"):
+        list(journal.fates())
+    journal.close()
+
+
+def filled(folder: Path) -> Path:
+    """A closed journal of many pages."""
+    journal: Journal[str] = open_journal(folder)
+    examples = [Example(index, f"e{index}") for index in range(500)]
+    journal.expect(examples, str)
+    for example in examples:
+        journal.add(Finished(example, 7, [Record(example, "a", (1,), "x" * 200)]))
+    journal.flush()
+    journal.close()
+    return folder / JOURNAL_NAME
+
+
+@pytest.mark.parametrize("start", [0.3, 0.6, 0.9])
+def test_a_damaged_page_is_a_data_error(start: float, tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    content = bytearray(path.read_bytes())
+    place = int(len(content) * start) // 4096 * 4096
+    content[place : place + 4096] = b"\xa5" * 4096
+    path.write_bytes(content)
+    journal: Journal[str] = open_journal(tmp_path)
+    journal.expect([Example(index, "") for index in range(500)], str)
+    with pytest.raises(DataError, match=f"{JOURNAL_NAME} cannot be read: .*; start the run anew in another folder"):
+        list(journal.records("a", 500))
+    journal.close()
+
+
+def test_a_journal_that_was_cut_off_is_an_error_with_a_next_step(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    path.write_bytes(path.read_bytes()[: 4096 * 10])
+
+    def read() -> None:
+        journal: Journal[str] = open_journal(tmp_path)
+        journal.expect([Example(index, "") for index in range(500)], str)
+        try:
+            list(journal.records("a", 500))
+        finally:
+            journal.close()
+
+    with pytest.raises(UsageError, match="start the run anew|give another folder"):
+        read()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE records SET content = x'94c1'", "a record of the journal cannot be read"),
+        ("UPDATE records SET content = 'text'", "a record of the journal cannot be read"),
+        ("UPDATE records SET content = 5", "a record of the journal cannot be read"),
+        ("UPDATE records SET example = 700", "names example 700 of 10"),
+        ("UPDATE records SET example = -3", "names example -3 of 10"),
+        ("DROP TABLE records", "no such table: records"),
+    ],
+)
+def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, opened: Journal[float]) -> None:
+    opened.add(finished(0, "a"))
+    opened.flush()
+    opened._connection.execute(change)
+    with pytest.raises(DataError, match=message):
+        list(opened.records("a", 1000))
+
+
+def test_a_write_that_fails_is_undone_and_says_how_to_go_on(opened: Journal[float], tmp_path: Path) -> None:
+    opened.add(finished(0, "a"))
+    opened.flush()
+    opened._connection.execute("CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'full'); END")
+    opened.add(finished(1, "a"))
+    with pytest.raises(OutputError, match=r"cannot be written: full\. What was written before is kept: .* resume "):
+        opened.flush()
+    assert opened.examples() == {0}
+    opened._connection.execute("DROP TRIGGER full")
+    opened.flush()
+    assert opened.examples() == {0, 1}, "what could not be written still waits"
+
+
+def test_facts_are_written_all_or_none(opened: Journal[float]) -> None:
+    unwritable: Any = {"a": "1", "b": None}
+    with pytest.raises(OutputError):
+        opened.state(unwritable)
+    assert opened.fact("a") is None
+
+
+def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Path) -> None:
+    assert identity_of(opened) is None
+    require_same_run(opened, {"model": "m", "labels": "x" * 100})
+    require_same_run(opened, {"labels": "x" * 100, "model": "m"})
+    with pytest.raises(UsageError) as caught:
+        require_same_run(opened, {"model": "n", "labels": "x" * 100, "seed": "1"})
+    assert str(caught.value) == (
+        f"--run_dir={tmp_path / 'new' / 'run'} holds another run: model was m, now it is n; seed was not there, now "
+        "it is 1. Repeat the run as it was, or give another folder"
+    )
+    assert identity_of(opened) == {"model": "m", "labels": "x" * 100}
+
+
+def test_a_run_without_a_folder_writes_down_nothing_about_itself() -> None:
+    journal = expecting(temporary_journal())
+    for model in "ab":
+        require_same_run(journal, {"model": model})
+    assert identity_of(journal) is None
+    journal.close()
+
+
+def test_differences_show_the_beginning_of_long_texts() -> None:
+    assert differences({"a": "x" * 81, "b": "1"}, {"b": "1"}) == [f"a was {'x' * 80}..., now it is not there"]
+
+
+def test_a_digest_tells_texts_apart_also_by_where_they_end() -> None:
+    assert len({digest(texts) for texts in (["ab"], ["a", "b"], ["ab", ""], [], ["\udcff"], ["\u00ff"])}) == 6
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}'])
+def test_a_fact_that_is_damaged_is_a_data_error(text: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"the journal in {tmp_path} cannot be read"):
+        decode(text, dict[str, str], tmp_path)

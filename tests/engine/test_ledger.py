@@ -1,0 +1,177 @@
+"""Fates settle in the order of the examples, whatever the order that they come in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from evaltools.engine import Example, Failure, GivenUp, Tally
+from evaltools.engine.ledger import Fates, Ledger
+
+WRONG = Failure("inference", "node 7 failed")
+DIED = Failure("inference", "died", crashed=True)
+HUNG = Failure("inference", "hung", crashed=True)
+BROKEN = Failure("input", "is broken")
+LETTERS: Mapping[str, Failure | None] = {".": None, "w": WRONG, "d": DIED, "h": HUNG, "b": BROKEN}
+
+
+def ledger(
+    count: int, names: str = "ab", needed: str | None = None, max_crashes: int = 3, max_failed: int | None = None
+) -> Ledger:
+    examples = [Example(index, str(index)) for index in range(count)]
+    return Ledger(examples, list(names), list(names if needed is None else needed), max_crashes, max_failed)
+
+
+def rows(**fates: str) -> list[Fates]:
+    """Per example what became of each configuration, one letter each; a blank where it was not tried."""
+    return [
+        {name: LETTERS[letter] for name, letter in zip(fates, letters, strict=True) if letter != " "}
+        for letters in zip(*fates.values(), strict=True)
+    ]
+
+
+def settled(book: Ledger, fates: Sequence[Fates], order: Sequence[int] | None = None) -> Any:
+    """Add all; what came of it."""
+    for index in range(len(fates)) if order is None else order:
+        book.add(index, fates[index])
+    return book.tally, book.given_up, book.stopped, book.last_settled
+
+
+def test_rows_are_read_letter_by_letter() -> None:
+    assert rows(a=".d", b=" w") == [{"a": None}, {"a": DIED, "b": WRONG}]
+
+
+def test_failed_examples_and_failures_are_counted() -> None:
+    assert settled(ledger(4), rows(a="..bw", b=".wbw")) == (Tally(4, 3, {"a": 2, "b": 3}), {}, None, 3)
+
+
+def test_an_example_waits_for_those_before_it() -> None:
+    book = ledger(4)
+    fates = rows(a="....", b="....")
+    for index, done in ((2, 0), (1, 0), (0, 3), (3, 4)):
+        book.add(index, fates[index])
+        assert (book.tally.done, book.last_settled) == (done, done - 1)
+
+
+@pytest.mark.parametrize(
+    ("fates", "after", "reason"),
+    [
+        ("ddd...", 2, "died"),
+        ("..ddh.", 4, "hung"),
+        ("dd.ddd", 5, "died"),
+        ("ddwddd", 5, "died"),
+        ("ddbddd", 5, "died"),
+        ("dhd...", 2, "died"),
+        ("dd.dd.", None, ""),
+        ("wwwbbb", None, ""),
+    ],
+)
+def test_crashes_in_a_row_end_a_configuration(fates: str, after: int | None, reason: str) -> None:
+    book = ledger(6)
+    settled(book, rows(a="......", b=fates))
+    assert book.given_up == ({} if after is None else {"b": GivenUp(after, reason)})
+    assert (book.tally.done, book.stopped) == (6, None)
+
+
+def test_crashes_are_counted_for_each_configuration_by_itself() -> None:
+    book = ledger(6)
+    settled(book, rows(a="d.d.d.", b=".d.d.d"))
+    assert book.given_up == {}
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_as_many_crashes_as_are_allowed(most: int) -> None:
+    book = ledger(6, max_crashes=most)
+    settled(book, rows(a="......", b="dddddd"))
+    assert book.given_up == {"b": GivenUp(most - 1, "died")}
+
+
+def test_what_another_worker_still_gave_after_the_end_is_not_counted() -> None:
+    late = settled(ledger(6), rows(a="......", b="dddw.w"))
+    assert late == settled(ledger(6), rows(a="......", b="ddd   "))
+    assert late[0] == Tally(6, 3, {"a": 0, "b": 3})
+
+
+def test_a_configuration_that_an_example_lacks_was_given_up_elsewhere() -> None:
+    elsewhere = "another shard of this run gave it up"
+    assert settled(ledger(4), rows(a="....", b=".w .")) == (
+        Tally(4, 1, {"a": 0, "b": 1}),
+        {"b": GivenUp(1, elsewhere)},
+        None,
+        3,
+    )
+    assert settled(ledger(2), rows(a="..", b=" ."))[1] == {"b": GivenUp(-1, elsewhere)}
+
+
+@pytest.mark.parametrize(("limit", "done"), [(0, 2), (1, 4), (2, 5), (3, 6), (None, 6)])
+def test_a_run_stops_after_the_first_failed_example_too_many(limit: int | None, done: int) -> None:
+    book = ledger(6, max_failed=limit)
+    settled(book, rows(a=".w.b..", b="....w."))
+    assert (book.tally.done, book.last_settled) == (done, done - 1)
+    assert book.stopped == ("too many failed examples" if done < 6 else None)
+
+
+def test_failures_of_one_example_count_once() -> None:
+    book = ledger(3, max_failed=1)
+    settled(book, rows(a="b..", b="b.."))
+    assert (book.tally.failed_examples, book.stopped) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("needed", "fates", "done"),
+    [("ab", ("ddd.....", ".ddd...."), 4), ("b", ("........", ".ddd...."), 4), ("ab", ("ddd.....", "........"), 8)],
+)
+def test_a_run_stops_without_a_configuration_that_is_needed(needed: str, fates: tuple[str, str], done: int) -> None:
+    book = ledger(8, needed=needed)
+    settled(book, rows(a=fates[0], b=fates[1]))
+    assert book.tally.done == done
+    assert book.stopped == ("every configuration was given up" if done < 8 else None)
+
+
+def test_a_reference_that_was_given_up_stops_nothing() -> None:
+    book = ledger(4, needed="b")
+    settled(book, rows(a="dddd", b="...."))
+    assert (book.tally.done, book.stopped) == (4, None)
+
+
+def test_with_no_configuration_needed_nothing_is_given_up() -> None:
+    assert settled(ledger(2, names="a", needed=""), rows(a=".."))[2] is None
+
+
+def test_the_examples_of_a_shard_keep_their_numbers() -> None:
+    book = Ledger([Example(index, "") for index in (1, 4, 7)], ["a"], ["a"], 3, None)
+    for index in (7, 4, 1):
+        book.add(index, {"a": None})
+    assert (book.tally.done, book.last_settled) == (3, 7)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_order_gives_the_same_outcome(seed: int) -> None:
+    """Of every order, with everything that may happen; after a stop nothing counts any more."""
+    chance = random.Random(seed)
+    count = chance.randrange(1, 40)
+    weights = chance.choice([(9, 1, 1, 1, 1), (2, 1, 3, 3, 1), (30, 1, 0, 0, 1)])
+    columns = {name: "".join(chance.choices("".join(LETTERS), weights, k=count)) for name in "abc"}
+    if seed % 3 == 0:
+        end = chance.randrange(count)
+        columns["c"] = columns["c"][:end] + " " * (count - end)
+    fates = rows(**columns)
+    options: dict[str, Any] = {
+        "names": "abc",
+        "needed": chance.choice(["bc", "abc", "c"]),
+        "max_crashes": chance.randrange(1, 4),
+        "max_failed": chance.choice([None, None, 3, 10]),
+    }
+    in_order = settled(ledger(count, **options), fates)
+    for _ in range(20):
+        order = chance.sample(range(count), count)
+        assert settled(ledger(count, **options), fates, order) == in_order
+    one_by_one = ledger(count, **options)
+    for index in range(count):
+        if one_by_one.stopped is None:
+            given_up = set(one_by_one.given_up)
+            one_by_one.add(index, {name: failure for name, failure in fates[index].items() if name not in given_up})
+    assert settled(one_by_one, fates, ()) == in_order, "as a single worker would have done"

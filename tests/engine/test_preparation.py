@@ -1,0 +1,226 @@
+"""Inputs that other processes make: the same as in this one, whatever becomes of those processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.engine import Failure, Prepared
+from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, Ready, preparers
+from evaltools.runtime import TensorSpec
+from evaltools.runtime.shared_arrays import SharedArrays
+from tests.engine.recipes import SHAPE, Recipes
+
+INPUTS = (TensorSpec("floats", np.dtype("float32"), SHAPE),)
+KILLED = "the process that decoded it died (exit code -9)"
+
+pytestmark = pytest.mark.skipif(not SharedArrays.can_travel, reason="inputs are made in this process here")
+
+
+@contextmanager
+def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[Sequence[Preparer]]:
+    before = {child.pid for child in multiprocessing.active_children()}
+    with preparers(task, INPUTS, workers, timeout_s) as makers:
+        assert all(isinstance(maker, InOtherProcess) for maker in makers)
+        yield makers
+    assert {child.pid for child in multiprocessing.active_children()} <= before, "no process is left"
+
+
+def made(maker: Preparer, task: Recipes, *indices: int) -> list[str]:
+    """What each example gave: its index from the input, or why there is none."""
+    return [shown(ready) for ready in maker.prepare([task.examples[index] for index in indices])]
+
+
+def shown(ready: Ready) -> str:
+    if isinstance(ready.prepared, Failure):
+        assert (ready.prepared.stage, ready.prepared.crashed) == ("input", False)
+        return ready.prepared.reason
+    (values,) = ready.prepared.inputs
+    assert (values.dtype, values.shape) == (np.dtype("float32"), SHAPE)
+    assert (values == ready.example.index).all()
+    assert ready.prepared.context[0] == ready.example.index
+    assert ready.duration_us >= 0
+    return str(ready.example.index)
+
+
+def wait_for(path: Path) -> int:
+    """The process that wrote it."""
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, "the recipe was never run"
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+def in_threads(*work: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=one) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_inputs_are_those_that_this_process_makes() -> None:
+    task = Recipes({2: "odd", 3: "broken"})
+    examples = task.examples[:5]
+    here = InThisProcess(task).prepare(examples)
+    with pool(task) as (maker,):
+        for _ in range(2):
+            there = maker.prepare(examples)
+            for one, other in zip(here, there, strict=True):
+                assert one.example == other.example
+                if not isinstance(one.prepared, Prepared) or not isinstance(other.prepared, Prepared):
+                    assert one.prepared == other.prepared == Failure("input", "e3 is broken")
+                    continue
+                assert other.prepared.steps == (("decode", 5),)
+                assert other.prepared.context[1] != os.getpid()
+                for mine, theirs in zip(one.prepared.inputs, other.prepared.inputs, strict=True):
+                    assert (theirs.dtype, theirs.shape) == (mine.dtype, mine.shape)
+                    assert theirs.tolist() == mine.tolist()
+
+
+def test_a_block_may_be_as_long_as_the_shared_memory_has_room_for() -> None:
+    task = Recipes()
+    with pool(task) as (maker,):
+        slots = maker._pool.memories[0].slots  # type: ignore[attr-defined]
+        assert made(maker, task, *range(slots)) == [str(index) for index in range(slots)]
+
+
+def test_workers_do_not_see_the_inputs_of_others() -> None:
+    task = Recipes()
+    with pool(task, workers=3) as makers:
+        blocks = [maker.prepare(task.examples[4 * number :][:4]) for number, maker in enumerate(makers)]
+        assert [[shown(ready) for ready in block] for block in blocks] == [
+            [str(index) for index in range(4 * number, 4 * number + 4)] for number in range(3)
+        ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_idle_processes_that_are_killed_cost_nothing(workers: int) -> None:
+    task = Recipes()
+    before = {child.pid for child in multiprocessing.active_children()}
+    with pool(task, workers) as makers:
+        for _ in range(2):
+            for child in multiprocessing.active_children():
+                if child.pid is not None and child.pid not in before:
+                    os.kill(child.pid, signal.SIGKILL)
+            assert made_at_once(makers, task) == {number: [str(number), str(number + 5)] for number in range(workers)}
+
+
+def made_at_once(makers: Sequence[Preparer], task: Recipes) -> dict[int, list[str]]:
+    """What each worker gets that asks for the example of its number, and the fifth after that."""
+    found: dict[int, list[str]] = {}
+
+    def work(number: int) -> None:
+        found[number] = made(makers[number], task, number, number + 5)
+
+    in_threads(*(partial(work, number) for number in range(len(makers))))
+    return found
+
+
+def test_a_busy_process_that_is_killed_costs_one_try(tmp_path: Path) -> None:
+    """The examples of its block are made one by one then; the one that was under way is tried once more."""
+    task = Recipes({1: "slow"}, tmp_path)
+    found: list[str] = []
+    with pool(task) as (maker,):
+        in_threads(
+            lambda: found.extend(made(maker, task, 0, 1, 2)),
+            lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL),
+        )
+    assert found == ["0", "1", "2"]
+
+
+def test_an_example_whose_process_was_killed_has_failed_where_it_is_alone(tmp_path: Path) -> None:
+    task = Recipes({1: "slow"}, tmp_path)
+    found: list[str] = []
+    with pool(task) as (maker,):
+        in_threads(
+            lambda: found.extend(made(maker, task, 1)), lambda: os.kill(wait_for(tmp_path / "1"), signal.SIGKILL)
+        )
+        assert found == [KILLED]
+        assert made(maker, task, 1) == ["1"]
+
+
+def test_an_example_that_kills_its_process_fails_and_the_rest_of_its_block_does_not() -> None:
+    task = Recipes({1: "killed", 3: "left", 4: "broken"})
+    with pool(task) as (maker,):
+        found = made(maker, task, 0, 1, 2, 3, 4, 5)
+        died = "the process that decoded it died (exit code 7)"
+        assert found == ["0", KILLED, "2", died, "e4 is broken", "5"]
+        assert made(maker, task, 6, 7) == ["6", "7"]
+
+
+def test_inputs_made_one_by_one_stay_as_they_are() -> None:
+    """Each is made in the same place of the shared memory."""
+    task = Recipes({2: "killed"})
+    with pool(task) as (maker,):
+        block = maker.prepare(task.examples[:5])
+        assert [shown(ready) for ready in block] == ["0", "1", KILLED, "3", "4"]
+
+
+def test_an_example_that_hangs_is_given_up_after_its_time() -> None:
+    task = Recipes({1: "hangs"})
+    with pool(task, timeout_s=0.4) as (maker,):
+        begun = time.perf_counter_ns()
+        found = maker.prepare([task.examples[1]])
+        assert [shown(ready) for ready in found] == ["was not decoded within 0.4 s"]
+        assert found[0].start_ns >= begun
+        assert found[0].duration_us >= 400_000
+        assert made(maker, task, 0, 1, 2) == ["0", "was not decoded within 0.4 s", "2"]
+
+
+def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
+    fates = {4: "killed", 11: "hangs", 18: "left", 21: "killed", 25: "broken"}
+    task = Recipes(fates)
+    reasons = {
+        "killed": KILLED,
+        "hangs": "was not decoded within 1 s",
+        "left": "the process that decoded it died (exit code 7)",
+        "broken": "e25 is broken",
+    }
+    found: dict[int, str] = {}
+    with pool(task, workers=3, timeout_s=1.0) as makers:
+
+        def work(number: int) -> None:
+            for start in range(10 * number, 10 * number + 10, 2):
+                found.update(zip((start, start + 1), made(makers[number], task, start, start + 1), strict=True))
+
+        in_threads(*(partial(work, number) for number in range(3)))
+    assert found == {index: reasons[fates[index]] if index in fates else str(index) for index in range(30)}
+
+
+def test_a_process_that_dies_once_is_no_failure_of_a_block(tmp_path: Path) -> None:
+    task = Recipes({1: "once"}, tmp_path)
+    with pool(task) as (maker,):
+        assert made(maker, task, 0, 1, 2) == ["0", "1", "2"]
+
+
+def test_a_task_that_cannot_travel_is_prepared_here() -> None:
+    class Bound:
+        def __init__(self) -> None:
+            self.prepare = Recipes().prepare
+
+    with preparers(Bound(), INPUTS, 2, 60.0) as makers:  # type: ignore[arg-type]
+        assert [type(maker) for maker in makers] == [InThisProcess] * 2
+
+
+def test_without_memory_to_share_inputs_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("evaltools.engine.preparation.SharedArrays.create", full)
+    task = Recipes()
+    with preparers(task, INPUTS, 2, 60.0) as makers:
+        assert [made(maker, task, 3, 4) for maker in makers] == [["3", "4"]] * 2
+        assert {type(maker) for maker in makers} == {InThisProcess}

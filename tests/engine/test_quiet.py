@@ -1,0 +1,119 @@
+"""Latency in quiet: which examples, in which turns, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from evaltools.engine import Example, Failure, Prepared, QuietTimes, examples_for_latency, measure_in_quiet
+from evaltools.engine.preparation import Ready
+from evaltools.errors import ImageError, InferenceError
+from evaltools.runtime import Inference
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
+
+EXAMPLES = [Example(index, f"e{index}") for index in range(1000)]
+
+
+class Making:
+    """Makes the index of an example its input; some examples have none."""
+
+    def __init__(self, broken: Sequence[int] = ()) -> None:
+        self.broken = broken
+        self.made: list[int] = []
+
+    def prepare(self, examples: Sequence[Example]) -> list[Ready]:
+        (example,) = examples
+        self.made.append(example.index)
+        failed = Failure("input", str(ImageError("is broken")))
+        prepared = Prepared((np.array(example.index),))
+        return [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
+
+
+class Timed(FakeSession):
+    """Invocation k of example i takes 1000 * i + k us, reading 5 us; remembers who ran what when."""
+
+    def __init__(self, name: str, log: list[tuple[str, int]], before: Callable[[int], None] = lambda _: None) -> None:
+        super().__init__(lambda inputs: tuple(inputs))
+        self.name = name
+        self.log = log
+        self.before = before
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        index = int(inputs[0])
+        self.log.append((self.name, index))
+        self.before(index)
+        return Inference((), tuple(1000 * index + count for count in range(invocations)), 5)
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted", "chosen"),
+    [
+        (1000, None, 100),
+        (5000, None, 100),
+        (500, None, 50),
+        (30, None, 10),
+        (7, None, 7),
+        (0, None, 0),
+        (1000, 3, 3),
+        (1000, 1, 1),
+        (1000, 0, 0),
+        (1000, 250, 250),
+        (5, 20, 5),
+    ],
+)
+def test_a_tenth_of_the_examples_or_as_many_as_were_asked_for(count: int, wanted: int | None, chosen: int) -> None:
+    examples = [Example(index, "") for index in range(count)]
+    found = [example.index for example in examples_for_latency(examples, wanted)]
+    assert len(set(found)) == len(found) == chosen
+    assert found == sorted(found)
+    if chosen > 1:
+        gaps = np.diff(found)
+        assert (found[0], found[-1]) == (0, count - 1)
+        assert gaps.max() - gaps.min() <= 1, "spread evenly"
+
+
+def test_configurations_take_turns_and_the_first_run_of_each_does_not_count() -> None:
+    log: list[tuple[str, int]] = []
+    maker = Making()
+    steps: list[int] = []
+    found = measure_in_quiet(
+        maker, {name: Timed(name, log) for name in "ab"}, EXAMPLES[3:6], 2, lambda: steps.append(len(log))
+    )
+    assert log == [("a", 3), ("b", 3), ("b", 3), ("a", 3), ("a", 4), ("b", 4), ("b", 5), ("a", 5)]
+    assert maker.made == [3, 3, 4, 5]
+    assert steps == [4, 6, 8]
+    times = [3000, 3001, 4000, 4001, 5000, 5001]
+    ends = [3006, 4006, 5006]
+    assert found == QuietTimes(3, {"a": times, "b": times}, {"a": ends, "b": ends})
+
+
+def test_failures_are_left_out_for_whom_they_concern() -> None:
+    def fail(index: int) -> None:
+        if index == 2:
+            raise InferenceError("node 7 failed")
+
+    log: list[tuple[str, int]] = []
+    sessions = {"a": Timed("a", log), "b": Timed("b", log, fail)}
+    found = measure_in_quiet(Making(broken=[1]), sessions, EXAMPLES[:4], 1)
+    assert found.invokes_us == {"a": [0, 2000, 3000], "b": [0, 3000]}
+    assert found.run_and_read_us == {"a": [5, 2005, 3005], "b": [5, 3005]}
+    assert (found.examples, found.interrupted) == (4, False)
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    def press(index: int) -> None:
+        if index == 2:
+            raise KeyboardInterrupt
+
+    log: list[tuple[str, int]] = []
+    found = measure_in_quiet(Making(), {"a": Timed("a", log), "b": Timed("b", log, press)}, EXAMPLES[:4], 1)
+    assert (found.examples, found.interrupted) == (2, True)
+    assert found.invokes_us["b"] == [0, 1000]
+
+
+def test_without_examples_or_configurations_there_are_no_times() -> None:
+    assert measure_in_quiet(Making(), {"a": Timed("a", [])}, [], 1) == QuietTimes(0, {"a": []}, {"a": []})
+    assert measure_in_quiet(Making(), {}, EXAMPLES[:2], 1) == QuietTimes(2, {}, {})

@@ -1,0 +1,47 @@
+"""Where the time of a pass went."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.engine import StageTimes
+from evaltools.engine.stages import STAGES, Span
+
+
+def times(**milliseconds: int) -> StageTimes:
+    found = StageTimes()
+    found.add(Span(stage, 0, 1_000_000 * count, 0, "") for stage, count in milliseconds.items())
+    return found
+
+
+def test_work_adds_up_over_workers_whatever_the_moment() -> None:
+    found = StageTimes()
+    found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("inference", 9, 250_000_000, 1, "")])
+    found.add([Span("decode", 5, 500_000_000, 3, ""), Span("journal", 0, 250_000_000, -1, "")])
+    assert found.seconds == {**dict.fromkeys(STAGES, 0.0), "decode": 2.0, "inference": 0.25, "journal": 0.25}
+    assert found.shares() == {**dict.fromkeys(STAGES, 0.0), "decode": 0.8, "inference": 0.1, "journal": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("spans", "bound"),
+    [
+        ({"read": 2, "decode": 2, "resize": 2, "prepare": 2, "inference": 7}, "input"),
+        ({"read": 2, "decode": 2, "resize": 2, "prepare": 2, "inference": 9}, "inference"),
+        ({"inference": 3, "metrics": 4}, "metrics"),
+        ({"journal": 1}, "journal"),
+        ({"inference": 0}, None),
+        ({}, None),
+    ],
+)
+def test_the_largest_kind_of_work_is_the_bound_with_the_input_as_one(spans: dict[str, int], bound: str | None) -> None:
+    assert times(**spans).bound == bound
+
+
+def test_without_work_there_are_no_shares() -> None:
+    assert StageTimes().shares() == {}
+
+
+def test_a_stage_that_a_task_names_itself_is_kept_apart() -> None:
+    found = times(inference=1, tokenize=3)
+    assert found.shares()["tokenize"] == 0.75
+    assert found.bound == "inference"

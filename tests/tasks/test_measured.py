@@ -1,0 +1,105 @@
+"""What a pass gave: times, lost configurations, conditions; and what the start was spent on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTimes, Record, Shard
+from evaltools.report.result import Restarted
+from evaltools.runtime.restarting import Restarts
+from evaltools.tasks.measured import (
+    Measured,
+    describe_execution,
+    lost_configuration,
+    nothing_measured,
+)
+from evaltools.tasks.startup import FIRST_TURN, OPENING, STARTING, Startup
+from tests.report.results import configuration
+
+WRONG = Failure("inference", "node 7 failed")
+
+
+def outcome(records: str, **facts: Any) -> Outcome[float]:
+    """One letter per record of ``a``: ``.`` took 10 and 20 us, and 5 to read; ``x`` failed."""
+    found = [
+        Record(Example(index, ""), "a", (10, 20), 0.5, None, 5)
+        if letter == "."
+        else Record[float](Example(index, ""), "a", (), None, WRONG)
+        for index, letter in enumerate(records)
+    ]
+    return Outcome({"a": found}, **facts)
+
+
+def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
+    measured = Measured(outcome(".x."))
+    assert (measured.invokes_us("a"), measured.run_and_read_us("a")) == ([10, 20, 10, 20], [25, 25])
+    quiet = replace(measured, quiet=QuietTimes(1, {"a": [7]}, {"a": [9]}))
+    assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7], [9])
+    given_up = replace(measured, quiet=QuietTimes(1, {"b": [7]}, {"b": [9]}))
+    assert (given_up.invokes_us("a"), given_up.run_and_read_us("a")) == ([], [])
+
+
+def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
+    measured = nothing_measured({"a": 1, "b": 2})
+    assert {name: list(records) for name, records in measured.outcome.records.items()} == {"a": [], "b": []}
+    assert (measured.invokes_us("b"), measured.workers) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "failed", "reason"),
+    [
+        (outcome(".x"), 0, None),
+        (outcome("xx", examples_done=2), 2, "not one example succeeded: node 7 failed"),
+        (outcome("", stopped="interrupted"), 0, "no example was finished"),
+        (
+            outcome(".x", given_up={"a": GivenUp(1, "died (SIGABRT)")}),
+            1,
+            "its process died or hung too often in a row (--max_crashes), last of this: died (SIGABRT)",
+        ),
+        (outcome(".x", given_up={"b": GivenUp(1, "died")}), 0, None),
+    ],
+)
+def test_a_configuration_without_figures_says_why(found: Outcome[float], failed: int, reason: str | None) -> None:
+    lost = lost_configuration(configuration("a"), found)
+    if reason is None:
+        assert lost is None
+        return
+    assert lost is not None
+    assert (lost.status, lost.failed_examples) == ("not measured", failed)
+    assert reason in (lost.reason or "")
+
+
+def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
+    described = replace(configuration("gone"), status="not measured", reason="no GPU here")
+    assert lost_configuration(described, outcome(".")) is described
+
+
+def test_conditions_are_those_of_the_pass() -> None:
+    measured = Measured(outcome("."), 3, QuietTimes(11), {"a": Restarts(2, "it died")}, 4, {OPENING: 0.5})
+    measured.outcome.stages.seconds["decode"] = 2.0
+    used = describe_execution(Execution(shard=Shard(1, 4)), measured)
+    assert (used.workers, used.shard, used.merged_shards, used.quiet_latency_examples) == (3, "1/4", 4, 11)
+    assert (used.restarts, used.startup_seconds, used.bound) == (
+        {"a": Restarted(2, "it died")},
+        {OPENING: 0.5},
+        "input",
+    )
+    assert used.stage_seconds["decode"] == 2.0
+    alone = describe_execution(Execution(), Measured(outcome(".")))
+    assert (alone.shard, alone.quiet_latency_examples, alone.bound) == (None, None, None)
+
+
+def test_phases_of_the_start_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("evaltools.tasks.startup.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("evaltools.tasks.startup._age_of_process", lambda: 0.25)
+    startup = Startup()
+    for seconds, phase in ((1, OPENING), (2, FIRST_TURN), (4, FIRST_TURN)):
+        now[0] += seconds
+        startup.mark_once(phase)
+    assert startup.seconds == {STARTING: 0.25, OPENING: 1, FIRST_TURN: 2}
+    monkeypatch.setattr("evaltools.tasks.startup._age_of_process", lambda: None)
+    assert Startup().seconds == {}

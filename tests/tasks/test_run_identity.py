@@ -1,0 +1,263 @@
+"""What a run is made of: what changes it, what does not, and what shards make together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.engine import Example, Execution, Failure, Finished, Journal, PassOptions, QuietTimes, Record, Shard
+from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.engine.run_folder import COMMAND, encode, identity_of
+from evaltools.errors import DataError, UsageError
+from evaltools.report.result import ConfigurationResult, RuntimeUsed
+from evaltools.tasks.run_identity import (
+    QUIET,
+    MergedRun,
+    begin_run,
+    command_in,
+    described_in,
+    fact_in,
+    files_below,
+    fingerprint_of_files,
+    merged_run,
+)
+from tests.report.results import configuration
+
+DESCRIBED = [configuration("reference", "reference"), configuration("test")]
+IDENTITY = {"model": "m", "the times of change of images": "x"}
+WHOLE = Shard()
+DIED = Failure("inference", "died", crashed=True)
+
+
+def begun(
+    journal: Journal[Any],
+    described: Sequence[ConfigurationResult] = DESCRIBED,
+    shard: Shard = WHOLE,
+    **identity: Any,
+) -> None:
+    begin_run(journal, described, {**IDENTITY, **identity}, Execution(shard=shard), ["evaltools", "imagenet", "--a=b"])
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """The folder of a run that has begun."""
+    journal: Journal[Any] = open_journal(tmp_path / "run")
+    begun(journal)
+    journal.close()
+    return tmp_path / "run"
+
+
+def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
+    assert command_in(run_dir) == [os.getcwd(), "evaltools", "imagenet", "--a=b"]
+    journal: Journal[Any] = open_journal(run_dir)
+    assert described_in(journal) == DESCRIBED
+    identity = identity_of(journal)
+    journal.close()
+    assert identity is not None
+    assert list(identity) == ["evaltools", *IDENTITY, "configuration reference", "configuration test"]
+    assert identity["evaltools"] == version("evaltools")
+
+
+RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
+
+
+@pytest.mark.parametrize(
+    ("described", "identity", "shard", "message"),
+    [
+        (DESCRIBED, {}, Shard(), None),
+        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], {}, Shard(), None),
+        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]], {}, Shard(), "configuration re"),
+        ([DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])], {}, Shard(), "configuration test was "),
+        (DESCRIBED[:1], {}, Shard(), "configuration test was "),
+        ([*DESCRIBED, configuration("more")], {}, Shard(), "configuration more was not there"),
+        (DESCRIBED, {"model": "n"}, Shard(), "model was m, now it is n"),
+        (DESCRIBED, {"the times of change of images": "y"}, Shard(), "the times of change of images was x"),
+        (DESCRIBED, {}, Shard(1, 4), "the shard was not there, now it is 1/4"),
+    ],
+)
+def test_a_run_goes_on_only_as_what_it_was(
+    described: Sequence[ConfigurationResult], identity: dict[str, str], shard: Shard, message: str | None, run_dir: Path
+) -> None:
+    journal: Journal[Any] = open_journal(run_dir)
+    try:
+        if message is None:
+            begun(journal, described, shard, **identity)
+            return
+        with pytest.raises(UsageError, match="holds another run: ") as caught:
+            begun(journal, described, shard, **identity)
+        assert message in str(caught.value)
+        assert described_in(journal) == DESCRIBED, "what was refused is not written down"
+    finally:
+        journal.close()
+
+
+def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ended before its first example; finish it with evaltools resume"):
+        fact_in(run_dir, QUIET, QuietTimes)
+    open_journal(tmp_path / "empty").close()
+    with pytest.raises(UsageError, match="ended before its first example; give its command again"):
+        command_in(tmp_path / "empty")
+    with pytest.raises(UsageError, match="is no run folder"):
+        command_in(tmp_path)
+
+
+def test_a_damaged_fact_is_a_data_error(run_dir: Path) -> None:
+    journal: Journal[Any] = open_journal(run_dir)
+    journal.state({COMMAND: '["a", 5]'})
+    journal.close()
+    with pytest.raises(DataError, match="cannot be read"):
+        command_in(run_dir)
+
+
+def test_a_fingerprint_changes_with_names_sizes_and_apart_from_them_with_times(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b")]
+    for path in paths:
+        path.write_text("1")
+        os.utime(path, (1, 1))
+
+    def changed(*files: Path) -> tuple[bool, bool]:
+        found = fingerprint_of_files("images", files or paths)
+        return found["images"] != before["images"], found[times] != before[times]
+
+    times = "the times of change of images"
+    before = fingerprint_of_files("images", paths)
+    assert list(before) == ["images", times]
+    assert before["images"].startswith("2 files, ")
+    assert changed() == (False, False)
+    os.utime(paths[0], (2, 2))
+    assert changed() == (False, True)
+    paths[0].write_text("22")
+    os.utime(paths[0], (1, 1))
+    assert changed() == (True, False)
+    paths[0].write_text("3")
+    os.utime(paths[0], (1, 1))
+    assert changed() == (False, False)
+    assert changed(paths[0], paths[0].rename(tmp_path / "c"))[0]
+    assert changed(*reversed(paths))[0]
+    assert changed(tmp_path / "a", tmp_path / "\udcff")[0], "a missing file counts as empty"
+
+
+def test_files_below_are_those_of_folders_in_order(tmp_path: Path) -> None:
+    for name in ("d/b", "d/e/c", "d/a", "z"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = files_below([tmp_path / "z", tmp_path / "d", tmp_path / "none"])
+    assert [str(path.relative_to(tmp_path)) for path in found] == ["z", "d/a", "d/b", "d/e/c", "none"]
+
+
+class Numbers:
+    """A task of numbers that is never run."""
+
+    def __init__(self, count: int) -> None:
+        self.examples = [Example(index, f"e{index}") for index in range(count)]
+        self.observation_type = int
+        self.in_order = False
+        self.keeps_state = False
+
+    def prepare(self, example: Example) -> Any:
+        raise AssertionError("nothing is run here")
+
+    def observe(self, prepared: Any, outputs: Any, reference: Any) -> int:
+        raise AssertionError("nothing is run here")
+
+
+def shard_of(
+    folder: Path,
+    task: Numbers,
+    shard: Shard,
+    leave_out: Sequence[int] = (),
+    died: Sequence[int] = (),
+    quiet: QuietTimes | None = None,
+    **identity: Any,
+) -> Path:
+    """A finished part of a run in which example i gives i."""
+    journal: Journal[int] = open_journal(folder)
+    begun(journal, shard=shard, **identity)
+    journal.expect(task.examples, int)
+    for example in shard.of(task.examples):
+        if example.index in leave_out:
+            continue
+        records = [
+            Record(example, name, (1,), example.index, None, 1)
+            if name == "reference" or example.index not in died
+            else Record[int](example, name, (), None, DIED)
+            for name in ("reference", "test")
+        ]
+        journal.add(Finished(example, 7, records))
+    journal.flush()
+    if quiet is not None:
+        journal.state({QUIET: encode(quiet)})
+    journal.close()
+    return folder
+
+
+def merged(folders: Sequence[Path], task: Numbers, **identity: str) -> MergedRun:
+    journal: Journal[int] = temporary_journal()
+    return merged_run(journal, folders, task, {**IDENTITY, **identity}, "reference", PassOptions())
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_path: Path) -> None:
+    task = Numbers(8)
+    parts = [QuietTimes(2, {"test": [number]}, {"test": [10 + number], "reference": [5]}) for number in range(3)]
+    folders = [
+        shard_of(tmp_path / str(number), task, Shard(number, 3), quiet=parts[number] if number else None)
+        for number in order
+    ]
+    found = merged(folders, task)
+    outcome, quiet = found.measured.outcome, found.measured.quiet
+    assert [record.observation for record in outcome.records["test"]] == list(range(8))
+    assert (outcome.examples_done, outcome.stopped, found.measured.merged_shards) == (8, None, 3)
+    assert found.described == DESCRIBED
+    assert quiet is not None
+    assert quiet.examples == 4
+    assert {name: sorted(times) for name, times in quiet.run_and_read_us.items()} == {
+        "test": [11, 12],
+        "reference": [5, 5],
+    }
+
+
+def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
+    task = Numbers(9)
+    folders = [shard_of(tmp_path / str(number), task, Shard(number, 3), died=(3, 4, 5)) for number in range(3)]
+    outcome = merged(folders, task).measured.outcome
+    assert {name: end.after for name, end in outcome.given_up.items()} == {"test": 5}
+    assert outcome.stopped == "every configuration was given up"
+    assert {name: len(records) for name, records in outcome.records.items()} == {"reference": 6, "test": 6}
+
+
+def test_copies_on_other_hosts_may_have_other_times_of_change(tmp_path: Path) -> None:
+    task = Numbers(4)
+    times: dict[str, Any] = {"the times of change of images": "other"}
+    folders = [
+        shard_of(tmp_path / "0", task, Shard(0, 2)),
+        shard_of(tmp_path / "1", task, Shard(1, 2), **times),
+    ]
+    assert merged(folders, task, **{"the times of change of images": "here"}).measured.outcome.examples_done == 4
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
+    task = Numbers(6)
+    parts = [shard_of(tmp_path / str(number), task, Shard(number, 2)) for number in range(2)]
+    foreign = shard_of(tmp_path / "foreign", task, Shard(1, 2), model="n")
+    third = shard_of(tmp_path / "third", task, Shard(1, 3))
+    unfinished = shard_of(tmp_path / "unfinished", task, Shard(1, 2), leave_out=[5])
+    for folders, message in (
+        ([parts[0]], "3 of 6 examples are in none of the 1 folders; give all shards"),
+        ([parts[0], unfinished], "1 of 6 examples are in none of the 2 folders"),
+        ([parts[0], foreign], f"{foreign} is no shard of the run in {parts[0]}: model was m, now it is n"),
+        ([*parts, foreign], "give each shard of one run once"),
+        ([parts[0], third], f"{parts[0]} holds shard 0/2, {third} holds shard 1/3; give each shard of one run once"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            merged(folders, task)
+        assert message in str(caught.value)
+    with pytest.raises(UsageError, match="was of something else: model was m, now it is n; restore that"):
+        merged(parts, task, model="n")
+    assert merged(parts, task).measured.outcome.examples_done == 6
