@@ -33,6 +33,7 @@ from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
 from evaltools.engine import Journal, Opened, available_cores, open_all, run_pass, sessions_of_workers
 from evaltools.engine.journal import temporary_journal
+from evaltools.engine.preparation import preparers
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
@@ -187,12 +188,15 @@ def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask,
         opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
         sessions = sessions_of_workers(opened, workers, open_isolated)
         journal: Journal[Any] = temporary_journal()
-        outcome = run_pass(task, sessions, journal)
+        start = time.perf_counter()
+        with preparers(task, opened[0].session.inputs, workers, 60.0, len(task.examples)) as makers:
+            outcome = run_pass(task, sessions, journal, makers=makers)
+        elapsed = time.perf_counter() - start
         journal.close()
         for own in sessions:
             for session in own.values():
                 session.close()
-    return outcome.examples_done / outcome.elapsed_s
+    return outcome.examples_done / elapsed
 
 
 if __name__ == "__main__":

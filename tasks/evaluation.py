@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -14,7 +14,6 @@ from evaltools.engine import (
     Journal,
     Open,
     Opened,
-    Outcome,
     PassOptions,
     QuietTimes,
     Tally,
@@ -26,7 +25,7 @@ from evaltools.engine import (
     sessions_of_workers,
     worker_count,
 )
-from evaltools.engine.preparation import preparers
+from evaltools.engine.preparation import Preparer, preparers
 from evaltools.engine.run_folder import encode
 from evaltools.engine.task import Observation
 from evaltools.engine.trace import Trace
@@ -138,25 +137,27 @@ def carry_out(
         {name: drive.wrap(name, session) for name, session in sessions.items()}
         for sessions in restarting or [opened.sessions]
     ]
-    options = replace(
-        drive.options, max_crashes=execution.max_crashes, preparation_timeout_s=execution.example_timeout_s
-    )
+    options = replace(drive.options, max_crashes=execution.max_crashes)
+    specs = next(iter(workers[0].values())).inputs
     try:
         drive.before(workers[0])
         startup.mark(PROBING)
-        with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
+        with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
+            with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
 
-            def tell(tally: Tally) -> None:
-                startup.mark_once(FIRST_TURN)
-                on_progress(tally)
+                def tell(tally: Tally) -> None:
+                    startup.mark_once(FIRST_TURN)
+                    on_progress(tally)
 
-            outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add)
-        quiet = None
-        if outcome.stopped is None and count > 1:
-            quiet = _measure_in_quiet(task, workers[0], examples, outcome, execution, options, observer)
-            journal.state({QUIET: encode(quiet)})
-            if quiet.interrupted:
-                outcome.stopped = "interrupted"
+                outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add, makers)
+            quiet = None
+            if outcome.stopped is None and count > 1:
+                usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
+                chosen = examples_for_latency(examples, execution.latency_examples)
+                quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
+                journal.state({QUIET: encode(quiet)})
+                if quiet.interrupted:
+                    outcome.stopped = "interrupted"
         return Measured(
             outcome, count, quiet, _restarts(restarting), startup_seconds=startup.seconds, not_traced=trace.failure
         )
@@ -167,26 +168,20 @@ def carry_out(
 
 
 def _measure_in_quiet(
-    task: Task[Any],
+    maker: Preparer,
     sessions: Mapping[str, Session],
     examples: Sequence[Example],
-    outcome: Outcome[Any],
-    execution: Execution,
-    options: PassOptions,
+    invocations: int,
     observer: Observer,
 ) -> QuietTimes:
-    chosen = examples_for_latency(examples, execution.latency_examples)
-    usable = {name: session for name, session in sessions.items() if name not in outcome.given_up}
     tally = Tally()
 
     def step() -> None:
         tally.done += 1
         on_progress(tally)
 
-    specs = next(iter(sessions.values())).inputs
-    one_maker = preparers(task, specs, 1, options.preparation_timeout_s)
-    with one_maker as (maker,), observer.progress(QUIET_PHASE, len(chosen)) as on_progress:
-        return measure_in_quiet(maker, usable, chosen, options.invocations, step)
+    with observer.progress(QUIET_PHASE, len(examples)) as on_progress:
+        return measure_in_quiet(maker, sessions, examples, invocations, step)
 
 
 def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:

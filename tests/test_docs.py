@@ -47,6 +47,7 @@ def shown_commands() -> list[Shown]:
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"{shown.page}: {shown.command[-40:]}")
 def test_command_runs_as_shown(shown: Shown, tmp_path: Path) -> None:
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")

@@ -7,15 +7,18 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from evaltools.cli.execution_flags import CHANGE_NO_FIGURES
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 
+_MAY_BE_GIVEN_ANEW: Final = CHANGE_NO_FIGURES - {"run_dir", "shard_index", "shard_count", "executor"}
+
 
 @dataclass(frozen=True)
 class StoredCommand:
-    """A command with its arguments, each ``--name=value``, and the folder it was given in."""
+    """A command with its arguments as they were typed, and the folder it was given in."""
 
     folder: Path
     name: str
@@ -56,11 +59,11 @@ class StoredCommand:
         for word in given:
             if not word.startswith("--") or "=" not in word:
                 raise UsageError(f"{word!r}: give flags as --name=value")
-            if _name(word) not in CHANGE_NO_FIGURES:
-                hint = did_you_mean(_name(word), CHANGE_NO_FIGURES)
+            if _name(word) not in _MAY_BE_GIVEN_ANEW:
+                hint = did_you_mean(_name(word), _MAY_BE_GIVEN_ANEW)
                 raise UsageError(
                     f"{word}: a run goes on with the flags that it began with; only flags that change no figure may "
-                    f"be given anew: {', '.join(sorted(CHANGE_NO_FIGURES))}.{hint}"
+                    f"be given anew: {', '.join(sorted(_MAY_BE_GIVEN_ANEW))}.{hint}"
                 )
         changed = self.without(*map(_name, given))
         words = [_absolute(word) for word in given]
@@ -89,5 +92,5 @@ def _name(word: str) -> str:
 def _absolute(word: str) -> str:
     """A flag that names a file, as seen from here."""
     name, _, text = word.partition("=")
-    is_path = _name(word) in ("output_file_path", "detections_path", "disagreements_path", "trace", "run_dir")
+    is_path = _name(word) in ("output_file_path", "detections_path", "disagreements_path", "trace")
     return f"{name}={Path(text).resolve()}" if is_path and text else word

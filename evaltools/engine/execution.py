@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Open, Opened
@@ -13,6 +14,8 @@ from evaltools.engine.task import Example
 from evaltools.errors import UsageError
 from evaltools.runtime import Session
 from evaltools.runtime.restarting import RestartingSession
+
+_WORTH_A_WORKER: Final = 8
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def worker_count(execution: Execution, configurations: Sequence[Configuration], 
     threads = max((abs(configuration.num_threads) for configuration in configurations), default=1)
     if any(configuration.num_threads < 0 for configuration in configurations):
         threads = available_cores()
-    return max(1, min(available_cores() // threads, examples))
+    return max(1, min(available_cores() // threads, examples // _WORTH_A_WORKER))
 
 
 def available_cores() -> int:

@@ -26,6 +26,7 @@ from evaltools.runtime.shared_arrays import Parcel, SharedArrays
 
 Recipes = Sequence[tuple[Example, Callable[[], Prepared]]]
 _TRIES: Final = 3
+_WORTH_A_PROCESS: Final = 64
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _SECONDS_TO_START: Final = 60.0
 
@@ -46,6 +47,9 @@ class Preparer(Protocol):
     def prepare(self, examples: Sequence[Example]) -> list[Ready]:
         """Make inputs; they are valid until the next call."""
 
+    def stop(self) -> None:
+        """Give up what is under way in other processes."""
+
 
 class InThisProcess:
     """Makes inputs where it is called."""
@@ -56,6 +60,9 @@ class InThisProcess:
     def prepare(self, examples: Sequence[Example]) -> list[Ready]:
         """Make inputs one after the other."""
         return [prepare_one(self._task, example) for example in examples]
+
+    def stop(self) -> None:
+        """Nothing."""
 
 
 class InOtherProcess:
@@ -79,6 +86,10 @@ class InOtherProcess:
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [Ready(examples[0], Failure("input", str(error)), start_ns, duration_us)]
         return [_unpacked(entry, self._pool.memories[self._number]) for entry in sent]
+
+    def stop(self) -> None:
+        """End the processes of all workers."""
+        self._pool.stop()
 
     def _detached(self, ready: Ready) -> Ready:
         """With inputs of its own, for the next call uses the same memory."""
@@ -105,13 +116,14 @@ def _made(example: Example, recipe: Callable[[], Prepared]) -> Ready:
 
 @contextmanager
 def preparers(
-    task: Task[Any], inputs: Sequence[TensorSpec], count: int, timeout_s: float
+    task: Task[Any], inputs: Sequence[TensorSpec], count: int, timeout_s: float, examples: int
 ) -> Iterator[Sequence[Preparer]]:
-    """One preparer per worker, each with a process where the task can travel.
+    """One preparer per worker, each with a process where the task can travel, and ``examples`` are worth its start.
 
-    ``inputs`` are the tensors that are made.
+    ``inputs`` are the tensors that are made. ``timeout_s`` limits the making of one example's inputs elsewhere.
     """
-    memories = _shared_memories(inputs, count) if SharedArrays.can_travel else []
+    elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
+    memories = _shared_memories(inputs, count) if elsewhere else []
     if not isinstance(task, PortableTask) or not memories:
         yield [InThisProcess(task) for _ in range(count)]
         return
@@ -143,6 +155,7 @@ class DecodingPool:
     def __init__(self, memories: Sequence[SharedArrays]) -> None:
         self.memories: Final = memories
         self._changing = threading.Lock()
+        self._stopped = False
         self._pool = self._begun()
 
     def make(self, number: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
@@ -155,18 +168,23 @@ class DecodingPool:
                 raise _NotMade(f"the process that decoded it died (exit code {error.exitcode})") from None
             except NotInTime:
                 raise _NotMade(f"was not decoded within {timeout_s:g} s") from None
-            except (BrokenExecutor, RuntimeError):
+            except BrokenExecutor:
                 self._replace(pool)
         raise _NotMade("the processes that decode cannot be started")
 
     def stop(self) -> None:
-        """End all processes."""
-        self._pool.stop()  # type: ignore[no-untyped-call]
-        self._pool.join()
+        """End all processes; none is started any more."""
+        with self._changing:
+            self._stopped = True
+            self._pool.stop()  # type: ignore[no-untyped-call]
+            self._pool.join()
 
     def _result(self, pool: ProcessPool, number: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
         """Wait for it; a broken pool may leave what it was given without an answer."""
-        future = pool.schedule(_make_all, args=(number, recipes), timeout=timeout_s * max(1, len(recipes)))
+        try:
+            future = pool.schedule(_make_all, args=(number, recipes), timeout=timeout_s * max(1, len(recipes)))
+        except RuntimeError as error:  # what a broken pool says
+            raise BrokenExecutor from error
         unanswered = 0
         while not wait([future], timeout=_SECONDS_BETWEEN_LOOKS).done:
             unanswered = 0 if pool.active else unanswered + 1
@@ -183,7 +201,7 @@ class DecodingPool:
 
     def _replace(self, broken: ProcessPool) -> None:
         with self._changing:
-            if self._pool is broken:
+            if self._pool is broken and not self._stopped:
                 broken.stop()  # type: ignore[no-untyped-call]
                 broken.join()
                 self._pool = self._begun()

@@ -13,7 +13,7 @@ from typing import Final, Generic
 
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import Preparer, Ready, preparers
+from evaltools.engine.preparation import InThisProcess, Preparer, Ready
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
@@ -31,13 +31,12 @@ class PassOptions:
 
     Every example is invoked ``invocations`` times. The pass stops with more than ``max_failed_examples`` failed
     examples, None: never. A configuration is given up after ``max_crashes`` examples in a row that killed or hung its
-    process. ``preparation_timeout_s`` limits the making of one example's inputs.
+    process.
     """
 
     max_failed_examples: int | None = None
     max_crashes: int = 3
     invocations: int = 1
-    preparation_timeout_s: float = 300.0
 
 
 @dataclass
@@ -69,10 +68,12 @@ def run_pass(
     examples: Sequence[Example] | None = None,
     on_progress: OnProgress = lambda _tally: None,
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
+    makers: Sequence[Preparer] = (),
 ) -> Outcome[Observation]:
     """Run examples on all configurations; ``reference`` names the one that the others are observed against.
 
-    ``workers`` has the sessions of each worker by configuration. ``examples`` are those to run, None for all; what the
+    ``workers`` has the sessions of each worker by configuration, ``makers`` what makes its inputs, this process where
+    there are none. ``examples`` are those to run, None for all; what the
     journal holds of them already is not run again. An example that fails is recorded and the pass goes on. Ctrl-C ends
     the pass after turns that end within a second.
     """
@@ -81,7 +82,8 @@ def run_pass(
     names = list(workers[0])
     tests = [name for name in names if name != reference]
     ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
-    return _Pass(task, workers, journal, reference, options, wanted, ledger, on_progress, on_spans).run()
+    makers = makers or [InThisProcess(task) for _ in workers]
+    return _Pass(task, workers, makers, journal, reference, options, wanted, ledger, on_progress, on_spans).run()
 
 
 def settle(
@@ -110,6 +112,7 @@ class _Pass(Generic[Observation]):
         self,
         task: Task[Observation],
         sessions: Sequence[Mapping[str, Session]],
+        makers: Sequence[Preparer],
         journal: Journal[Observation],
         reference: str | None,
         options: PassOptions,
@@ -120,6 +123,7 @@ class _Pass(Generic[Observation]):
     ) -> None:
         self._task = task
         self._sessions = sessions
+        self._makers = makers
         self._journal = journal
         self._options = options
         self._examples = examples
@@ -172,17 +176,15 @@ class _Pass(Generic[Observation]):
             self._on_progress(self._tally)
 
     def _run_workers(self) -> None:
-        specs = next(iter(self._sessions[0].values())).inputs
-        timeout_s = self._options.preparation_timeout_s
-        with preparers(self._task, specs, len(self._workers), timeout_s) as makers, self._threads(makers) as count:
+        with self._threads() as count:
             while count:
                 count -= self._take(self._next_result())
 
     @contextmanager
-    def _threads(self, makers: Sequence[Preparer]) -> Iterator[int]:
+    def _threads(self) -> Iterator[int]:
         threads = [
             threading.Thread(target=self._work, args=(worker, maker), daemon=True)
-            for worker, maker in zip(self._workers, makers, strict=True)
+            for worker, maker in zip(self._workers, self._makers, strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -202,6 +204,8 @@ class _Pass(Generic[Observation]):
             if time.monotonic() > deadline:
                 self._ended, deadline = True, math.inf
                 self._end_sessions()
+                for maker in self._makers:
+                    maker.stop()
             self._take_waiting()
             time.sleep(0.001)
         self._take_waiting()

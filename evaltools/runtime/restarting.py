@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded
+from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
 from evaltools.runtime.session import Array, BlockSession, Inference, Session
 
 
@@ -94,7 +94,7 @@ class RestartingSession:
         if session is None and not self._closed.is_set():
             try:
                 session = self._session = self._open_again()
-            except ConfigurationUnavailable as error:
+            except EvaltoolsError as error:
                 raise SessionEnded(f"its process could not be started again: {error}") from error
         if session is None or self._closed.is_set():
             self._end_process()

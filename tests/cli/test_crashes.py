@@ -13,7 +13,7 @@ from evaltools.datasets import sample
 from evaltools.preprocess import ImageToTensor, decode_image
 from tests.cli.sample_runs import PICTURES, XNNPACK, figures_of, imagenet, run
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 BAD_PICTURE = "0002.jpg"
 ADDRESS_SPACE_MB = 3000

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.detection_command import run_here
 from tests.cli.sample_runs import XNNPACK, below, figures, figures_of, imagenet, left_after, needs_proc, run, start
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 COMMAND = imagenet(XNNPACK, pictures=100)
 ON_RAY = ("--executor=ray", "--ray_tasks=3")

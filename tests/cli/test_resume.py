@@ -23,7 +23,7 @@ from tests.cli.sample_runs import (
     start,
 )
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 KILLS = 10
 PICTURES = 200

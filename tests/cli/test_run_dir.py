@@ -34,7 +34,7 @@ from tests.cli.sample_runs import (
 from tests.command import Completed
 from tests.evaluation_set import EvaluationSet
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 XNNPACK_OFF = "--use_xnnpack=false"
 

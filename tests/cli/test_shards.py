@@ -12,7 +12,7 @@ from evaltools.datasets import sample
 from tests.cli.sample_runs import XNNPACK, coco, figures, figures_of, imagenet, inference_diff, journal_rows, run, start
 from tests.command import Completed
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 COUNT = 3
 PICTURES = 20

@@ -85,16 +85,21 @@ def test_without_leaves_the_folder_and_the_order_of_the_others() -> None:
 def test_flags_given_anew_take_the_place_of_the_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = command("--workers", "2", "--model_file=m", "--progress=none", "--output-file-path", "old.json")
-    after = before.with_flags(["--workers=3", "--output_file_path=new.json", "--trace=", "--run-dir=run"])
+    after = before.with_flags(["--workers=3", "--output_file_path=new.json", "--trace="])
     assert after.arguments == (
         "--model_file=m",
         "--progress=none",
         "--workers=3",
         f"--output_file_path={tmp_path / 'new.json'}",
         "--trace=",
-        f"--run-dir={tmp_path / 'run'}",
     )
     assert before.with_flags([]) == before
+
+
+@pytest.mark.parametrize("word", ["--run_dir=other", "--run-dir=run", "--shard_index=1", "--executor=ray"])
+def test_the_run_that_goes_on_is_the_one_that_was_named(word: str) -> None:
+    with pytest.raises(UsageError, match="a run goes on with the flags that it began with"):
+        command().with_flags([word])
 
 
 def test_the_changed_command_is_understood_as_one_that_was_typed() -> None:
@@ -115,7 +120,9 @@ def test_flags_that_change_figures_are_refused_with_those_that_may_be_given() ->
     with pytest.raises(UsageError) as caught:
         command().with_flags(["--workers=2", "--max-crashes=2"])
     assert str(caught.value).startswith("--max-crashes=2: a run goes on with the flags that it began with; ")
-    assert ", ".join(sorted(CHANGE_NO_FIGURES)) in str(caught.value)
+    assert ", ".join(sorted(CHANGE_NO_FIGURES - {"run_dir", "shard_index", "shard_count", "executor"})) in str(
+        caught.value
+    )
 
 
 def test_a_command_is_read_with_the_folder_that_it_was_given_in(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from evaltools.engine.stages import STAGES
 from tests.cli.detection_command import run_here
 from tests.cli.sample_runs import PICTURES, XNNPACK, coco, figures, figures_of, imagenet, inference_diff, run
 
-pytestmark = pytest.mark.endurance
+pytestmark = pytest.mark.once
 
 PLAIN = ("--config", "plain C++: kernels=reference")
 RECORD = "--record_examples=true"

@@ -21,6 +21,7 @@ from evaltools.runtime import TensorSpec
 from evaltools.runtime.shared_arrays import SharedArrays
 from tests.engine.recipes import SHAPE, Recipes
 
+MANY = 1000
 INPUTS = (TensorSpec("floats", np.dtype("float32"), SHAPE),)
 KILLED = "the process that decoded it died (exit code -9)"
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(not SharedArrays.can_travel, reason="inputs are 
 @contextmanager
 def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[Sequence[Preparer]]:
     before = {child.pid for child in multiprocessing.active_children()}
-    with preparers(task, INPUTS, workers, timeout_s) as makers:
+    with preparers(task, INPUTS, workers, timeout_s, MANY) as makers:
         assert all(isinstance(maker, InOtherProcess) for maker in makers)
         yield makers
     assert {child.pid for child in multiprocessing.active_children()} <= before, "no process is left"
@@ -211,7 +212,7 @@ def test_a_task_that_cannot_travel_is_prepared_here() -> None:
         def __init__(self) -> None:
             self.prepare = Recipes().prepare
 
-    with preparers(Bound(), INPUTS, 2, 60.0) as makers:  # type: ignore[arg-type]
+    with preparers(Bound(), INPUTS, 2, 60.0, MANY) as makers:  # type: ignore[arg-type]
         assert [type(maker) for maker in makers] == [InThisProcess] * 2
 
 
@@ -221,6 +222,11 @@ def test_without_memory_to_share_inputs_are_made_here(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("evaltools.engine.preparation.SharedArrays.create", full)
     task = Recipes()
-    with preparers(task, INPUTS, 2, 60.0) as makers:
+    with preparers(task, INPUTS, 2, 60.0, MANY) as makers:
         assert [made(maker, task, 3, 4) for maker in makers] == [["3", "4"]] * 2
         assert {type(maker) for maker in makers} == {InThisProcess}
+
+
+def test_a_few_examples_are_not_worth_a_process() -> None:
+    with preparers(Recipes(), INPUTS, 2, 60.0, 10) as makers:
+        assert [type(maker) for maker in makers] == [InThisProcess, InThisProcess]

@@ -243,12 +243,15 @@ def test_where_no_process_can_be_started_again_the_first_death_is_told_and_other
     assert session.restarts.count == 1
 
 
-def test_a_mistake_of_the_users_is_no_failed_run() -> None:
+def test_a_model_that_went_away_fails_the_run_and_not_the_pass() -> None:
     def gone() -> Session:
         raise UsageError("no such file")
 
-    with pytest.raises(UsageError, match="no such file"):
-        RestartingSession(Process(0, dying_at(0)), gone).run(one(0))
+    session = RestartingSession(Process(0, dying_at(0)), gone)
+    assert words(session.run_block(block(2))) == [
+        "process 0 died at 0",
+        "its process could not be started again: no such file",
+    ]
 
 
 def test_workers_that_share_it_run_one_block_at_a_time() -> None:
