@@ -55,7 +55,7 @@ from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_id
 from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
 from evaltools.tasks.image_input import describe_normalization, load_picture
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
-from evaltools.tasks.run_identity import begin_run, fact_in, fingerprint_of_files, merged_run
+from evaltools.tasks.run_identity import begin_run, fact_in, fingerprint_of_files, libraries_of, merged_run
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _OUTPUTS = "how the outputs are read"
@@ -128,8 +128,8 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
                     outputs = _output_map(material, list(opened.sessions.values()))
                 except InferenceError as error:
                     trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
+            journal.state({_OUTPUTS: encode(outputs)})
             if outputs is not None:
-                journal.state({_OUTPUTS: encode(outputs)})
                 reference = request.reference.name if request.reference else None
                 drive = Drive(reference, PassOptions(request.max_failed_examples))
                 task = _task(request, material, outputs)
@@ -144,10 +144,10 @@ def merge_coco(request: CocoRequest, folders: Sequence[Path], observer: Observer
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = _prepare(request)
-    outputs: OutputMap = fact_in(folders[0], _OUTPUTS, OutputMap)
-    options = PassOptions(request.max_failed_examples)
+    outputs: OutputMap | None = fact_in(folders[0], _OUTPUTS, OutputMap | None)
+    options = PassOptions(request.max_failed_examples, max_crashes=request.execution.max_crashes)
     reference = request.reference.name if request.reference else None
-    task = _task(request, material, outputs)
+    task = _task(request, material, outputs or NATIVE_ORDER)
     with run_journal(None) as journal:
         merged = merged_run(journal, folders, task, _identity(request, material), reference, options)
         observer.opened(merged.described)
@@ -166,6 +166,7 @@ def _identity(request: CocoRequest, material: _Material) -> dict[str, str]:
         **fingerprint_of_files("the pictures", material.pictures.paths),
         "the ground truth": truth.sha256 if truth else "",
         "the labels": material.labels.sha256 if material.labels else "",
+        **libraries_of(request.configurations),
         **request.flags,
     }
 

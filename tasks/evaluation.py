@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -39,6 +39,7 @@ from evaltools.tasks.measured import Measured
 from evaltools.tasks.run_identity import QUIET
 from evaltools.tasks.startup import FIRST_TURN, PROBING, Startup
 
+_WORKERS: Final = "workers"
 QUIET_PHASE: Final = "latency in quiet"
 
 
@@ -128,7 +129,10 @@ def carry_out(
     open_with: Open,
     startup: Startup,
 ) -> Measured:
-    """Run the pass with as many workers as fit, then measure latency in quiet where there was more than one."""
+    """Run the pass with as many workers as fit, then measure latency in quiet.
+
+    With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
+    """
     examples = execution.shard.of(task.examples)
     configurations = [entry.running for entry in opened.entries]
     count = worker_count(execution, configurations, drive.one_worker, len(examples))
@@ -137,6 +141,7 @@ def carry_out(
         {name: drive.wrap(name, session) for name, session in sessions.items()}
         for sessions in restarting or [opened.sessions]
     ]
+    most = _most_workers(journal, count)
     options = replace(drive.options, max_crashes=execution.max_crashes)
     specs = next(iter(workers[0].values())).inputs
     try:
@@ -151,7 +156,7 @@ def carry_out(
 
                 outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add, makers)
             quiet = None
-            if outcome.stopped is None and count > 1:
+            if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
                 chosen = examples_for_latency(examples, execution.latency_examples)
                 quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
@@ -165,6 +170,13 @@ def carry_out(
         for sessions in restarting:
             for session in sessions.values():
                 session.close()
+
+
+def _most_workers(journal: Journal[Any], count: int) -> int:
+    """The largest number of workers in any part of this run, whose records may come from a busy machine."""
+    most = max(count, int(journal.fact(_WORKERS) or 0))
+    journal.state({_WORKERS: str(most)})
+    return most
 
 
 def _measure_in_quiet(

@@ -52,7 +52,7 @@ from evaltools.tasks.imagenet import (
 from evaltools.tasks.label_check import shifted
 from evaltools.tasks.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
-from evaltools.tasks.run_identity import begin_run, fingerprint_of_files, merged_run
+from evaltools.tasks.run_identity import begin_run, fingerprint_of_files, libraries_of, merged_run
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _FEWEST_FOR_CONSTANT: Final = 20
@@ -131,7 +131,7 @@ def merge(request: ImagenetRequest, folders: Sequence[Path], observer: Observer)
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = _prepare(request)
     with run_journal(None) as journal:
-        options = PassOptions(request.max_failed_examples)
+        options = PassOptions(request.max_failed_examples, max_crashes=request.execution.max_crashes)
         reference = request.reference.name if request.reference else None
         merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
         observer.opened(merged.described)
@@ -174,6 +174,7 @@ def _identity(request: ImagenetRequest, material: _Material) -> dict[str, str]:
         **fingerprint_of_files("the pictures", material.images.paths),
         "the ground truth": digest(material.images.truths),
         "the labels": material.labels.sha256,
+        **libraries_of(request.configurations),
         **request.flags,
     }
 

@@ -34,7 +34,7 @@ from evaltools.tasks.evaluation import (
 )
 from evaltools.tasks.inference_diff import DiffObservation
 from evaltools.tasks.measured import nothing_measured
-from evaltools.tasks.run_identity import begin_run, fact_in, files_below, fingerprint_of_files, merged_run
+from evaltools.tasks.run_identity import begin_run, fact_in, files_below, fingerprint_of_files, libraries_of, merged_run
 from evaltools.tasks.saved_outputs import SavingSession
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
@@ -78,8 +78,11 @@ def merge_diff(
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = prepare(request)
-    options = PassOptions(request.max_failed_examples, invocations=request.invocations)
+    options = PassOptions(
+        request.max_failed_examples, invocations=request.invocations, max_crashes=request.execution.max_crashes
+    )
     reference = request.reference.name if request.reference else None
+    first_run_us: dict[str, int | None] = fact_in(folders[0], _FIRST_RUNS, dict[str, int | None])
     with run_journal(None) as journal:
         merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
         observer.opened(merged.described)
@@ -89,7 +92,6 @@ def merge_diff(
             _close(opened)
             if opened:
                 look = _look(request, material, opened, merged.measured.outcome, observer, open_with)
-        first_run_us: dict[str, int | None] = fact_in(folders[0], _FIRST_RUNS, dict[str, int | None])
         done = DiffPass(merged.measured, first_run_us)
         return assemble_diff(request, material, merged.described, done, look, started_at, observer)
 
@@ -107,6 +109,7 @@ def _identity(request: DiffRequest, material: DiffMaterial) -> dict[str, str]:
         "the model": material.model.sha256,
         "the reference's model": material.reference_model.sha256,
         **fingerprint_of_files("the inputs", files_below(folders)),
+        **libraries_of([configuration for _, configuration in _wanted(request, material)]),
         **request.flags,
     }
 

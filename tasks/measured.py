@@ -16,7 +16,7 @@ from evaltools.runtime.restarting import Restarts
 class Measured:
     """What a pass gave, and how it was carried out.
 
-    ``quiet`` has the latencies of the quiet phase, None where one worker ran all, so that the pass itself was quiet.
+    ``quiet`` has the latencies of the quiet phase, None where there was none: with one worker the pass itself is quiet.
     ``not_traced`` says why the trace could not be written.
     """
 
@@ -55,7 +55,7 @@ def lost_configuration(described: ConfigurationResult, outcome: Outcome[Any]) ->
     failed = sum(record.failure is not None for record in records)
     if described.name in outcome.given_up:
         end = outcome.given_up[described.name]
-        reason = f"its process died or hung too often in a row (--max_crashes), last of this: {end.reason}"
+        reason = f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"
         return without_figures(described, failed, reason)
     if failed == len(records):
         return without_figures(described, failed, why_no_figures(outcome, described.name))
@@ -67,6 +67,7 @@ def describe_execution(execution: Execution, measured: Measured) -> ExecutionUse
     quiet, stages = measured.quiet, measured.outcome.stages
     return ExecutionUsed(
         workers=measured.workers,
+        examples_run=measured.outcome.examples_run,
         shard=str(execution.shard) if execution.shard.count > 1 else None,
         merged_shards=measured.merged_shards,
         quiet_latency_examples=None if quiet is None else quiet.examples,

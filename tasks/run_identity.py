@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from evaltools.configuration import Configuration
 from evaltools.engine import Execution, Journal, PassOptions, QuietTimes, Task
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
     COMMAND,
+    TIMES_OF_CHANGE,
     decode,
     differences,
     encode,
@@ -24,15 +26,13 @@ from evaltools.engine.run_folder import (
 from evaltools.engine.task import Observation
 from evaltools.errors import UsageError
 from evaltools.report.result import ConfigurationResult
-from evaltools.tasks.measured import Measured
+from evaltools.tasks.measured import Measured, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
 SHARD: Final = "the shard"
 _FEWEST_WORDS: Final = 3
 _CONFIGURATION: Final = "configuration "
-_TIMES_OF_CHANGE: Final = "the times of change of"
-"""Copies on other hosts have others."""
 
 
 def begin_run(
@@ -43,7 +43,7 @@ def begin_run(
     command: Sequence[str],
 ) -> None:
     """Refuse to go on with a run that was another one; write down what this one is."""
-    configurations = {f"{_CONFIGURATION}{entry.name}": _fingerprint(entry) for entry in described}
+    configurations = {name: text for entry in described for name, text in _fingerprints(entry).items()}
     shard = {SHARD: str(execution.shard)} if execution.shard.count > 1 else {}
     require_same_run(journal, {"evaltools": version("evaltools"), **identity, **shard, **configurations})
     journal.state({DESCRIBED: encode(described), COMMAND: encode([os.getcwd(), *command])})
@@ -74,9 +74,30 @@ def fact_in(folder: Path, name: str, wanted: Any) -> Any:
     return decode(text, wanted, folder)
 
 
-def _fingerprint(entry: ConfigurationResult) -> str:
-    runtime = replace(entry.runtime, messages="") if entry.runtime else None
-    return encode(replace(entry, runtime=runtime))
+def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
+    """A text for each thing about a configuration, so that a message can say what is another."""
+    what = f"{_CONFIGURATION}{entry.name}"
+    runtime, proof = entry.runtime, entry.delegation
+    taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)
+    return {
+        f"{what}, its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
+        f"{what}, its flags": " ".join(entry.flags),
+        f"{what}, its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
+        f"{what}, nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
+    }
+
+
+def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
+    """The content of what external delegates are loaded from."""
+    paths = {str(c.delegates.value("external_delegate_path")) for c in configurations}
+    return {f"the library {path}": _sha256_of(Path(path)) for path in sorted(paths) if path}
+
+
+def _sha256_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "missing"
 
 
 def fingerprint_of_files(what: str, paths: Sequence[Path]) -> dict[str, str]:
@@ -91,7 +112,7 @@ def fingerprint_of_files(what: str, paths: Sequence[Path]) -> dict[str, str]:
         times.update(f"{changed}\n".encode())
     return {
         what: f"{len(paths)} files, {sizes.hexdigest()[:16]}",
-        f"{_TIMES_OF_CHANGE} {what}": times.hexdigest()[:16],
+        f"{TIMES_OF_CHANGE}{what}": times.hexdigest()[:16],
     }
 
 
@@ -135,7 +156,7 @@ def merged_run(
     """
     quiet: list[QuietTimes] = []
     with journals_of(folders) as shards:
-        _require_distinct(folders, [identity_of(shard) or {} for shard in shards])
+        _require_distinct(folders, [_begun(shard) for shard in shards])
         described = described_in(shards[0])
         stated = _portable(identity_of(shards[0]) or {})
         for folder, shard in zip(folders, shards, strict=True):
@@ -150,6 +171,8 @@ def merged_run(
     if changed:
         raise UsageError(f"the run in {folders[0]} was of something else: {'; '.join(changed)}; restore that")
     names = [entry.name for entry in described if entry.status == "measured"]
+    if not any(entry.role == "test" for entry in described if entry.name in names):
+        return MergedRun(described, nothing_measured(dict.fromkeys(names)))
     outcome = settle(task, names, journal, reference, options)
     missing = len(task.examples) - len(journal.examples())
     if missing and outcome.stopped is None:
@@ -157,7 +180,17 @@ def merged_run(
             f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all shards, "
             "and finish those that were interrupted with evaltools resume"
         )
-    return MergedRun(described, Measured(outcome, quiet=_pooled(quiet) if quiet else None, merged_shards=len(folders)))
+    return MergedRun(
+        described, Measured(outcome, workers=0, quiet=_pooled(quiet) if quiet else None, merged_shards=len(folders))
+    )
+
+
+def _begun(shard: Journal[Any]) -> dict[str, str]:
+    """What a shard is made of; raises :class:`UsageError` where it never began."""
+    identity = identity_of(shard)
+    if identity is None:
+        raise UsageError(f"the run in {shard.folder} ended before its first example; give its command again")
+    return identity
 
 
 def _require_distinct(folders: Sequence[Path], identities: Sequence[Mapping[str, str]]) -> None:
@@ -173,7 +206,7 @@ def _require_distinct(folders: Sequence[Path], identities: Sequence[Mapping[str,
 
 def _portable(identity: Mapping[str, str]) -> dict[str, str]:
     """What is the same for all shards of a run."""
-    return {name: text for name, text in identity.items() if name != SHARD and not name.startswith(_TIMES_OF_CHANGE)}
+    return {name: text for name, text in identity.items() if name != SHARD and not name.startswith(TIMES_OF_CHANGE)}
 
 
 def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:

@@ -6,11 +6,11 @@ import os
 import time
 from pathlib import Path
 
-STARTING = "starting Python, imports, flags"
-CHECKS = "checking model and data"
-OPENING = "opening sessions"
-PROBING = "trying first examples"
-FIRST_TURN = "starting workers, first example"
+STARTING = "process"
+CHECKS = "checks"
+OPENING = "opening"
+PROBING = "probing"
+FIRST_TURN = "first_turn"
 
 
 class Startup:

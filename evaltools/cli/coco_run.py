@@ -51,7 +51,7 @@ def run_coco(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ())
         not_written = _print_debug_lines(result) if flags.is_on("debug_mode") else []
         not_written += hand_out(_as_asked(result, flags.is_on("record_examples")), files, console)
         not_written += write_more_files(result, more_files, options.ground_truth_images_path, console)
-        total = result.coco.data.example_count if result.coco else 0
+        total = request.execution.shard.size_of(result.coco.data.example_count if result.coco else 0)
         print_early_end(result, total, request.max_failed_examples, options.native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

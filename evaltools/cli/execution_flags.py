@@ -43,7 +43,7 @@ _SHARED: Final = (
         "latency_examples",
         "int32",
         -1,
-        "Examples of the quiet latency phase that follows with more than one worker; -1: a tenth, 10 to 100.",
+        "Examples of the quiet latency phase; -1: a tenth, 10 to 100, and none with one worker, whose pass is quiet.",
     ),
     Parameter(
         "progress",
@@ -57,7 +57,7 @@ _SHARED: Final = (
 PARAMETERS: Final = (Parameter("workers", "string", "auto", _WORKERS), *_SHARED)
 PARAMETERS_WITH_ONE_WORKER: Final = (Parameter("workers", "string", "1", _WORKERS), *_SHARED)
 """For a task whose latency is of all of its examples."""
-CHANGE_NO_FIGURES: Final = frozenset(
+MAY_DIFFER_ON_RESUME: Final = frozenset(
     {
         "workers",
         "example_timeout",
@@ -127,7 +127,7 @@ def flags_to_repeat(flags: GivenFlags) -> dict[str, str]:
     """The flags that a resumed run, and each shard of one run, must have in common."""
     found: dict[str, str] = {}
     for name, text in flags.given:
-        if name not in CHANGE_NO_FIGURES | _NAMED_BY_CONTENT:
+        if name not in MAY_DIFFER_ON_RESUME | _NAMED_BY_CONTENT:
             found[f"--{name}"] = f"{found[f'--{name}']}, {text}" if f"--{name}" in found else text
     return found
 
@@ -136,15 +136,10 @@ def _refuse_flags_without_effect(flags: GivenFlags) -> None:
     on_ray = flags.text("executor") == "ray"
     for name in _NOT_FOR_RAY if on_ray else _FOR_RAY:
         if name in flags:
-            why = "which has one worker per shard and makes the shards itself" if on_ray else "and is local here"
+            why = "which has one worker per shard and makes the shards itself" if on_ray else "which makes no shards"
             raise UsageError(
                 f"--{name} has no effect with --executor={flags.text('executor')}, {why}; leave one of them out"
             )
-    if "latency_examples" in flags and flags.text("workers") == "1" and not on_ray:
-        raise UsageError(
-            "--latency_examples has no effect with --workers=1: its pass is quiet, and latency is that of all "
-            "examples; leave one of them out"
-        )
 
 
 def _workers(flags: GivenFlags) -> int | None:

@@ -14,7 +14,7 @@ EXIT_CODE_HELP: Final = """\
   0    everything asked for was measured
   1    a limit that was set is broken
   2    a flag, a file or a list is wrong; nothing was measured
-  3    a configuration could not be measured here, or its delegate took nothing
+  3    a configuration could not be measured here, its delegate took nothing, or its process died too often
   4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
-  5    the result file could not be written; the figures were printed
+  5    a result file or the journal of --run_dir could not be written
   130  interrupted; the figures are those of the examples finished until then"""

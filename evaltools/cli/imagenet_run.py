@@ -37,7 +37,7 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: Sequence[Pa
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
         result = merge(request, shards, terminal) if shards else evaluate(request, terminal, opener)
         not_written = hand_out(result, files, console)
-        total = result.data.example_count if result.data else 0
+        total = request.execution.shard.size_of(result.data.example_count if result.data else 0)
         print_early_end(result, total, request.max_failed_examples, options.native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")

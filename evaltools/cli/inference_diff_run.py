@@ -38,12 +38,13 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Seque
     with interrupts_restored():
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
-        result = merge_diff(request, shards, terminal) if shards else evaluate_diff(request, terminal, opener)
+        result = merge_diff(request, shards, terminal, opener) if shards else evaluate_diff(request, terminal, opener)
         not_written = hand_out(result, files, console)
         assert result.inference_diff is not None
         if result.inference_diff.not_saved is not None:
             not_written.append(OutputError(result.inference_diff.not_saved))
-        print_early_end(result, result.inference_diff.num_runs, request.max_failed_examples, native, console)
+        total = request.execution.shard.size_of(result.inference_diff.num_runs)
+        print_early_end(result, total, request.max_failed_examples, native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)

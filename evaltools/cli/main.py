@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
-    return "interrupted before the first example was finished"
+    return "interrupted before there was a result; with --run_dir, evaltools resume goes on"
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -10,11 +10,14 @@ from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.stored_command import StoredCommand
 from evaltools.errors import UsageError
 
+_MAY_BE_GIVEN: Final = (
+    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode", "progress",
+)  # fmt: skip
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
 here as they were there. Nothing is run, but for the noise floor of an inference diff.
-Flags that change no figure, such as --output_file_path, may be given anew."""
+Flags about files and progress, such as --output_file_path, may be given anew."""
 
 
 def run(arguments: list[str]) -> int:
@@ -34,4 +37,4 @@ def run(arguments: list[str]) -> int:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     command = StoredCommand.of(folders[0]).without("run_dir", "shard_index", "shard_count")
-    return command.with_flags(given).run(folders)
+    return command.with_flags(given, _MAY_BE_GIVEN).run(folders)

@@ -18,23 +18,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.cli import exit_codes
-from evaltools.cli.execution_flags import read_execution
+from evaltools.cli.execution_flags import flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.progress import show_progress
 from evaltools.cli.stored_command import StoredCommand
 from evaltools.cli.terminal import make_console
 from evaltools.engine import Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import COMMAND, encode, run_journal
-from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.engine.run_folder import COMMAND, encode, require_same_run, run_journal
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
 
 _RETRIES: Final = 5
+_TASKS: Final = "tasks on the cluster"
 _SECONDS_TO_CONNECT: Final = 5.0
 _ONLY_HERE: Final = (
     "executor", "ray_address", "ray_tasks", "run_dir", "workers", "trace", "progress", "latency_examples",
     "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode",
 )  # fmt: skip
-_WITH_A_JOURNAL: Final = (exit_codes.OK, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED)
+_WITH_A_JOURNAL: Final = (
+    exit_codes.OK, exit_codes.LIMIT_BROKEN, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,25 @@ def run_on_ray(name: str, flags: GivenFlags, arguments: Sequence[str]) -> int:
     ray = _ray()
     command = StoredCommand(Path.cwd(), name, tuple(arguments))
     with _run_folder(flags.path("run_dir")) as folder:
-        with run_journal(folder) as journal:
-            journal.state({COMMAND: encode([str(command.folder), "evaltools", name, *arguments])})
+        stated = _begin(folder, flags, command)
         _start(ray, flags.text("ray_address"))
         try:
-            count = tasks or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            with run_journal(folder) as journal:
+                journal.state({_TASKS: str(count)})
             folders = _collect(ray, command.without(*_ONLY_HERE), count, folder, flags.text("progress"))
         finally:
             ray.shutdown()
         return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(folders)
+
+
+def _begin(folder: Path, flags: GivenFlags, command: StoredCommand) -> int:
+    """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
+    identity = {"the executor": "ray", "the command": command.name, **flags_to_repeat(flags)}
+    with run_journal(folder) as journal:
+        require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
+        journal.state({COMMAND: encode([str(command.folder), "evaltools", command.name, *command.arguments])})
+        return int(journal.fact(_TASKS) or 0)
 
 
 def _ray() -> Any:
@@ -91,7 +104,10 @@ def _start(ray: Any, address: str) -> None:
     try:
         ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UsageError(f"--ray_address={address}: no Ray cluster can be joined there: {error}") from error
+        where = (
+            f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
+        )
+        raise UsageError(f"{where}: {error}") from error
 
 
 def _require_listening(address: str) -> None:
@@ -128,6 +144,11 @@ def _collect(ray: Any, command: StoredCommand, count: int, folder: Path, progres
 def _result(ray: Any, finished: Any, index: int) -> ShardDone:
     try:
         done: ShardDone = ray.get(finished)
+    except ray.exceptions.RayTaskError as error:
+        raise UsageError(
+            f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the same "
+            "paths"
+        ) from error
     except ray.exceptions.RayError as error:
         raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
     return done
@@ -136,10 +157,16 @@ def _result(ray: Any, finished: Any, index: int) -> ShardDone:
 def _keep(done: ShardDone, folder: Path, index: int) -> None:
     if done.code not in _WITH_A_JOURNAL:
         raise UsageError(f"shard {index} ended with exit code {done.code}: {done.printed.strip()}")
-    folder.mkdir(exist_ok=True)
     unfinished = folder / f"{JOURNAL_NAME}.part"
-    unfinished.write_bytes(done.journal)
-    unfinished.rename(folder / JOURNAL_NAME)
+    try:
+        folder.mkdir(exist_ok=True)
+        unfinished.write_bytes(done.journal)
+        unfinished.rename(folder / JOURNAL_NAME)
+    except OSError as error:
+        raise OutputError(
+            f"{unfinished} cannot be written: {error.strerror}. Shards written before are kept: make room, then give "
+            "the same command with the same --run_dir"
+        ) from error
 
 
 def run_shard(name: str, arguments: Sequence[str], working_folder: str, index: int, count: int) -> ShardDone:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.execution_flags import CHANGE_NO_FIGURES
+from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 
-_MAY_BE_GIVEN_ANEW: Final = CHANGE_NO_FIGURES - {"run_dir", "shard_index", "shard_count", "executor"}
+_MAY_BE_GIVEN_ANEW: Final = MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"}
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ class StoredCommand:
                 kept.append(word)
         return replace(self, arguments=tuple(kept))
 
-    def with_flags(self, given: Sequence[str]) -> StoredCommand:
+    def with_flags(self, given: Sequence[str], allowed: Collection[str] = _MAY_BE_GIVEN_ANEW) -> StoredCommand:
         """The same with flags put in the place of those that it had; raises :class:`UsageError` for others."""
         for word in given:
             if not word.startswith("--") or "=" not in word:
                 raise UsageError(f"{word!r}: give flags as --name=value")
-            if _name(word) not in _MAY_BE_GIVEN_ANEW:
-                hint = did_you_mean(_name(word), _MAY_BE_GIVEN_ANEW)
+            if _name(word) not in allowed:
+                hint = did_you_mean(_name(word), allowed)
                 raise UsageError(
                     f"{word}: a run goes on with the flags that it began with; only flags that change no figure may "
-                    f"be given anew: {', '.join(sorted(_MAY_BE_GIVEN_ANEW))}.{hint}"
+                    f"be given anew: {', '.join(sorted(allowed))}.{hint}"
                 )
         changed = self.without(*map(_name, given))
         words = [_absolute(word) for word in given]

@@ -73,5 +73,5 @@ EXTERNAL: Final = Delegate(
     works_in="tflite_runtime, ai-edge-litert and the native tools",
     runtimes={LITERT: {}, TFLITE_RUNTIME: {}},
     check=_check,
-    shared_by="external_delegate_per_worker",
+    per_worker_flag="external_delegate_per_worker",
 )

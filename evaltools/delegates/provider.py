@@ -22,8 +22,8 @@ class Delegate:
     flags that this runtime cannot honour, with the reason. ``works_in`` says in words where it runs, for the error
     message elsewhere. ``check`` looks at all its values together and raises :class:`~evaltools.errors.UsageError`.
 
-    A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by ``shared_by``
-    is set; others get a session per worker.
+    A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by
+    ``per_worker_flag`` is set; others get a session per worker.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Delegate:
     common: frozenset[str] = frozenset()
     check: Callable[[Mapping[str, Value]], None] | None = None
     owns_device: bool = True
-    shared_by: str = ""
+    per_worker_flag: str = ""
 
     def is_enabled(self, values: Mapping[str, Value]) -> bool:
         """Whether ``values`` (flags by name) switch this delegate on."""

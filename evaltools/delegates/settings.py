@@ -74,7 +74,7 @@ class DelegateSettings:
     def one_session(self) -> bool:
         """Whether a delegate owns its device, so that only one session may use it."""
         return any(
-            delegate.owns_device and not (delegate.shared_by and self.value(delegate.shared_by))
+            delegate.owns_device and not (delegate.per_worker_flag and self.value(delegate.per_worker_flag))
             for delegate in self.requested
         )
 

@@ -1,10 +1,11 @@
-"""How an evaluation is carried out: what changes its speed and safety, never its figures."""
+"""How an evaluation is carried out: its speed and its safety."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,10 @@ class Shard:
     def of(self, examples: Sequence[Example]) -> list[Example]:
         """Its examples."""
         return list(examples[self.index :: self.count])
+
+    def size_of(self, examples: int) -> int:
+        """How many of so many are its own."""
+        return len(range(self.index, examples, self.count))
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
@@ -88,25 +93,10 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
     """
     workers: list[dict[str, Session]] = [{} for _ in range(count)]
     for entry in opened:
-        first = RestartingSession(entry.session, _opener(entry, open_with))
+        open_again = partial(open_with, entry.model, entry.running)
+        first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
             alone = number == 0 or entry.running.delegates.one_session
-            sessions[entry.configuration.name] = (
-                first if alone else RestartingSession(entry.session, _opener(entry, open_with), is_open=False)
-            )
+            own = first if alone else RestartingSession(entry.session, open_again, is_open=False)
+            sessions[entry.configuration.name] = own
     return workers
-
-
-def _opener(entry: Opened, open_with: Open) -> _Opener:
-    return _Opener(entry, open_with)
-
-
-@dataclass(frozen=True)
-class _Opener:
-    """Opens the session of a configuration once more."""
-
-    entry: Opened
-    open_with: Open
-
-    def __call__(self) -> Session:
-        return self.open_with(self.entry.model, self.entry.running)

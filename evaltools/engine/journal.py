@@ -257,6 +257,11 @@ def existing_journal(folder: Path) -> Journal[Observation]:
         raise UsageError(f"{folder} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir")
     if os.access(folder, os.W_OK) and os.access(path, os.W_OK):
         return open_journal(folder)
+    written_ahead = path.with_name(f"{JOURNAL_NAME}-wal")
+    if written_ahead.exists() and written_ahead.stat().st_size:
+        raise UsageError(
+            f"{folder} cannot be written, and its run was killed; copy it to where its journal can be mended"
+        )
     return Journal(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True), folder, ())
 
 

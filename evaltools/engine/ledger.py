@@ -62,6 +62,7 @@ class Ledger:
         self._max_failed = max_failed_examples
         self._waiting: dict[int, Fates] = {}
         self._in_a_row = dict.fromkeys(configurations, 0)
+        self._last_reason: dict[str, str] = {}
 
     def add(self, example: int, fates: Fates) -> None:
         """Take the fates of an example, and settle what can be settled."""
@@ -75,12 +76,15 @@ class Ledger:
     def _settle(self, example: int, fates: Fates) -> None:
         for name in self._in_a_row:
             if name not in fates and name not in self.given_up:
-                self.given_up[name] = GivenUp(self.last_settled, "another shard of this run gave it up")
+                reason = f"a shard of this run gave it up; {self._last_reason.get(name, 'its reason is there')}"
+                self.given_up[name] = GivenUp(self.last_settled, reason)
         counted = {name: failure for name, failure in fates.items() if name not in self.given_up}
         self.tally.add(counted)
         self.last_settled = example
         for name, failure in counted.items():
             self._in_a_row[name] = self._in_a_row[name] + 1 if failure is not None and failure.crashed else 0
+            if failure is not None and failure.crashed:
+                self._last_reason[name] = failure.reason
             if failure is not None and self._in_a_row[name] >= self._max_crashes:
                 self.given_up[name] = GivenUp(example, failure.reason)
         if self._max_failed is not None and self.tally.failed_examples > self._max_failed:

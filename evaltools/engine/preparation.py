@@ -136,12 +136,13 @@ def preparers(
 
 def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArrays]:
     """Room for the inputs of each worker, or none where there is no memory to share."""
+    memories = []
     try:
-        memories = [SharedArrays.create(inputs, ()) for _ in range(count)]
+        for _ in range(count):
+            memories.append(SharedArrays.create(inputs, ()))
+            memories[-1].forget_path()
     except OSError:
         return []
-    for memory in memories:
-        memory.forget_path()
     return memories
 
 
@@ -182,7 +183,7 @@ class DecodingPool:
     def _result(self, pool: ProcessPool, number: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
         """Wait for it; a broken pool may leave what it was given without an answer."""
         try:
-            future = pool.schedule(_make_all, args=(number, recipes), timeout=timeout_s * max(1, len(recipes)))
+            future = pool.schedule(_make_all, args=(number, recipes), timeout=timeout_s)
         except RuntimeError as error:  # what a broken pool says
             raise BrokenExecutor from error
         unanswered = 0

@@ -45,14 +45,16 @@ class Outcome(Generic[Observation]):
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
     per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
-    first that is not finished. ``stopped`` says why the pass ended before the last example, if it did. ``given_up``
-    are configurations whose process died or hung too often.
+    first that is not finished; ``examples_run`` those that were finished now and not in an earlier part of the run.
+    ``stopped`` says why the pass ended before the last example, if it did. ``given_up`` are configurations whose
+    process died or hung too often.
     """
 
     records: Mapping[str, Collection[Record[Observation]]]
     preprocessing_us: Sequence[int] = ()
     examples_done: int = 0
     failed_examples: int = 0
+    examples_run: int = 0
     elapsed_s: float = 0.0
     stopped: Stop | None = None
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class _Pass(Generic[Observation]):
         self._tally = Tally(failed=dict.fromkeys(sessions[0], 0))
         self._stages = StageTimes()
         self._todo: list[Example] = []
+        self._known = 0
         self._choosing = threading.Lock()
         self._enough = threading.Event()
         self._ended = False
@@ -155,6 +158,7 @@ class _Pass(Generic[Observation]):
         self._journal.flush()
         outcome = _outcome(self._journal, self._ledger, self._sessions[0])
         outcome.elapsed_s = time.perf_counter() - start
+        outcome.examples_run = self._tally.done - self._known
         outcome.stages = self._stages
         if interrupted and outcome.stopped is None:
             outcome.stopped = "interrupted"
@@ -172,6 +176,7 @@ class _Pass(Generic[Observation]):
                 self._ledger.add(example, fates)
                 self._tally.add(fates)
         self._todo = [example for example in reversed(self._examples) if example.index not in known]
+        self._known = len(known)
         if known:
             self._on_progress(self._tally)
 

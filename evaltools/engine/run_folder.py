@@ -15,6 +15,8 @@ from evaltools.errors import DataError, UsageError
 
 COMMAND: Final = "command"
 IDENTITY: Final = "identity"
+TIMES_OF_CHANGE: Final = "the times of change of "
+"""What an identity says of files that may be copies elsewhere begins with this."""
 _LONGEST_SHOWN: Final = 80
 
 
@@ -41,15 +43,16 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
             journal.close()
 
 
-def require_same_run(journal: Journal[Any], identity: Mapping[str, str]) -> None:
+def require_same_run(journal: Journal[Any], identity: Mapping[str, str], begun: bool = False) -> None:
     """Write down what a new run is made of; raises :class:`UsageError` where an earlier one was made of something else.
 
-    ``identity`` has a text for each thing that must not change between the parts of a run.
+    ``identity`` has a text for each thing that must not change between the parts of a run. A run without a single
+    example has not begun, unless ``begun`` says so.
     """
     if journal.folder is None:
         return
     stated = identity_of(journal)
-    if stated is None:
+    if stated is None or not (begun or journal.examples()):
         journal.state({IDENTITY: encode(dict(identity))})
         return
     changed = differences(stated, identity)
@@ -69,11 +72,13 @@ def identity_of(journal: Journal[Any]) -> dict[str, str] | None:
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """In words, what is not the same."""
     names = [*before, *(name for name in now if name not in before)]
-    return [
-        f"{name} was {_shown(before.get(name))}, now it is {_shown(now.get(name))}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
+    return [_change(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
+
+
+def _change(name: str, before: str | None, now: str | None) -> str:
+    if name.startswith(TIMES_OF_CHANGE):
+        return f"{name.removeprefix(TIMES_OF_CHANGE)} were written anew since"
+    return f"{name} was {_shown(before)}, now it is {_shown(now)}"
 
 
 def digest(texts: Iterable[str]) -> str:

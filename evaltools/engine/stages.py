@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -40,11 +40,6 @@ class StageTimes:
         for span in spans:
             self.seconds[span.stage] = self.seconds.get(span.stage, 0.0) + span.duration_ns / 1e9
 
-    def shares(self) -> Mapping[str, float]:
-        """Of all work, 0 to 1; nothing where there was none."""
-        total = sum(self.seconds.values())
-        return {stage: seconds / total for stage, seconds in self.seconds.items()} if total else {}
-
     @property
     def bound(self) -> Bound | None:
         """Which kind of work takes most of the time; None where none was done."""
@@ -54,5 +49,4 @@ class StageTimes:
             "metrics": self.seconds[METRICS],
             "journal": self.seconds[JOURNAL],
         }
-        ranked: list[Bound] = sorted(work, key=lambda kind: work[kind])
-        return ranked[-1] if any(work.values()) else None
+        return max(work.items(), key=lambda kind: kind[1])[0] if any(work.values()) else None

@@ -13,7 +13,7 @@ from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
 from evaltools.engine.task import Example, Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded
 from evaltools.runtime import BlockSession, Inference, Session
-from evaltools.runtime.session import Array
+from evaltools.runtime.session import run_each
 
 _SECONDS_IN_TURN: Final = 0.2
 Runs = dict[str, Inference | Failure]
@@ -71,7 +71,7 @@ class Worker(Generic[Observation]):
         slowest_ns = 0
         for name in names[first:] + names[:first] if usable else []:
             start_ns = time.perf_counter_ns()
-            for index, outcome in zip(usable, self._run_block(self._sessions[name], inputs), strict=True):
+            for index, outcome in zip(usable, run_each(self._sessions[name], inputs, self._invocations), strict=True):
                 runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
             duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
             slowest_ns = max(slowest_ns, duration_ns)
@@ -81,17 +81,6 @@ class Worker(Generic[Observation]):
         self._note(METRICS, start_ns, f"{len(block)} examples")
         spans, self._spans = self._spans, []
         return FinishedBlock(finished, spans)
-
-    def _run_block(self, session: Session, block: Sequence[Sequence[Array]]) -> Sequence[Inference | InferenceError]:
-        if isinstance(session, BlockSession):
-            return session.run_block(block, self._invocations)
-        outcomes: list[Inference | InferenceError] = []
-        for inputs in block:
-            try:
-                outcomes.append(session.run(inputs, self._invocations))
-            except InferenceError as error:
-                outcomes.append(error)
-        return outcomes
 
     def _finish(self, ready: Ready, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
         if isinstance(ready.prepared, Failure):

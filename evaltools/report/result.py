@@ -173,16 +173,18 @@ class Restarted:
 class ExecutionUsed:
     """How the evaluation was carried out, which changes times, never figures.
 
-    ``shard`` is ``i/n`` where this is the part of one of several hosts; ``merged_shards`` of them make up the result,
-    0 where it was measured in one run. ``quiet_latency_examples`` is how many examples the latencies are of, measured
-    apart from the pass; null where they are those of the pass, which is quiet with one worker. ``restarts`` has the
-    configurations whose process died. ``startup_seconds`` is what passed until the first example was finished, by
-    phase. ``stage_seconds`` is the work of all workers in read, decode, resize, prepare (the rest of an input's
-    making), inference, metrics and journal; ``bound`` says which part of it is the largest. ``not_traced`` says why the
-    trace could not be written.
+    ``examples_run`` were finished by this process, not by an earlier part of the run; they and ``workers`` are 0 where
+    shards were merged. ``shard`` is ``i/n`` where this is the part of one of several hosts; ``merged_shards`` of them
+    make up the result, 0 where it was measured in one run. ``quiet_latency_examples`` is how many examples the
+    latencies are of, measured apart from the pass; null where they are those of the pass, which is quiet with one
+    worker, and busy where several were stopped. ``restarts`` has the configurations whose process died.
+    ``startup_seconds`` is what passed until the first example was finished, by phase. ``stage_seconds`` is the work of
+    all workers in read, decode, resize, prepare (the rest of an input's making), inference, metrics and journal;
+    ``bound`` says which part of it is the largest. ``not_traced`` says why the trace could not be written.
     """
 
     workers: int
+    examples_run: int
     shard: str | None
     merged_shards: int
     quiet_latency_examples: int | None

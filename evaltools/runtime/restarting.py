@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
-from evaltools.runtime.session import Array, BlockSession, Inference, Session
+from evaltools.runtime.session import Array, BlockSession, Inference, Session, run_each
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RestartingSession:
     def _until_an_end(self, block: Sequence[Sequence[Array]], invocations: int) -> Sequence[Inference | InferenceError]:
         """The outcomes up to the first run that ends the process, with what became of that one."""
         try:
-            found = _run_all(self._opened(), block, invocations)
+            found = run_each(self._opened(), block, invocations)
         except SessionEnded as error:
             return [error]
         for place, outcome in enumerate(found):
@@ -81,7 +81,7 @@ class RestartingSession:
         if death.hung or self._closed.is_set():
             return death
         try:
-            (outcome,) = _run_all(self._opened(), [inputs], invocations)
+            (outcome,) = run_each(self._opened(), [inputs], invocations)
         except SessionEnded:
             return death
         if isinstance(outcome, SessionEnded):
@@ -112,17 +112,3 @@ class RestartingSession:
             session, self._session = self._session, None
         if session is not None:
             session.close()
-
-
-def _run_all(
-    session: Session, block: Sequence[Sequence[Array]], invocations: int
-) -> Sequence[Inference | InferenceError]:
-    if isinstance(session, BlockSession):
-        return session.run_block(block, invocations)
-    outcomes: list[Inference | InferenceError] = []
-    for inputs in block:
-        try:
-            outcomes.append(session.run(inputs, invocations))
-        except InferenceError as error:
-            outcomes.append(error)
-    return outcomes

@@ -117,6 +117,21 @@ class BlockSession(Session, Protocol):
         """Run one set after the other; an error takes the place of its run."""
 
 
+def run_each(
+    session: Session, block: Sequence[Sequence[Array]], invocations: int = 1
+) -> Sequence[Inference | InferenceError]:
+    """Run several sets of inputs, as a block where the session can; an error takes the place of its run."""
+    if isinstance(session, BlockSession):
+        return session.run_block(block, invocations)
+    outcomes: list[Inference | InferenceError] = []
+    for inputs in block:
+        try:
+            outcomes.append(session.run(inputs, invocations))
+        except InferenceError as error:
+            outcomes.append(error)
+    return outcomes
+
+
 class Runtime(Protocol):
     """Something that opens sessions."""
 

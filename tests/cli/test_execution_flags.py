@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli import coco, execution_flags, imagenet, inference_diff
-from evaltools.cli.execution_flags import CHANGE_NO_FIGURES, flags_to_repeat, read_execution
+from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME, flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.engine import Execution, Shard
 from evaltools.errors import UsageError
@@ -80,9 +80,9 @@ def test_flags_that_change_figures_are_those_to_repeat() -> None:
 
 def test_only_flags_that_a_command_has_may_be_given_anew() -> None:
     groups = [*imagenet.GROUPS.values(), *coco.GROUPS.values(), *inference_diff.GROUPS.values()]
-    assert {parameter.name for group in groups for parameter in group} >= CHANGE_NO_FIGURES
+    assert {parameter.name for group in groups for parameter in group} >= MAY_DIFFER_ON_RESUME
 
 
 def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_up() -> None:
     names = {parameter.name for parameter in execution_flags.PARAMETERS}
-    assert names - CHANGE_NO_FIGURES == {"max_crashes"}
+    assert names - MAY_DIFFER_ON_RESUME == {"max_crashes"}

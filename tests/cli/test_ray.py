@@ -68,11 +68,15 @@ def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:
     [
         (
             (*ON_RAY, "--shard_count=2", "--run_dir=run"),
-            "--shard_count does not go with --executor=ray, which makes shards itself; leave one out",
+            "--shard_count has no effect with --executor=ray, which has one worker per shard and makes",
         ),
         (
             ("--executor=ray", "--ray_tasks=-1"),
             "--ray_tasks=-1: use a number of shards, or 0 for one per CPU",
+        ),
+        (
+            ("--ray_tasks=2",),
+            "--ray_tasks has no effect with --executor=local, which makes no shards; leave one of them out",
         ),
         (("--executor=cluster",), "--executor=cluster: not an accepted value; use one of local, ray"),
     ],

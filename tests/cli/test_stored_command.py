@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaltools.cli import imagenet
-from evaltools.cli.execution_flags import CHANGE_NO_FIGURES
+from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.stored_command import StoredCommand
 from evaltools.engine.journal import Journal, open_journal
@@ -120,7 +120,7 @@ def test_flags_that_change_figures_are_refused_with_those_that_may_be_given() ->
     with pytest.raises(UsageError) as caught:
         command().with_flags(["--workers=2", "--max-crashes=2"])
     assert str(caught.value).startswith("--max-crashes=2: a run goes on with the flags that it began with; ")
-    assert ", ".join(sorted(CHANGE_NO_FIGURES - {"run_dir", "shard_index", "shard_count", "executor"})) in str(
+    assert ", ".join(sorted(MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"})) in str(
         caught.value
     )
 

@@ -43,7 +43,7 @@ def _twelve_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         ((), 1000, 12),
     ],
 )
-def test_without_a_number_the_cores_are_shared_by_the_threads(
+def test_without_a_number_the_cores_are_per_worker_flag_the_threads(
     threads: tuple[int, ...], examples: int, count: int
 ) -> None:
     assert worker_count(Execution(workers=None), configurations(*threads), False, examples) == count

@@ -325,7 +325,10 @@ def test_facts_are_written_all_or_none(opened: Journal[float]) -> None:
 
 def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Path) -> None:
     assert identity_of(opened) is None
+    require_same_run(opened, {"model": "not yet"})
     require_same_run(opened, {"model": "m", "labels": "x" * 100})
+    opened.add(finished(0, "a"))
+    opened.flush()
     require_same_run(opened, {"labels": "x" * 100, "model": "m"})
     with pytest.raises(UsageError) as caught:
         require_same_run(opened, {"model": "n", "labels": "x" * 100, "seed": "1"})
@@ -334,6 +337,12 @@ def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Pat
         "it is 1. Repeat the run as it was, or give another folder"
     )
     assert identity_of(opened) == {"model": "m", "labels": "x" * 100}
+
+
+def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: Journal[float]) -> None:
+    require_same_run(opened, {"model": "m"}, begun=True)
+    with pytest.raises(UsageError, match="model was m, now it is n"):
+        require_same_run(opened, {"model": "n"}, begun=True)
 
 
 def test_a_run_without_a_folder_writes_down_nothing_about_itself() -> None:

@@ -96,7 +96,7 @@ def test_what_another_worker_still_gave_after_the_end_is_not_counted() -> None:
 
 
 def test_a_configuration_that_an_example_lacks_was_given_up_elsewhere() -> None:
-    elsewhere = "another shard of this run gave it up"
+    elsewhere = "a shard of this run gave it up; its reason is there"
     assert settled(ledger(4), rows(a="....", b=".w .")) == (
         Tally(4, 1, {"a": 0, "b": 1}),
         {"b": GivenUp(1, elsewhere)},

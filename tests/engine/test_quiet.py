@@ -31,6 +31,9 @@ class Making:
         prepared = Prepared((np.array(example.index),))
         return [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
 
+    def stop(self) -> None:
+        """Nothing is under way."""
+
 
 class Timed(FakeSession):
     """Invocation k of example i takes 1000 * i + k us, reading 5 us; remembers who ran what when."""

@@ -19,7 +19,6 @@ def test_work_adds_up_over_workers_whatever_the_moment() -> None:
     found.add([Span("decode", 5, 1_500_000_000, 0, ""), Span("inference", 9, 250_000_000, 1, "")])
     found.add([Span("decode", 5, 500_000_000, 3, ""), Span("journal", 0, 250_000_000, -1, "")])
     assert found.seconds == {**dict.fromkeys(STAGES, 0.0), "decode": 2.0, "inference": 0.25, "journal": 0.25}
-    assert found.shares() == {**dict.fromkeys(STAGES, 0.0), "decode": 0.8, "inference": 0.1, "journal": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -37,11 +36,7 @@ def test_the_largest_kind_of_work_is_the_bound_with_the_input_as_one(spans: dict
     assert times(**spans).bound == bound
 
 
-def test_without_work_there_are_no_shares() -> None:
-    assert StageTimes().shares() == {}
-
-
 def test_a_stage_that_a_task_names_itself_is_kept_apart() -> None:
     found = times(inference=1, tokenize=3)
-    assert found.shares()["tokenize"] == 0.75
+    assert found.seconds["tokenize"] == 0.003
     assert found.bound == "inference"

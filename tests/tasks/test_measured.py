@@ -57,7 +57,7 @@ def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
         (
             outcome(".x", given_up={"a": GivenUp(1, "died (SIGABRT)")}),
             1,
-            "its process died or hung too often in a row (--max_crashes), last of this: died (SIGABRT)",
+            "its process died or hung too often in a row (--max_crashes); the last time: died (SIGABRT)",
         ),
         (outcome(".x", given_up={"b": GivenUp(1, "died")}), 0, None),
     ],

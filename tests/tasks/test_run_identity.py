@@ -49,6 +49,9 @@ def run_dir(tmp_path: Path) -> Path:
     """The folder of a run that has begun."""
     journal: Journal[Any] = open_journal(tmp_path / "run")
     begun(journal)
+    journal.expect([Example(0, "a")], float)
+    journal.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
+    journal.flush()
     journal.close()
     return tmp_path / "run"
 
@@ -60,7 +63,9 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     identity = identity_of(journal)
     journal.close()
     assert identity is not None
-    assert list(identity) == ["evaltools", *IDENTITY, "configuration reference", "configuration test"]
+    things = ("its status", "its flags", "its runtime", "nodes on its delegates")
+    of_configurations = [f"configuration {name}, {thing}" for name in ("reference", "test") for thing in things]
+    assert list(identity) == ["evaltools", *IDENTITY, *of_configurations]
     assert identity["evaltools"] == version("evaltools")
 
 
@@ -72,12 +77,22 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
     [
         (DESCRIBED, {}, Shard(), None),
         ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], {}, Shard(), None),
-        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]], {}, Shard(), "configuration re"),
-        ([DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])], {}, Shard(), "configuration test was "),
-        (DESCRIBED[:1], {}, Shard(), "configuration test was "),
-        ([*DESCRIBED, configuration("more")], {}, Shard(), "configuration more was not there"),
+        (
+            [replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]],
+            {},
+            Shard(),
+            "configuration reference, its runtime was ",
+        ),
+        (
+            [DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])],
+            {},
+            Shard(),
+            "configuration test, its flags was ",
+        ),
+        (DESCRIBED[:1], {}, Shard(), "configuration test, its status was measured, now it is not there"),
+        ([*DESCRIBED, configuration("more")], {}, Shard(), "configuration more, its status was not there"),
         (DESCRIBED, {"model": "n"}, Shard(), "model was m, now it is n"),
-        (DESCRIBED, {"the times of change of images": "y"}, Shard(), "the times of change of images was x"),
+        (DESCRIBED, {"the times of change of images": "y"}, Shard(), "images were written anew since"),
         (DESCRIBED, {}, Shard(1, 4), "the shard was not there, now it is 1/4"),
     ],
 )
