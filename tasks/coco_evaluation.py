@@ -55,7 +55,14 @@ from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_id
 from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
 from evaltools.tasks.image_input import describe_normalization, load_picture
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
-from evaltools.tasks.run_identity import begin_run, fact_in, fingerprint_of_files, libraries_of, merged_run
+from evaltools.tasks.run_identity import (
+    begin_run,
+    changed_meanwhile,
+    fact_in,
+    fingerprint_of_files,
+    libraries_of,
+    merged_run,
+)
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _OUTPUTS = "how the outputs are read"
@@ -121,7 +128,8 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
             for session in opened.sessions.values():
                 require_stated(material.model, session, "input", material.model.inputs[0], session.inputs[0], advice)
             startup.mark(OPENING)
-            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            identity = _identity(request, material)
+            begin_run(journal, opened.described, identity, request.execution, request.command)
             measured = nothing_measured(opened.sessions)
             if opened.runnable:
                 try:
@@ -134,7 +142,9 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
                 drive = Drive(reference, PassOptions(request.max_failed_examples))
                 task = _task(request, material, outputs)
                 measured = carry_out(task, opened, journal, drive, request.execution, observer, open_with, startup)
-        return _assemble(request, material, opened.described, outputs, measured, trouble, started_at, observer)
+        result = _assemble(request, material, opened.described, outputs, measured, trouble, started_at, observer)
+        changed = changed_meanwhile(journal, identity, _identity(request, material))
+        return replace(result, warnings=[*result.warnings, *changed])
 
 
 def merge_coco(request: CocoRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:

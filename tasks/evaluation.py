@@ -160,9 +160,10 @@ def carry_out(
                 usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
                 chosen = examples_for_latency(examples, execution.latency_examples)
                 quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
-                journal.state({QUIET: encode(quiet)})
                 if quiet.interrupted:
                     outcome.stopped = "interrupted"
+                quiet = quiet if quiet.examples else None
+                journal.state({QUIET: encode(quiet)})
         return Measured(
             outcome, count, quiet, _restarts(restarting), startup_seconds=startup.seconds, not_traced=trace.failure
         )

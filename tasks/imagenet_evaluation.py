@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -52,7 +52,7 @@ from evaltools.tasks.imagenet import (
 from evaltools.tasks.label_check import shifted
 from evaltools.tasks.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
-from evaltools.tasks.run_identity import begin_run, fingerprint_of_files, libraries_of, merged_run
+from evaltools.tasks.run_identity import begin_run, changed_meanwhile, fingerprint_of_files, libraries_of, merged_run
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _FEWEST_FOR_CONSTANT: Final = 20
@@ -111,7 +111,8 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
             for session in opened.sessions.values():
                 check_session(session, material.model)
             startup.mark(OPENING)
-            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            identity = _identity(request, material)
+            begin_run(journal, opened.described, identity, request.execution, request.command)
             measured = nothing_measured(opened.sessions)
             if opened.runnable:
                 _check_labels(request, material, next(iter(opened.sessions.values())))
@@ -120,7 +121,9 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
                 measured = carry_out(
                     material.task, opened, journal, drive, request.execution, observer, open_with, startup
                 )
-        return _assemble(request, material, opened.described, measured, started_at, observer)
+        result = _assemble(request, material, opened.described, measured, started_at, observer)
+        changed = changed_meanwhile(journal, identity, _identity(request, material))
+        return replace(result, warnings=[*result.warnings, *changed])
 
 
 def merge(request: ImagenetRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,15 @@ from evaltools.tasks.evaluation import (
 )
 from evaltools.tasks.inference_diff import DiffObservation
 from evaltools.tasks.measured import nothing_measured
-from evaltools.tasks.run_identity import begin_run, fact_in, files_below, fingerprint_of_files, libraries_of, merged_run
+from evaltools.tasks.run_identity import (
+    begin_run,
+    changed_meanwhile,
+    fact_in,
+    files_below,
+    fingerprint_of_files,
+    libraries_of,
+    merged_run,
+)
 from evaltools.tasks.saved_outputs import SavingSession
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
@@ -58,14 +67,17 @@ def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = op
         ) as opened:
             _require_stated_inputs(request, material, opened)
             startup.mark(OPENING)
-            begin_run(journal, opened.described, _identity(request, material), request.execution, request.command)
+            identity = _identity(request, material)
+            begin_run(journal, opened.described, identity, request.execution, request.command)
             done, look = DiffPass(nothing_measured(opened.sessions)), SecondLook()
             if _can_compare(request, material, opened.sessions):
                 done = _run(request, material, opened, journal, observer, open_with, startup)
                 if request.execution.shard.count == 1:
                     _close(opened.entries)
                     look = _look(request, material, opened.entries, done.measured.outcome, observer, open_with)
-        return assemble_diff(request, material, opened.described, done, look, started_at, observer)
+        result = assemble_diff(request, material, opened.described, done, look, started_at, observer)
+        changed = changed_meanwhile(journal, identity, _identity(request, material))
+        return replace(result, warnings=[*result.warnings, *changed])
 
 
 def merge_diff(

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Execution, Journal, PassOptions, QuietTimes, Task
+from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
     COMMAND,
@@ -46,7 +47,17 @@ def begin_run(
     configurations = {name: text for entry in described for name, text in _fingerprints(entry).items()}
     shard = {SHARD: str(execution.shard)} if execution.shard.count > 1 else {}
     require_same_run(journal, {"evaltools": version("evaltools"), **identity, **shard, **configurations})
-    journal.state({DESCRIBED: encode(described), COMMAND: encode([os.getcwd(), *command])})
+    journal.state({DESCRIBED: encode(described)})
+    if journal.fact(COMMAND) is None or not journal.examples():
+        journal.state({COMMAND: encode([os.getcwd(), *command])})
+
+
+def changed_meanwhile(journal: Journal[Any], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Warnings about what was changed while the run read it, and about a journal that is gone."""
+    found = [f"during the run, {change}; figures may be of both" for change in differences(before, now)]
+    if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
+        found.append(f"the journal in {journal.folder} was deleted during the run; it cannot be resumed or merged")
+    return found
 
 
 def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
@@ -165,7 +176,8 @@ def merged_run(
                 raise UsageError(f"{folder} is no shard of the run in {folders[0]}: {'; '.join(changed)}")
             journal.take_over(shard)
             text = shard.fact(QUIET)
-            quiet += [] if text is None else [decode(text, QuietTimes, folder)]
+            part = None if text is None else decode(text, QuietTimes | None, folder)
+            quiet += [] if part is None else [part]
     own = {name: text for name, text in stated.items() if not name.startswith(_CONFIGURATION)}
     changed = differences(own, {"evaltools": version("evaltools"), **_portable(identity)})
     if changed:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
@@ -23,6 +24,8 @@ from evaltools.report.files import plan_files, rendered
 from evaltools.report.native import native_lines
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
+
+_INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Terminal:
@@ -42,17 +45,20 @@ class Terminal:
 
     def measured(self) -> None:
         """After the measurements, Ctrl-C must not lose what is not written yet."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in _INTERRUPTS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def interrupts_restored() -> Iterator[None]:
-    """Ctrl-C works again at the end as it did at the beginning."""
-    handler = signal.getsignal(signal.SIGINT)
+    """SIGTERM interrupts as Ctrl-C does; at the end both work again as they did at the beginning."""
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def files_read(flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path | None]) -> list[Path]:

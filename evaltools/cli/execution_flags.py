@@ -110,8 +110,8 @@ def read_execution(flags: GivenFlags) -> Execution:
     if crashes < 1:
         raise UsageError(f"--max_crashes={crashes}: use 1 or more")
     latency_examples = flags.number("latency_examples")
-    if latency_examples < -1:
-        raise UsageError(f"--latency_examples={latency_examples}: use a number of examples, or -1 for the default")
+    if latency_examples < -1 or latency_examples == 0:
+        raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
     return Execution(
         workers=_workers(flags),
         example_timeout_s=timeout,

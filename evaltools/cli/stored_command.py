@@ -27,9 +27,12 @@ class StoredCommand:
     @classmethod
     def of(cls, run_dir: Path) -> StoredCommand:
         """Read it from a run folder; raises :class:`UsageError` where there is none."""
+        from evaltools.cli.main import COMMANDS
         from evaltools.tasks.run_identity import command_in
 
         working_folder, _, name, *arguments = command_in(run_dir)
+        if name not in COMMANDS:
+            raise UsageError(f"the run in {run_dir} was of {name!r}, which is no command; start it anew")
         return cls(Path(working_folder), name, tuple(arguments)).in_folder(run_dir)
 
     def in_folder(self, run_dir: Path) -> StoredCommand:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.engine.opening import Open, Opened
 from evaltools.engine.task import Example
-from evaltools.errors import UsageError
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.runtime import Session
 from evaltools.runtime.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
+Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,33 @@ def sessions_of_workers(opened: Sequence[Opened], count: int, open_with: Open) -
     """
     workers: list[dict[str, Session]] = [{} for _ in range(count)]
     for entry in opened:
-        open_again = partial(open_with, entry.model, entry.running)
+        open_again = partial(_open_unchanged, open_with, entry, _stamps(entry))
         first = RestartingSession(entry.session, open_again)
         for number, sessions in enumerate(workers):
             alone = number == 0 or entry.running.delegates.one_session
             own = first if alone else RestartingSession(entry.session, open_again, is_open=False)
             sessions[entry.configuration.name] = own
     return workers
+
+
+def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]) -> Session:
+    """Open once more; raises :class:`ConfigurationUnavailable` where that would be another model or library."""
+    for path, stamp in _stamps(entry).items():
+        if stamp != stamps[path]:
+            raise ConfigurationUnavailable(f"{path} was changed during the run; put it back and start anew")
+    return open_with(entry.model, entry.running)
+
+
+def _stamps(entry: Opened) -> dict[Path, Stamp]:
+    """What tells whether the model, or the library of an external delegate, is still the same file."""
+    library = str(entry.running.delegates.value("external_delegate_path"))
+    return {path: _stamp(path) for path in (entry.model.path, *([Path(library)] if library else []))}
+
+
+def _stamp(path: Path) -> Stamp:
+    """Inode, size and time of change, None for a file that is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

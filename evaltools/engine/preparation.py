@@ -127,7 +127,11 @@ def preparers(
     if not isinstance(task, PortableTask) or not memories:
         yield [InThisProcess(task) for _ in range(count)]
         return
-    pool = DecodingPool(memories)
+    try:
+        pool = DecodingPool(memories)
+    except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
+        yield [InThisProcess(task) for _ in range(count)]
+        return
     try:
         yield [InOtherProcess(task, pool, number, timeout_s) for number in range(count)]
     finally:
@@ -170,7 +174,8 @@ class DecodingPool:
             except NotInTime:
                 raise _NotMade(f"was not decoded within {timeout_s:g} s") from None
             except BrokenExecutor:
-                self._replace(pool)
+                with suppress(OSError):
+                    self._replace(pool)
         raise _NotMade("the processes that decode cannot be started")
 
     def stop(self) -> None:

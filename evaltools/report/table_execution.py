@@ -70,8 +70,6 @@ def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
     if execution.quiet_latency_examples is None and execution.workers > 1:
         return f"{workers}, {rate}; latency is that of the pass, with all workers at once: no quiet phase was reached"
-    if execution.quiet_latency_examples == 0:
-        return f"{workers}, {rate}; latency was not measured (--latency_examples=0)"
     if execution.quiet_latency_examples is None:
         return f"{workers}, {rate}; latency is that of all examples, one at a time"
     return f"{workers}, {rate}; latency was taken apart, in quiet, over {execution.quiet_latency_examples} examples"

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -66,8 +66,11 @@ class ChildProcess:
 
     def cause_of_death(self) -> str:
         """The signal or exit code of a child that has closed its pipe."""
-        self._process.join(_SECONDS_TO_END)
-        code = self._process.exitcode
+        try:
+            self._process.join(_SECONDS_TO_END)
+            code = self._process.exitcode
+        except ValueError:
+            return "it was ended"
         if code is None:
             return "it closed its pipe"
         if code >= 0:
@@ -93,17 +96,21 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End it at once."""
-        self._process.kill()
-        self._process.join(_SECONDS_TO_END)
+        with suppress(ValueError):
+            self._process.kill()
+            self._process.join(_SECONDS_TO_END)
 
     def end(self) -> None:
         """Close the pipe, at which the child leaves; insist if it does not."""
         self.connection.close()
-        self._process.join(_SECONDS_TO_END)
-        if self._process.is_alive():
-            self.kill()
+        with suppress(ValueError):
+            self._process.join(_SECONDS_TO_END)
+            if self._process.is_alive():
+                self.kill()
         self._printed.close()
         self.forget_path()
+        with suppress(ValueError):
+            self._process.close()
 
 
 def begin_child(printed: str) -> None:

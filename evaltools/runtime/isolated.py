@@ -71,6 +71,7 @@ class IsolatedSession:
         self._timeout_s = min(timeout_s, _LONGEST_WAIT_S)
         self._ended: SessionEnded | None = None
         self._running = False
+        self._memory: SharedArrays | None = None
         self._log_place = 0
         try:
             ready = self._answer("while the model was loaded")
@@ -99,14 +100,16 @@ class IsolatedSession:
     @property
     def longest_block(self) -> int:
         """How many runs :meth:`run_block` takes at most."""
-        return self._memory.slots
+        return self._arrays.slots
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
         """Run one after the other without waiting for this process in between; an error takes the place of its run."""
         outcomes: list[Inference | InferenceError] = []
         self._running = True
         try:
-            self._send([self._memory.put_inputs(slot, inputs) for slot, inputs in enumerate(block)], invocations)
+            if self._ended is not None:
+                raise self._ended
+            self._send([self._arrays.put_inputs(slot, inputs) for slot, inputs in enumerate(block)], invocations)
             while len(outcomes) < len(block):
                 outcomes.append(self._outcome())
         except InferenceError as error:
@@ -119,8 +122,6 @@ class IsolatedSession:
         return outcomes
 
     def _send(self, block: Sequence[Parcel], invocations: int) -> None:
-        if self._ended is not None:
-            raise self._ended
         try:
             self._child.connection.send((block, invocations))
         except OSError:
@@ -137,7 +138,7 @@ class IsolatedSession:
             return error
         assert isinstance(done, _Done)
         self._log_place = done.log_length
-        return Inference(self._memory.outputs(done.outputs), done.invokes_us, done.read_us)
+        return Inference(self._arrays.outputs(done.outputs), done.invokes_us, done.read_us)
 
     def close(self) -> None:
         """End the child, at once where another thread waits for it."""
@@ -145,6 +146,13 @@ class IsolatedSession:
         if self._running:
             self._child.kill()
         self._child.end()
+        if self._memory is not None:
+            self._memory.close()
+
+    @property
+    def _arrays(self) -> SharedArrays:
+        assert self._memory is not None
+        return self._memory
 
     def _share_memory(self, ready: _Ready) -> SharedArrays:
         try:

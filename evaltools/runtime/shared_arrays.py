@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -99,6 +100,12 @@ class SharedArrays:
     def forget_path(self) -> None:
         """Take the file's name away; whoever has opened it goes on using it."""
         self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Give the memory back, unless arrays still lie in it."""
+        with suppress(BufferError):
+            self._memory.close()
+        self._file.close()
 
     def _put(self, arrays: Sequence[Array], start: int, end: int) -> Parcel:
         items: list[Any] = []

@@ -133,7 +133,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     assert bad["failed_examples"] == 3
     assert bad["classification"] is None
     assert bad["reason"] == (
-        "its process died or hung too often in a row (--max_crashes), last of this: the process of this configuration "
+        "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
         "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"
     )
     assert [entry["example"] for entry in found[0]["failed"]] == ["0001.jpg", "0002.jpg", "0003.jpg"]

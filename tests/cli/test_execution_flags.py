@@ -35,10 +35,10 @@ def test_every_flag_has_its_place() -> None:
         "--run_dir=run",
         "--shard_index=2",
         "--shard_count=4",
-        "--latency_examples=0",
+        "--latency_examples=4",
         "--trace=t.json",
     ]
-    assert read_execution(given(*words)) == Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 0, Path("t.json"))
+    assert read_execution(given(*words)) == Execution(3, 0.5, 1, Path("run"), Shard(2, 4), 4, Path("t.json"))
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1025", "1.5", "", " 2", "two", "AUTO", "\u00b2"])
@@ -54,7 +54,8 @@ def test_a_number_of_workers_that_is_none_is_refused(text: str) -> None:
         (["--example_timeout=0"], "--example_timeout=0: use a number of seconds above 0"),
         (["--example_timeout=-2"], "--example_timeout=-2: use a number of seconds above 0"),
         (["--max_crashes=0"], "--max_crashes=0: use 1 or more"),
-        (["--latency_examples=-2"], "--latency_examples=-2: use a number of examples, or -1 for the default"),
+        (["--latency_examples=-2"], "--latency_examples=-2: use 1 or more examples, or -1 for the default"),
+        (["--latency_examples=0"], "--latency_examples=0: use 1 or more examples, or -1 for the default"),
         (["--shard_index=4", "--shard_count=4"], "--shard_index=4 --shard_count=4: use an index from 0"),
         (["--shard_index=-1", "--shard_count=4"], "--shard_index=-1 --shard_count=4: use an index"),
         (["--shard_index=1"], "--shard_index=1 --shard_count=1: use an index"),

@@ -42,7 +42,6 @@ def test_conditions_and_shares_are_two_lines() -> None:
         (1, None, "1 worker, 4.5 examples/s; latency is that of all examples, one at a time"),
         (1, 3, "1 worker, 4.5 examples/s; latency was taken apart, in quiet, over 3 examples"),
         (2, None, "2 workers, 4.5 examples/s; latency is that of the pass, with all workers at once: no quiet phase"),
-        (2, 0, "2 workers, 4.5 examples/s; latency was not measured (--latency_examples=0)"),
     ],
 )
 def test_it_is_said_what_the_latencies_are_of(workers: int, quiet: int | None, words: str) -> None:
