@@ -28,8 +28,9 @@ def print_execution(result: EvaluationResult, console: Console) -> None:
     execution = result.execution
     if execution is None:
         return
-    if any(execution.stage_seconds.values()):
+    if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
         console.print(_conditions(result, execution))
+    if any(execution.stage_seconds.values()):
         console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}")
     for name, restarted in execution.restarts.items():
         times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
@@ -66,10 +67,15 @@ def verdict(execution: ExecutionUsed) -> str:
 
 
 def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
+    """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    if execution.quiet_latency_examples is None and execution.workers > 1:
-        return f"{workers}, {rate}; latency is that of the pass, with all workers at once: no quiet phase was reached"
-    if execution.quiet_latency_examples is None:
-        return f"{workers}, {rate}; latency is that of all examples, one at a time"
-    return f"{workers}, {rate}; latency was taken apart, in quiet, over {execution.quiet_latency_examples} examples"
+    return f"{workers}, {rate}; {_latency(execution)}" if execution.examples_run else _latency(execution)
+
+
+def _latency(execution: ExecutionUsed) -> str:
+    if execution.quiet_latency_examples is not None:
+        return f"latency was taken apart, in quiet, over {execution.quiet_latency_examples} examples"
+    if execution.workers > 1:
+        return "latency is that of the pass, with all workers at once: no quiet phase was reached"
+    return "latency is that of all examples, one at a time"

@@ -50,13 +50,18 @@ def test_it_is_said_what_the_latencies_are_of(workers: int, quiet: int | None, w
 
 def test_nothing_is_said_where_nothing_was_run() -> None:
     assert printed(None) == []
-    assert printed(used(None)) == []
-    assert printed(used(None, decode=0.0, inference=0.0)) == []
+    assert printed(used(None, quiet=None)) == []
+    assert printed(used(None, quiet=None, decode=0.0, inference=0.0)) == []
+
+
+def test_a_finished_run_that_is_resumed_tells_what_its_latencies_are_of() -> None:
+    again = replace(used(None, quiet=5), examples_run=0)
+    assert printed(again) == ["latency was taken apart, in quiet, over 5 examples"]
 
 
 def test_processes_that_were_started_again_and_a_lost_trace_are_warned_of() -> None:
     restarts = {"a": Restarted(1, "it died"), "b": Restarted(3, "it [hung]")}
-    lines = printed(replace(used(None), restarts=restarts, not_traced="--trace=t cannot be written"))
+    lines = printed(replace(used(None, quiet=None), restarts=restarts, not_traced="--trace=t cannot be written"))
     assert lines == [
         "warning: a: its process ended 1 time and was started again, at first because it died",
         "warning: b: its process ended 3 times and was started again, at first because it [hung]",
