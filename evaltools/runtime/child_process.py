@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 
 _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
 _PRELOADED: Final = ["evaltools.runtime.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
 
@@ -49,7 +50,7 @@ class ChildProcess:
             connection, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)  # type: ignore[attr-defined]
             try:
-                with interrupts_kept_back():
+                with interrupts_kept_back(), _imports_not_from_this_folder():
                     process.start()
                 return connection, process
             except OSError:
@@ -163,9 +164,28 @@ def _contexts() -> list[BaseContext]:
     contexts: list[BaseContext] = [multiprocessing.get_context("spawn")]
     if "forkserver" in multiprocessing.get_all_start_methods():
         server = multiprocessing.get_context("forkserver")
-        server.set_forkserver_preload(_PRELOADED)
+        if sys.version_info >= (3, 11):
+            server.set_forkserver_preload(_PRELOADED)
         contexts.insert(0, server)
     return contexts
+
+
+@contextmanager
+def _imports_not_from_this_folder() -> Iterator[None]:
+    """For the server of children, which may be started here: it would find packages in the folder it is started in.
+
+    A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
+    nothing beforehand.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 @contextmanager
