@@ -9,6 +9,8 @@ import pytest
 
 from tests.command import Completed, evaltools
 
+pytestmark = pytest.mark.once
+
 PICTURE = "demo_disagreements.png"
 
 
