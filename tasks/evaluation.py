@@ -187,14 +187,21 @@ def _measure_in_quiet(
     invocations: int,
     observer: Observer,
 ) -> QuietTimes:
+    with counted(observer, QUIET_PHASE, len(examples)) as step:
+        return measure_in_quiet(maker, sessions, examples, invocations, step)
+
+
+@contextmanager
+def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[], None]]:
+    """Yields what is called after each step of a phase in which nothing can fail."""
     tally = Tally()
 
     def step() -> None:
         tally.done += 1
         on_progress(tally)
 
-    with observer.progress(QUIET_PHASE, len(examples)) as on_progress:
-        return measure_in_quiet(maker, sessions, examples, invocations, step)
+    with observer.progress(phase, total) as on_progress:
+        yield step
 
 
 def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, Tally, open_all, run_journal
+from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_all, run_journal
 from evaltools.engine.run_folder import encode
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile
@@ -30,6 +30,7 @@ from evaltools.tasks.evaluation import (
     Observer,
     OpenConfigurations,
     carry_out,
+    counted,
     open_configurations,
     require_stated,
 )
@@ -189,13 +190,7 @@ def _look(
     if not request.yardstick_runs or outcome.stopped is not None:
         return SecondLook()
     reruns = plan_reruns(material, opened, request.reference)
-    tally = Tally()
-
-    def step() -> None:
-        tally.done += 1
-        on_progress(tally)
-
-    with observer.progress(_YARDSTICKS, len(reruns)) as on_progress:
+    with counted(observer, _YARDSTICKS, len(reruns)) as step:
         return second_look(request, material, opened, reruns, outcome, open_with, step)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.stored_command import StoredCommand
+from evaltools.cli.stored_command import StoredCommand, run_folder_parser
 from evaltools.errors import UsageError
 
 _MAY_BE_GIVEN: Final = (
@@ -22,14 +20,7 @@ Flags about files and progress, such as --output_file_path, may be given anew.""
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="evaltools merge",
-        usage="evaltools merge RUN_DIR... [--flag=value ...]",
-        description=DESCRIPTION,
-        epilog=f"exit codes: those of the merged run\n{EXIT_CODE_HELP}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = run_folder_parser("merge RUN_DIR...", DESCRIPTION, "those of the merged run")
     parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path, help="The folders of all shards.")
     known, given = parser.parse_known_args(arguments)
     folders = [folder.resolve() for folder in known.run_dirs]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.stored_command import StoredCommand
+from evaltools.cli.stored_command import StoredCommand, run_folder_parser
 
 DESCRIPTION: Final = """\
 Goes on with a run that was given --run_dir: examples that were finished are not run again, and the result is that of an
@@ -17,14 +15,7 @@ Flags that change no figure, such as --workers, may be given anew."""
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="evaltools resume",
-        usage="evaltools resume RUN_DIR [--flag=value ...]",
-        description=DESCRIPTION,
-        epilog=f"exit codes: those of the run that goes on\n{EXIT_CODE_HELP}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = run_folder_parser("resume RUN_DIR", DESCRIPTION, "those of the run that goes on")
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
     known, given = parser.parse_known_args(arguments)
     command = StoredCommand.of(known.run_dir)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 
@@ -85,6 +87,18 @@ class StoredCommand:
             ) from error
         command: Callable[..., int] = importlib.import_module(COMMANDS[self.name].module).run
         return command(list(self.arguments), shards=shards)
+
+
+def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:
+    """A parser for a command about run folders, ``COMMAND RUN_DIR... [--flag=value ...]``."""
+    return argparse.ArgumentParser(
+        prog=f"evaltools {usage.split()[0]}",
+        usage=f"evaltools {usage} [--flag=value ...]",
+        description=description,
+        epilog=f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
 
 
 def _name(word: str) -> str:

@@ -127,7 +127,6 @@ class _Pass(Generic[Observation]):
         self._sessions = sessions
         self._makers = makers
         self._journal = journal
-        self._options = options
         self._examples = examples
         self._ledger = ledger
         self._on_progress = on_progress
