@@ -2,15 +2,16 @@
 
 ``python benchmarks/throughput.py [--task=coco --model_file=... --ground_truth_images_path=... ...]``
 
-Without flags the embedded sample is measured. Six rates, each the median of several rounds that take turns:
+Without flags the embedded sample is measured. Six rates, each the median of several rounds that take turns; a ratio is
+the median of those of the rounds, so that a machine that becomes slower or faster meanwhile says little:
 
 * raw, one thread: ``invoke()`` of one interpreter on ready inputs;
 * raw, all cores: one interpreter per core, each in a thread of its own (``invoke()`` releases the GIL);
 * Pillow decode + invoke, all cores: each thread decodes a picture and runs a ready input, without crop, resize and
   anything else: the limit;
-* decode and preprocess: from JPEG to input, in one process;
 * evaltools: the whole pass, from JPEG to the record in the journal, with one configuration and no reference, by one
-  worker and by one per core; starting the processes that decode is part of it.
+  worker per core and by one; starting the processes that decode is part of it;
+* decode and preprocess: from JPEG to input, in one process.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ def main(arguments: list[str]) -> int:
         "raw invoke(), 1 thread": lambda: raw_rate(model, configuration, inputs, 1),
         f"raw invoke(), {cores} threads": lambda: raw_rate(model, configuration, inputs, cores),
         f"Pillow decode + invoke(), {cores} threads": lambda: bare_rate(model, configuration, inputs[0], paths, cores),
-        "decode and preprocess, 1 process": lambda: preprocessing_rate(task),
-        "evaltools, 1 worker": lambda: pass_rate(model, configuration, task, 1),
         f"evaltools, {cores} workers": lambda: pass_rate(model, configuration, task, cores),
+        "evaltools, 1 worker": lambda: pass_rate(model, configuration, task, 1),
+        "decode and preprocess, 1 process": lambda: preprocessing_rate(task),
     }
     rates: dict[str, list[float]] = {name: [] for name in measurements}
     for _ in range(flags.number("rounds")):
@@ -88,10 +89,14 @@ def main(arguments: list[str]) -> int:
     print(f"{model.path.name}, {len(task.examples)} pictures, {cores} cores, median of {flags.number('rounds')} rounds")
     for name, values in rates.items():
         print(f"{name:<36} {medians[name]:8.1f}/s   {min(values):8.1f} .. {max(values):8.1f}")
-    ours, alone = medians[f"evaltools, {cores} workers"], medians["evaltools, 1 worker"]
-    print(f"of raw invoke() on {cores} threads: {ours / medians[f'raw invoke(), {cores} threads']:.2f}")
-    print(f"of the limit, decode + invoke(): {ours / medians[f'Pillow decode + invoke(), {cores} threads']:.2f}")
-    print(f"{cores} workers against 1: {ours / alone:.2f} times")
+    ours = f"evaltools, {cores} workers"
+    for name, against in (
+        (f"of raw invoke() on {cores} threads", f"raw invoke(), {cores} threads"),
+        ("of the limit, decode + invoke()", f"Pillow decode + invoke(), {cores} threads"),
+        (f"{cores} workers against 1, times", "evaltools, 1 worker"),
+    ):
+        ratios = [mine / other for mine, other in zip(rates[ours], rates[against], strict=True)]
+        print(f"{name:<36} {statistics.median(ratios):8.2f}     {min(ratios):8.2f} .. {max(ratios):8.2f}")
     return 0
 
 

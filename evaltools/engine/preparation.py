@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, wait
+from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import TimeoutError as NotInTime  # another class than the builtin one before Python 3.11
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,14 +21,16 @@ from pebble import ProcessExpired, ProcessPool
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError
 from evaltools.runtime.child_process import interrupts_kept_back, leave_interrupts_to_parent, server_context
-from evaltools.runtime.session import Array, TensorSpec
+from evaltools.runtime.session import TensorSpec
 from evaltools.runtime.shared_arrays import Parcel, SharedArrays
 
-Recipes = Sequence[tuple[Example, Callable[[], Prepared]]]
+Recipes = Sequence[Callable[[], Prepared]]
 _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _SECONDS_TO_START: Final = 60.0
+_BLOCKS_PER_WORKER: Final = 2
+"""One whose inputs are run, and one whose inputs are made meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,18 @@ class Ready:
     duration_us: int
 
 
+Making = Callable[[], list[Ready]]
+"""Inputs that may be under way: calling it waits for them."""
+
+
 class Preparer(Protocol):
     """What makes the inputs of one worker."""
 
-    def prepare(self, examples: Sequence[Example]) -> list[Ready]:
-        """Make inputs; they are valid until the next call."""
+    def begin(self, examples: Sequence[Example]) -> Making:
+        """Begin to make inputs; they are valid until those are asked for that were begun the time after the next.
+
+        At most one block may be begun that was not asked for yet.
+        """
 
     def stop(self) -> None:
         """Give up what is under way in other processes."""
@@ -57,9 +66,9 @@ class InThisProcess:
     def __init__(self, task: Task[Any]) -> None:
         self._task = task
 
-    def prepare(self, examples: Sequence[Example]) -> list[Ready]:
-        """Make inputs one after the other."""
-        return [prepare_one(self._task, example) for example in examples]
+    def begin(self, examples: Sequence[Example]) -> Making:
+        """Nothing yet; inputs are made one after the other when they are asked for."""
+        return lambda: [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
         """Nothing."""
@@ -73,19 +82,29 @@ class InOtherProcess:
         self._pool = pool
         self._number = number
         self._timeout_s = timeout_s
+        self._turn = 0
 
-    def prepare(self, examples: Sequence[Example]) -> list[Ready]:
+    def begin(self, examples: Sequence[Example]) -> Making:
         """Have a process make them; where it dies or hangs, find out at which example."""
         start_ns = time.perf_counter_ns()
-        recipes = [(example, self._task.recipe(example)) for example in examples]
+        self._turn = (self._turn + 1) % _BLOCKS_PER_WORKER
+        place = self._number * _BLOCKS_PER_WORKER + self._turn
+        recipes = [self._task.recipe(example) for example in examples]
+        making = self._pool.begin(place, recipes, self._timeout_s)
+        return lambda: self._finish(examples, place, start_ns, making)
+
+    def _finish(
+        self, examples: Sequence[Example], place: int, start_ns: int, making: Callable[[], list[_Sent]]
+    ) -> list[Ready]:
         try:
-            sent = self._pool.make(self._number, recipes, self._timeout_s)
+            sent = making()
         except _NotMade as error:
             if len(examples) > 1:
-                return [self._detached(self.prepare([example])[0]) for example in examples]
+                return [self._detached(self.begin([example])()[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [Ready(examples[0], Failure("input", str(error)), start_ns, duration_us)]
-        return [_unpacked(entry, self._pool.memories[self._number]) for entry in sent]
+        memory = self._pool.memories[place]
+        return [_unpacked(example, entry, memory) for example, entry in zip(examples, sent, strict=True)]
 
     def stop(self) -> None:
         """End the processes of all workers."""
@@ -101,17 +120,18 @@ class InOtherProcess:
 
 def prepare_one(task: Task[Any], example: Example) -> Ready:
     """Make the inputs of an example here."""
-    return _made(example, partial(task.prepare, example))
+    return Ready(example, *_made(partial(task.prepare, example)))
 
 
-def _made(example: Example, recipe: Callable[[], Prepared]) -> Ready:
+def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]:
+    """What it gives, when it was begun, and how many microseconds it took."""
     start_ns = time.perf_counter_ns()
     prepared: Prepared | Failure
     try:
         prepared = recipe()
     except ImageError as error:
         prepared = Failure("input", str(error))
-    return Ready(example, prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000)
+    return prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000
 
 
 @contextmanager
@@ -123,12 +143,12 @@ def preparers(
     ``inputs`` are the tensors that are made. ``timeout_s`` limits the making of one example's inputs elsewhere.
     """
     elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
-    memories = _shared_memories(inputs, count) if elsewhere else []
+    memories = _shared_memories(inputs, count * _BLOCKS_PER_WORKER) if elsewhere else []
     if not isinstance(task, PortableTask) or not memories:
         yield [InThisProcess(task) for _ in range(count)]
         return
     try:
-        pool = DecodingPool(memories)
+        pool = DecodingPool(memories, count)
     except OSError:  # no semaphores, no descriptors, no processes: slower, but no reason to end
         yield [InThisProcess(task) for _ in range(count)]
         return
@@ -139,7 +159,7 @@ def preparers(
 
 
 def _shared_memories(inputs: Sequence[TensorSpec], count: int) -> list[SharedArrays]:
-    """Room for the inputs of each worker, or none where there is no memory to share."""
+    """Room for as many blocks of inputs, or none where there is no memory to share."""
     memories = []
     try:
         for _ in range(count):
@@ -155,20 +175,30 @@ class _NotMade(Exception):
 
 
 class DecodingPool:
-    """One process per shared memory; a pool that breaks, as when an idle process is killed, is replaced."""
+    """Processes that make inputs; a pool that breaks, as when an idle process is killed, is replaced."""
 
-    def __init__(self, memories: Sequence[SharedArrays]) -> None:
+    def __init__(self, memories: Sequence[SharedArrays], processes: int) -> None:
         self.memories: Final = memories
+        self._processes: Final = processes
         self._changing = threading.Lock()
         self._stopped = False
         self._pool = self._begun()
 
-    def make(self, number: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
-        """Make inputs into a memory; raises :class:`_NotMade`."""
+    def begin(self, place: int, recipes: Recipes, timeout_s: float) -> Callable[[], list[_Sent]]:
+        """Begin to make inputs into the memory at ``place``.
+
+        What is returned waits for them; it raises :class:`_NotMade`.
+        """
+        pool = self._pool
+        future = _scheduled(pool, place, recipes, timeout_s)
+        return lambda: self._made(pool, future, place, recipes, timeout_s)
+
+    def _made(
+        self, pool: ProcessPool, future: Future[list[_Sent]] | None, place: int, recipes: Recipes, timeout_s: float
+    ) -> list[_Sent]:
         for _ in range(_TRIES):
-            pool = self._pool
             try:
-                return self._result(pool, number, recipes, timeout_s)
+                return _result(pool, future)
             except ProcessExpired as error:
                 raise _NotMade(f"the process that decoded it died (exit code {error.exitcode})") from None
             except NotInTime:
@@ -176,6 +206,8 @@ class DecodingPool:
             except BrokenExecutor:
                 with suppress(OSError):
                     self._replace(pool)
+            pool = self._pool
+            future = _scheduled(pool, place, recipes, timeout_s)
         raise _NotMade("the processes that decode cannot be started")
 
     def stop(self) -> None:
@@ -185,24 +217,10 @@ class DecodingPool:
             self._pool.stop()  # type: ignore[no-untyped-call]
             self._pool.join()
 
-    def _result(self, pool: ProcessPool, number: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
-        """Wait for it; a broken pool may leave what it was given without an answer."""
-        try:
-            future = pool.schedule(_make_all, args=(number, recipes), timeout=timeout_s)
-        except RuntimeError as error:  # what a broken pool says
-            raise BrokenExecutor from error
-        unanswered = 0
-        while not wait([future], timeout=_SECONDS_BETWEEN_LOOKS).done:
-            unanswered = 0 if pool.active else unanswered + 1
-            if unanswered > 1:
-                raise BrokenExecutor
-        sent: list[_Sent] = future.result()
-        return sent
-
     def _begun(self) -> ProcessPool:
-        pool = ProcessPool(len(self.memories), context=server_context(), initializer=_begin, initargs=(self.memories,))
+        pool = ProcessPool(self._processes, context=server_context(), initializer=_begin, initargs=(self.memories,))
         with interrupts_kept_back(), suppress(BrokenExecutor, RuntimeError, ProcessExpired, NotInTime):
-            self._result(pool, 0, (), _SECONDS_TO_START)
+            _result(pool, _scheduled(pool, 0, (), _SECONDS_TO_START))
         return pool
 
     def _replace(self, broken: ProcessPool) -> None:
@@ -213,16 +231,39 @@ class DecodingPool:
                 self._pool = self._begun()
 
 
+def _scheduled(pool: ProcessPool, place: int, recipes: Recipes, timeout_s: float) -> Future[list[_Sent]] | None:
+    """None where the pool is broken."""
+    try:
+        future: Future[list[_Sent]] = pool.schedule(_make_all, args=(place, recipes), timeout=timeout_s)
+    except RuntimeError:
+        return None
+    return future
+
+
+def _result(pool: ProcessPool, future: Future[list[_Sent]] | None) -> list[_Sent]:
+    """Wait for it; a broken pool may leave what it was given without an answer."""
+    if future is None:
+        raise BrokenExecutor
+    unanswered = 0
+    while not wait([future], timeout=_SECONDS_BETWEEN_LOOKS).done:
+        unanswered = 0 if pool.active else unanswered + 1
+        if unanswered > 1:
+            raise BrokenExecutor
+    return future.result()
+
+
 @dataclass(frozen=True)
 class _Sent:
-    """A :class:`Ready` whose inputs lie in shared memory."""
+    """What a :class:`Ready` has beside the example; the inputs lie in shared memory."""
 
-    ready: Ready
+    prepared: Prepared | Failure
     parcel: Parcel | None
+    start_ns: int
+    duration_us: int
 
 
 _memories: Final[list[SharedArrays]] = []
-"""In a process of the pool: where each worker's inputs go."""
+"""In a process of the pool: where inputs go, two places for each worker."""
 
 
 def _begin(memories: Sequence[SharedArrays]) -> None:
@@ -230,18 +271,19 @@ def _begin(memories: Sequence[SharedArrays]) -> None:
     _memories.extend(memories)
 
 
-def _make_all(number: int, recipes: Recipes) -> list[_Sent]:
-    return [_packed(_made(*entry), slot, _memories[number]) for slot, entry in enumerate(recipes)]
+def _make_all(place: int, recipes: Recipes) -> list[_Sent]:
+    return [_packed(slot, recipe, _memories[place]) for slot, recipe in enumerate(recipes)]
 
 
-def _packed(ready: Ready, slot: int, memory: SharedArrays) -> _Sent:
-    if isinstance(ready.prepared, Failure):
-        return _Sent(ready, None)
-    inputs: Sequence[Array] = ready.prepared.inputs
-    return _Sent(replace(ready, prepared=replace(ready.prepared, inputs=())), memory.put_inputs(slot, inputs))
+def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> _Sent:
+    prepared, *times = _made(recipe)
+    if isinstance(prepared, Failure):
+        return _Sent(prepared, None, *times)
+    return _Sent(replace(prepared, inputs=()), memory.put_inputs(slot, prepared.inputs), *times)
 
 
-def _unpacked(sent: _Sent, memory: SharedArrays) -> Ready:
-    if sent.parcel is None or isinstance(sent.ready.prepared, Failure):
-        return sent.ready
-    return replace(sent.ready, prepared=replace(sent.ready.prepared, inputs=memory.inputs(sent.parcel)))
+def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> Ready:
+    prepared = sent.prepared
+    if isinstance(prepared, Prepared) and sent.parcel is not None:
+        prepared = replace(prepared, inputs=memory.inputs(sent.parcel))
+    return Ready(example, prepared, sent.start_ns, sent.duration_us)

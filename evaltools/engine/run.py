@@ -13,13 +13,16 @@ from typing import Final, Generic
 
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import InThisProcess, Preparer, Ready
+from evaltools.engine.preparation import InThisProcess, Making, Preparer
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
 from evaltools.runtime import Session
+from evaltools.runtime.interrupts import deferred_interrupt
 
 _BLOCKS_WAITING: Final = 4
+_TURNS_LEFT: Final = 2
+"""A worker that is not alone takes at most such a part of its share of what is left."""
 _SECONDS_TO_FINISH_TURN: Final = 1.0
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 OnProgress = Callable[[Tally], None]
@@ -135,6 +138,7 @@ class _Pass(Generic[Observation]):
         self._stages = StageTimes()
         self._todo: list[Example] = []
         self._known = 0
+        self._shares = len(sessions) * _TURNS_LEFT if len(sessions) > 1 else 1
         self._choosing = threading.Lock()
         self._enough = threading.Event()
         self._ended = False
@@ -226,22 +230,33 @@ class _Pass(Generic[Observation]):
                 self._take(result)
 
     def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
-        """The life of a worker's thread."""
+        """The life of a worker's thread: while a block runs, the inputs of the next one are made.
+
+        A worker that is alone takes turns with its decoding, so that it needs no more than one core.
+        """
+        is_alone = len(self._workers) == 1
         try:
-            while block := self._next_block(worker, maker):
+            making = self._next_block(worker, maker)
+            while making is not None and not self._enough.is_set():
+                block = making()
+                making = None if is_alone else self._next_block(worker, maker)
                 self._results.put(worker.run(block))
+                making = making or self._next_block(worker, maker)
         except BaseException as error:  # it is raised again in the thread that waits for the results
             self._results.put(error)
         self._results.put(None)
 
-    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> list[Ready]:
+    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Making | None:
+        """Blocks become shorter towards the end, so that all workers end at the same time."""
         with self._choosing:
-            if self._enough.is_set():
-                return []
-            chosen = [self._todo.pop() for _ in range(min(worker.block_size, len(self._todo)))]
-            if self._task.in_order:
-                return worker.prepare(maker, chosen)
-        return worker.prepare(maker, chosen) if chosen else []
+            if self._enough.is_set() or not self._todo:
+                return None
+            share = math.ceil(len(self._todo) / self._shares)
+            chosen = [self._todo.pop() for _ in range(min(worker.block_size, share))]
+            if not self._task.in_order:
+                return maker.begin(chosen)
+            block = maker.begin(chosen)()
+            return lambda: block
 
     def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
         """Wait for one; in short waits, so that Ctrl-C is seen everywhere."""
@@ -258,12 +273,13 @@ class _Pass(Generic[Observation]):
         if result is None:
             return True
         start_ns = time.perf_counter_ns()
-        for finished in result.examples:
-            self._journal.add(finished)
-            fates = {record.configuration: record.failure for record in finished.records}
-            self._ledger.add(finished.example.index, fates)
-            self._tally.add(fates)
-            self._on_progress(self._tally)
+        with deferred_interrupt():
+            for finished in result.examples:
+                self._journal.add(finished)
+                fates = {record.configuration: record.failure for record in finished.records}
+                self._ledger.add(finished.example.index, fates)
+                self._tally.add(fates)
+                self._on_progress(self._tally)
         journal = Span(JOURNAL, start_ns, time.perf_counter_ns() - start_ns, -1, f"{len(result.examples)} examples")
         self._stages.add((*result.spans, journal))
         self._on_spans((*result.spans, journal))

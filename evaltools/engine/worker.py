@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Finished
-from evaltools.engine.preparation import Preparer, Ready
+from evaltools.engine.preparation import Ready
 from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
-from evaltools.engine.task import Example, Failure, Observation, Prepared, Record, Task
+from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each
@@ -54,14 +54,9 @@ class Worker(Generic[Observation]):
         self._turn = number
         self._spans: list[Span] = []
 
-    def prepare(self, preparer: Preparer, examples: Sequence[Example]) -> list[Ready]:
-        """Make the inputs of a block."""
-        block = preparer.prepare(examples)
-        self._note_preparation(block)
-        return block
-
     def run(self, block: Sequence[Ready]) -> FinishedBlock[Observation]:
         """Run a block on every session, each turn beginning with another one, so that none always has warm caches."""
+        self._note_preparation(block)
         names = [name for name in self._sessions if name not in self._given_up]
         first = self._turn % max(1, len(names))
         self._turn += 1

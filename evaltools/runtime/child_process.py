@@ -27,38 +27,43 @@ _PRELOADED: Final = ["evaltools.runtime.isolated", "evaltools.runtime.interprete
 
 
 class ChildProcess:
-    """The process, its pipe, and what it printed.
+    """The process, a pipe to it, a bell that it can ring, and what it printed.
 
-    ``serve`` is called in the child with its end of the pipe, the name of the file for what it prints, and
-    ``arguments``.
+    ``serve`` is called in the child with its ends of the pipe and of the bell, the name of the file for what it prints,
+    and ``arguments``.
     """
 
     def __init__(self, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         descriptor, self._printed_name = tempfile.mkstemp(prefix="evaltools-", suffix=".log")
         self._printed: IO[bytes] = os.fdopen(descriptor, "rb")
         try:
-            self.connection, self._process = self._started(serve, (self._printed_name, *arguments))
+            self.connection, self.bell, self._process = self._started(serve, (self._printed_name, *arguments))
         except OSError:
             self._printed.close()
             self.forget_path()
             raise
 
     @staticmethod
-    def _started(serve: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[Connection, Any]:
+    def _started(serve: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[Connection, Connection, Any]:
         """A child with its pipe; where the server of children cannot work, a child of its own."""
         for context in _contexts():
             connection, theirs = context.Pipe()
-            process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)  # type: ignore[attr-defined]
+            bell, rope = context.Pipe(duplex=False)
+            process = context.Process(  # type: ignore[attr-defined]
+                target=serve, args=(theirs, rope, *arguments), daemon=True
+            )
             try:
                 with interrupts_kept_back(), _imports_not_from_this_folder():
                     process.start()
-                return connection, process
+                return connection, bell, process
             except OSError:
                 connection.close()
+                bell.close()
                 if context.get_start_method() == "spawn":
                     raise
             finally:
                 theirs.close()
+                rope.close()
         raise AssertionError("the last context is spawn")
 
     def forget_path(self) -> None:
@@ -104,6 +109,7 @@ class ChildProcess:
     def end(self) -> None:
         """Close the pipe, at which the child leaves; insist if it does not."""
         self.connection.close()
+        self.bell.close()
         with suppress(ValueError):
             self._process.join(_SECONDS_TO_END)
             if self._process.is_alive():

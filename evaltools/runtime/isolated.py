@@ -6,7 +6,8 @@ in the child. What native code prints goes to a file, whose end is quoted when t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -23,6 +24,8 @@ from evaltools.runtime.shared_arrays import Parcel, SharedArrays
 _LONGEST_WAIT_S: Final = 2_000_000.0
 """A little less than what ``poll`` can wait for."""
 _LONGEST_MESSAGES: Final = 2000
+_SECONDS_BETWEEN_BELLS: Final = 0.05
+_SECONDS_FOR_REST: Final = 1.0
 Opener = Callable[[ModelFile, Configuration], Session]
 
 
@@ -71,6 +74,8 @@ class IsolatedSession:
         self._timeout_s = min(timeout_s, _LONGEST_WAIT_S)
         self._ended: SessionEnded | None = None
         self._running = False
+        self._hung: SessionEnded | None = None
+        self._announced = 0
         self._memory: SharedArrays | None = None
         self._log_place = 0
         try:
@@ -129,16 +134,35 @@ class IsolatedSession:
             raise self._ended from None
 
     def _outcome(self) -> Inference | InferenceError:
-        """The next run's; raises :class:`InferenceError` where there will be no other."""
+        """The next run's; raises :class:`SessionEnded` where there will be no other."""
         try:
-            done = self._answer("during a run")
-        except SessionEnded:
-            raise
-        except InferenceError as error:
-            return error
-        assert isinstance(done, _Done)
-        self._log_place = done.log_length
-        return Inference(self._arrays.outputs(done.outputs), done.invokes_us, done.read_us)
+            if not self._announced and not self._wait_for_bell() and not self._child.connection.poll(_SECONDS_FOR_REST):
+                raise self._end()
+            answer = self._child.connection.recv()
+        except (EOFError, OSError):
+            raise self._end() from None
+        self._announced = max(0, self._announced - 1)
+        if isinstance(answer, InferenceError):
+            return answer
+        if isinstance(answer, EvaltoolsError):
+            raise answer
+        self._log_place = answer.log_length
+        return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
+
+    def _wait_for_bell(self) -> bool:
+        """Whether it rings in time. A child that died or was ended may have left answers before which it did not."""
+        try:
+            if self._child.bell.poll(self._timeout_s):
+                self._announced = int.from_bytes(self._child.bell.recv_bytes(), "little")
+                return True
+            self._hung = self._given_up("during a run")
+        except (EOFError, OSError):
+            pass
+        return False
+
+    def _end(self) -> SessionEnded:
+        self._ended = self._hung or self._obituary("during a run")
+        return self._ended
 
     def close(self) -> None:
         """End the child, at once where another thread waits for it."""
@@ -174,10 +198,7 @@ class IsolatedSession:
         connection = self._child.connection
         try:
             if not connection.poll(self._timeout_s):
-                self._child.kill()
-                quote = self._child.quote(self._log_place)
-                message = f"no answer within {self._timeout_s:g} s {moment}{quote}; it was ended"
-                self._ended = SessionEnded(message, hung=True)
+                self._ended = self._given_up(moment)
                 raise self._ended
             answer = connection.recv()
         except (EOFError, OSError):
@@ -187,6 +208,11 @@ class IsolatedSession:
             raise answer
         return answer
 
+    def _given_up(self, moment: str) -> SessionEnded:
+        self._child.kill()
+        quote = self._child.quote(self._log_place)
+        return SessionEnded(f"no answer within {self._timeout_s:g} s {moment}{quote}; it was ended", hung=True)
+
     def _obituary(self, moment: str) -> SessionEnded:
         cause = self._child.cause_of_death()
         quote = self._child.quote(self._log_place)
@@ -194,7 +220,12 @@ class IsolatedSession:
 
 
 def _serve(
-    connection: Connection, printed: str, model: ModelFile, configuration: Configuration, opener: Opener
+    connection: Connection,
+    bell: Connection,
+    printed: str,
+    model: ModelFile,
+    configuration: Configuration,
+    opener: Opener,
 ) -> None:
     """The life of a child: open, say so, run until the pipe closes."""
     begin_child(printed)
@@ -210,10 +241,28 @@ def _serve(
         connection.send(True)
         while True:
             block, invocations = connection.recv()
-            for slot, parcel in enumerate(block):
-                connection.send(_run(session, memory, slot, parcel, invocations))
+            answers = (_run(session, memory, slot, parcel, invocations) for slot, parcel in enumerate(block))
+            _send_all(connection, bell, answers, len(block))
     except (EOFError, OSError):
         return
+
+
+def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done | EvaltoolsError], count: int) -> None:
+    """Send each answer at once, so that none is lost, but wake the parent only now and then, for it needs a core.
+
+    The bell says how many answers may be taken. It rings before those that may fill the pipe.
+    """
+    silent, rung_at = 0, time.monotonic()
+    for number, answer in enumerate(answers, 1):
+        silent += 1
+        fills_pipe = isinstance(answer, _Done) and not answer.outputs.is_in_memory
+        if not fills_pipe:
+            connection.send(answer)
+        if fills_pipe or number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
+            bell.send_bytes(silent.to_bytes(4, "little"))
+            silent, rung_at = 0, time.monotonic()
+        if fills_pipe:
+            connection.send(answer)
 
 
 def _run(session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:

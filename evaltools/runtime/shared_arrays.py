@@ -36,6 +36,11 @@ class Parcel:
 
     items: tuple[Any, ...]
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all arrays lie in the shared memory."""
+        return all(isinstance(item, _Placed) for item in self.items)
+
 
 class SharedArrays:
     """A memory-mapped file with slots, each with room for one set of inputs and, behind them, one of outputs.

@@ -24,12 +24,12 @@ class Making:
         self.broken = broken
         self.made: list[int] = []
 
-    def prepare(self, examples: Sequence[Example]) -> list[Ready]:
+    def begin(self, examples: Sequence[Example]) -> Callable[[], list[Ready]]:
         (example,) = examples
         self.made.append(example.index)
         failed = Failure("input", str(ImageError("is broken")))
         prepared = Prepared((np.array(example.index),))
-        return [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
+        return lambda: [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
 
     def stop(self) -> None:
         """Nothing is under way."""

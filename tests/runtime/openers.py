@@ -110,6 +110,26 @@ def printing(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     return Stated(run, (), ())
 
 
+def ending_at_three(_model: ModelFile, configuration: Configuration) -> FakeSession:
+    """Aborts at the input 3, or never answers, as the configuration says."""
+
+    def run(inputs: Sequence[Array]) -> tuple[Array, ...]:
+        if inputs[0].flat[0] == 3:
+            os.abort() if configuration.delegates.value("external_delegate_path") == "abort" else time.sleep(60)
+        return (np.multiply(inputs[0], 2),)
+
+    return Stated(run)
+
+
+def announcing_little(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Gives a megabyte where it announced one byte, so that outputs travel by the pipe."""
+    return Stated(
+        lambda inputs: (np.full(1 << 20, inputs[0].flat[0], np.uint8),),
+        (FLOATS,),
+        (TensorSpec("x", np.dtype("u1"), (1,)),),
+    )
+
+
 def slow(_model: ModelFile, _configuration: Configuration) -> FakeSession:
     """Takes half a second to answer with its inputs."""
 

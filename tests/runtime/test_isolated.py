@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,16 +19,19 @@ from evaltools.errors import (
     EvaltoolsError,
     InferenceError,
     ModelError,
+    SessionEnded,
     UsageError,
 )
-from evaltools.runtime import BlockSession, TensorSpec, open_session
+from evaltools.runtime import BlockSession, Inference, TensorSpec, open_session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.shared_arrays import SharedArrays
 from tests import tflite_writer, tiny_models
 from tests.runtime.openers import (
     ANSWERS,
+    announcing_little,
     answering,
     doubling,
+    ending_at_three,
     failing_on_two,
     isolated,
     model_of,
@@ -93,6 +97,31 @@ def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> No
     assert values == [0.0, 2.0, "node 7 failed", 6.0]
     with pytest.raises(InferenceError, match="^node 7 failed$"):
         session.run([np.full((2, 3), 2, np.float32)])
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"), [("abort", "died during a run (SIGABRT)"), ("hang", "no answer within 1 s during a run")]
+)
+def test_runs_before_the_one_that_ends_the_child_are_not_lost(end: str, reason: str) -> None:
+    """Whether the parent was told of their answers yet or not."""
+    session = isolated(ending_at_three, f"external_delegate_path={end}", timeout_s=1.0)
+    begun = time.monotonic()
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(6)])
+    assert [entry.outputs[0].flat[0] for entry in found[:3] if isinstance(entry, Inference)] == [0, 2, 4]
+    for entry in found[3:]:
+        assert isinstance(entry, SessionEnded)
+        assert reason in str(entry)
+        assert entry.hung == (end == "hang")
+    assert time.monotonic() - begun < 20
+    session.close()
+
+
+def test_outputs_that_fill_the_pipe_arrive() -> None:
+    session = isolated(announcing_little)
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(20)])
+    values = [(entry.outputs[0].size, int(entry.outputs[0][-1])) for entry in found if isinstance(entry, Inference)]
+    assert values == [(1 << 20, value) for value in range(20)]
     session.close()
 
 
