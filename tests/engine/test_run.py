@@ -234,7 +234,7 @@ def test_ctrl_c_while_an_example_is_settled_waits_until_it_is(monkeypatch: pytes
     monkeypatch.setattr(Tally, "add", interrupted)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        outcome = run(CountingTask(1000), {"a": FakeSession(doubling)})
+        outcome = run(CountingTask(1000), {"a": InBlocks()})
     finally:
         signal.signal(signal.SIGINT, previous)
     assert outcome.stopped == "interrupted"
