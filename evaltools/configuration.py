@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.delegates import DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
+from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
-RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime"}
+RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
 """The runtimes and the package that each needs, best first; ``evaltools.runtime.NAME`` holds the runtime.
 
 A new runtime is one file there plus one line here, and a word in the file of each delegate that it can create.
@@ -28,7 +28,8 @@ OWN_PARAMETERS: Final = (
         "runtime",
         "string",
         AUTO,
-        "Python runtime; auto takes ai-edge-litert where it is installed, else tflite-runtime.",
+        "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
+        "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for.",
         choices=(AUTO, *RUNTIMES),
     ),
     Parameter(

@@ -13,7 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine import Opened
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.rounding import MOVED_INPUTS, UNIT_ROUNDOFF, disturb, disturb_constants, shake
-from evaltools.runtime import Session, installed_runtimes
+from evaltools.runtime import Session, one_runtime_per_package
 from evaltools.runtime.session import Array
 from evaltools.tasks.diff_request import DiffMaterial
 from evaltools.tasks.diff_yardsticks import NOISE_FLOOR, PRECISION, REPEAT, Driven, Rerun, Runs
@@ -85,7 +85,7 @@ def cpu_variants(runtime: str, leave_out: Configuration | None) -> list[Configur
         for name, kernels, count in kinds
         if (kernels, count) != own
     ]
-    others = [other for other in installed_runtimes() if other != runtime]
+    others = [other for other in one_runtime_per_package() if other != runtime]
     return variants + [Configuration(f"{other}, default kernels", runtime=other) for other in others]
 
 

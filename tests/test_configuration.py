@@ -53,7 +53,7 @@ def test_the_native_tool_ignores_num_threads() -> None:
     [
         ("runtme=litert", "--runtme: no such flag in a configuration. Did you mean runtime?"),
         ("runtime", "--runtime needs a value"),
-        ("runtime=tensorflow", "use one of auto, litert, tflite_runtime."),
+        ("runtime=tensorflow", "use one of auto, litert, tflite_runtime, compiled."),
         ("runtime=litert runtime=tflite_runtime", "--runtime is given twice"),
         ("num_threads=2 num_interpreter_threads=3", "contradict each other"),
         ("num_interpreter_threads=-2", "use 1 or more, or -1"),

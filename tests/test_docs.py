@@ -27,29 +27,32 @@ LINKING_PAGES = [*PAGES, *(ROOT / name for name in FURTHER_PAGES)]
 
 
 class Shown(NamedTuple):
-    """A command of a page, its exit code, and lines that its output must hold."""
+    """A command of a page, its exit code, lines that its output must hold, and the device that it needs, if any."""
 
     page: str
     command: str
     code: int
     native_lines: list[str]
+    needs: str
 
 
 def shown_commands() -> list[Shown]:
     found = []
     for page in PAGES:
-        for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
+        for needs, block in re.findall(r"```console(?: (\w+))?\n(.*?)```", page.read_text(), re.DOTALL):
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
                 code = re.search(r"# exit code (\d+)", command)
                 lines = [line for line in output.splitlines() if line.startswith("INFO: ")]
-                found.append(Shown(page.name, command, int(code[1]) if code else 0, lines))
+                found.append(Shown(page.name, command, int(code[1]) if code else 0, lines, needs))
     return found
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"{shown.page}: {shown.command[-40:]}")
 def test_command_runs_as_shown(shown: Shown, tmp_path: Path) -> None:
+    if shown.needs and f"EVALTOOLS_EXPECT_{shown.needs.upper()}" not in os.environ:
+        pytest.skip(f"this machine is not said to have what it needs: {shown.needs}")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     completed = subprocess.run(

@@ -6,12 +6,13 @@ in ``registry.DELEGATES``.
 """
 
 from evaltools.delegates.external import parse_external_options
-from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.delegates.provider import COMPILED, LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS
 from evaltools.delegates.settings import DelegateSettings
 
 __all__ = [
     "COMMON",
+    "COMPILED",
     "DELEGATES",
     "LITERT",
     "PARAMETERS",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from evaltools.delegates.option_text import parse_options
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value
@@ -15,36 +16,16 @@ def parse_external_options(text: str) -> dict[str, str]:
 
     The native tools split at ``;`` and then at ``:``. They silently drop an item that does not give exactly two pieces
     (``path:/a:b``, ``k``, ``k:``), shorten ``k:v:`` to ``k:v`` and take ``:v`` for a value without a key. Here each of
-    these is an error. The last item may be followed by ``;``.
+    these is an error; a value with ``:`` or ``;`` stands in double quotes. The last item may be followed by ``;``.
 
     >>> parse_external_options("precision:fp16;ops:add,conv")
     {'precision': 'fp16', 'ops': 'add,conv'}
     """
-    options: dict[str, str] = {}
-    items = text.split(";")
-    if items[-1] == "":
-        items.pop()
-    for item in items:
-        key, separator, value = item.partition(":")
-        if not (key and separator and value) or ":" in value:
-            raise UsageError(_dropped_item(item))
-        if key in options:
-            raise UsageError(f"--external_delegate_options: the key {key!r} is given twice; give it once")
-        options[key] = value
+    options = parse_options("external_delegate_options", text)
     if len(options) > _MOST_OPTIONS:
         message = f"--external_delegate_options: {len(options)} options; an external delegate takes {_MOST_OPTIONS}"
         raise UsageError(message)
     return options
-
-
-def _dropped_item(item: str) -> str:
-    reason = "it has more than one ':'" if item.count(":") > 1 else "key and value must both be there"
-    if "," in item and item.count(":") > 1:
-        reason += "; options are separated by ';', not by ','"
-    return (
-        f"--external_delegate_options: the item {item!r} is no key:value pair ({reason}). "
-        "The native tools drop or alter such an item without a word. Write key1:value1;key2:value2"
-    )
 
 
 def _check(values: Mapping[str, Value]) -> None:
@@ -61,7 +42,7 @@ EXTERNAL: Final = Delegate(
             "external_delegate_options",
             "string",
             "",
-            "Options for it, key1:value1;key2:value2.",
+            'Options for it, key1:value1;key2:"value with : or ;".',
         ),
         Parameter(
             "external_delegate_per_worker",

@@ -1,13 +1,27 @@
-"""GPU: OpenCL or OpenGL on Android, Metal on Apple devices."""
+"""GPU: OpenCL or OpenGL on Android, Metal on Apple devices; WebGPU (Vulkan, Metal, D3D12) in ai-edge-litert."""
 
 from typing import Final
 
-from evaltools.delegates.provider import Delegate
+from evaltools.delegates.provider import COMPILED, Delegate
 from evaltools.parameter import Parameter
 
 _BOTH: Final = "Android, Apple, or native builds with CL_DELEGATE_NO_GL"
 _ANDROID: Final = "Android, or native builds with CL_DELEGATE_NO_GL"
 _APPLE: Final = "iPhone and Apple-silicon Mac"
+_COMPILED: Final = "ai-edge-litert's CompiledModel"
+_NO_EQUIVALENT: Final = "its WebGPU accelerator has nothing of the kind; the native tools on a device have it"
+_NOT_HONOURED: Final = {
+    "gpu_experimental_enable_quant": "its WebGPU accelerator always takes quantised models",
+    "gpu_inference_for_sustained_speed": _NO_EQUIVALENT,
+    "gpu_backend": "its accelerator is WebGPU, neither OpenCL nor OpenGL",
+    "gpu_wait_type": _NO_EQUIVALENT,
+    "max_delegated_partitions": _NO_EQUIVALENT,
+    "first_delegate_node_index": _NO_EQUIVALENT,
+    "last_delegate_node_index": _NO_EQUIVALENT,
+    "gpu_invoke_loop_times": _NO_EQUIVALENT,
+    "delegate_serialize_dir": "the Python package does not pass a folder for compiled shaders on",
+    "delegate_serialize_token": "the Python package does not pass a folder for compiled shaders on",
+}
 
 GPU: Final = Delegate(
     name="GPU",
@@ -39,8 +53,23 @@ GPU: Final = Delegate(
             _APPLE,
             ("", "passive", "active", "do_not_wait", "aggressive"),
         ),
+        Parameter(
+            "gpu_infinite_float_capping",
+            "bool",
+            False,
+            "Replace infinite values by the largest finite ones.",
+            _COMPILED,
+        ),
+        Parameter(
+            "gpu_allow_src_quantized_fc_conv_ops",
+            "bool",
+            False,
+            "Keep quantised sources of FULLY_CONNECTED and CONV_2D instead of dequantising them.",
+            _COMPILED,
+        ),
     ),
-    works_in="the native tools on Android and Apple devices, or built with CL_DELEGATE_NO_GL",
+    works_in="ai-edge-litert (--runtime=compiled), and the native tools on Android and Apple devices",
+    runtimes={COMPILED: _NOT_HONOURED},
     common=frozenset(
         {
             "max_delegated_partitions",

@@ -10,6 +10,7 @@ from evaltools.parameter import Parameter, Value
 
 LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
+COMPILED: Final = "compiled"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.gpu import GPU
 from evaltools.delegates.hexagon import HEXAGON
 from evaltools.delegates.nnapi import NNAPI
+from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.stable import STABLE
 from evaltools.delegates.xnnpack import XNNPACK
@@ -16,7 +17,7 @@ from evaltools.delegates.ynnpack import YNNPACK
 
 __all__ = ["COMMON", "DELEGATES", "PARAMETERS", "owner_of"]
 
-DELEGATES: Final = (XNNPACK, YNNPACK, GPU, NNAPI, HEXAGON, COREML, EXTERNAL, STABLE)
+DELEGATES: Final = (XNNPACK, YNNPACK, GPU, NNAPI, HEXAGON, COREML, NPU, EXTERNAL, STABLE)
 
 _OWNERS: Final = {parameter.name: delegate for delegate in DELEGATES for parameter in delegate.parameters}
 

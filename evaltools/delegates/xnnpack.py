@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.delegates.provider import COMPILED, LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.parameter import Parameter
 
-_REASON: Final = "the Python interpreters apply XNNPACK with its default options only; the native tools can set this"
+_REASON: Final = "the interpreters apply XNNPACK with its default options only; --runtime=compiled can set this"
 _NOT_HONOURED: Final = {
     "xnnpack_force_fp16": _REASON,
     "xnnpack_weight_cache_file_path": _REASON,
@@ -35,6 +35,6 @@ XNNPACK: Final = Delegate(
         Parameter("xnnpack_runtime_flags", "int32", 0, "Extra flags for XNNPACK, passed on as given.", "all but s390x"),
     ),
     works_in="tflite_runtime (float models) and ai-edge-litert (float and quantised models)",
-    runtimes={LITERT: _NOT_HONOURED, TFLITE_RUNTIME: _NOT_HONOURED},
+    runtimes={LITERT: _NOT_HONOURED, TFLITE_RUNTIME: _NOT_HONOURED, COMPILED: {}},
     owns_device=False,
 )

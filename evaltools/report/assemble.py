@@ -144,6 +144,9 @@ def _delegate_used(
         options=configuration.delegates.effective_options(delegate),
         nodes=coverage.nodes if coverage else None,
         partitions=coverage.partitions if coverage else None,
+        device=coverage.device if coverage else "",
+        is_cpu=coverage.is_cpu if coverage else False,
+        evidence=coverage.evidence if coverage else "",
     )
 
 

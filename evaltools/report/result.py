@@ -72,7 +72,8 @@ class DelegateUsed:
     """A delegate with the options in force, and the nodes that it took.
 
     ``requested`` is false for XNNPACK where the runtime added it by itself. ``nodes`` is null where the delegate could
-    not be created.
+    not be created. ``device`` is what ran it, as the runtime names it, empty where it names none; ``is_cpu`` says that
+    this device is the CPU after all, as with a software GPU. ``evidence`` says what shows that it ran.
     """
 
     name: str
@@ -80,6 +81,9 @@ class DelegateUsed:
     options: dict[str, Value]
     nodes: int | None
     partitions: int | None
+    device: str = ""
+    is_cpu: bool = False
+    evidence: str = ""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ def _delegate(delegate: DelegateUsed, total: int) -> str:
         return f"{delegate.name} not created"
     partitions = f"{delegate.partitions} partition{'' if delegate.partitions == 1 else 's'}"
     added = "" if delegate.requested else " (added by the runtime)"
-    return f"{delegate.name}{added} {delegate.nodes} of {total} nodes in {partitions}"
+    device = (
+        f" on {delegate.device}{' [software: this is the CPU]' if delegate.is_cpu else ''}" if delegate.device else ""
+    )
+    return f"{delegate.name}{added}{device} {delegate.nodes} of {total} nodes in {partitions}"
 
 
 def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:

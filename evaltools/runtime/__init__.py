@@ -4,7 +4,7 @@ A new runtime is one file here, with a ``RUNTIME`` that follows :class:`Runtime`
 ``evaltools.configuration.RUNTIMES``, and a word in the file of each delegate that it can create.
 """
 
-from evaltools.runtime.registry import find_runtime, installed_runtimes, open_session
+from evaltools.runtime.registry import find_runtime, installed_runtimes, one_runtime_per_package, open_session
 from evaltools.runtime.session import (
     BlockSession,
     DelegateCoverage,
@@ -27,5 +27,6 @@ __all__ = [
     "TensorSpec",
     "find_runtime",
     "installed_runtimes",
+    "one_runtime_per_package",
     "open_session",
 ]

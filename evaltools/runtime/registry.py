@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Sequence
 
 from evaltools.configuration import AUTO, RUNTIMES, Configuration
 from evaltools.errors import ConfigurationUnavailable
 from evaltools.model import ModelFile
 from evaltools.runtime.session import Runtime, Session
+from evaltools.runtime.support import has_delegates, obstacle_to
 
 
-def find_runtime(name: str) -> Runtime:
-    """The runtime of that name; ``auto`` is the first one that is installed."""
+def find_runtime(configuration: Configuration) -> Runtime:
+    """The runtime of a configuration; ``auto`` is the first that is installed and can do what its delegates ask for.
+
+    Where none can, it is one that at least has the delegates, and says what it cannot do.
+    """
+    name = configuration.runtime
     if name == AUTO:
-        name = _first_installed()
+        installed = installed_runtimes()
+        able = [runtime for runtime in installed if obstacle_to(configuration, runtime) is None]
+        near = [runtime for runtime in installed if has_delegates(configuration, runtime)]
+        name = _first([*able, *near, *installed])
     runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
     return runtime
 
@@ -24,9 +33,17 @@ def installed_runtimes() -> list[str]:
     return [name for name, package in RUNTIMES.items() if importlib.util.find_spec(package) is not None]
 
 
-def _first_installed() -> str:
+def one_runtime_per_package() -> list[str]:
+    """The installed runtimes, without those whose package another one shares."""
+    best: dict[str, str] = {}
     for name in installed_runtimes():
-        return name
+        best.setdefault(RUNTIMES[name], name)
+    return list(best.values())
+
+
+def _first(installed: Sequence[str]) -> str:
+    if installed:
+        return installed[0]
     message = (
         "no TensorFlow Lite runtime is installed; pip install 'evaltools[litert]' (any Python), "
         "or pip install tflite-runtime (Linux, Python 3.11 or older)"
@@ -36,4 +53,4 @@ def _first_installed() -> str:
 
 def open_session(model: ModelFile, configuration: Configuration) -> Session:
     """Load the model with a configuration; raises :class:`ConfigurationUnavailable`."""
-    return find_runtime(configuration.runtime).open(model, configuration)
+    return find_runtime(configuration).open(model, configuration)

@@ -20,13 +20,18 @@ Array = npt.NDArray[np.generic]
 class DelegateCoverage:
     """What one delegate took of the main graph.
 
-    ``requested`` is false for XNNPACK where the runtime added it by itself.
+    ``requested`` is false for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime
+    names it, empty where it names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU.
+    ``evidence`` says what shows that the delegate ran.
     """
 
     delegate: str
     requested: bool
     nodes: int
     partitions: int
+    device: str = ""
+    is_cpu: bool = False
+    evidence: str = ""
 
 
 @dataclass(frozen=True)

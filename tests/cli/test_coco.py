@@ -269,9 +269,9 @@ def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None
 
 
 def test_a_delegate_that_cannot_run_is_exit_code_3(made: DetectionSet, tmp_path: Path) -> None:
-    completed = run_here(*made.flags("--use_gpu=true", f"--detections_path={tmp_path}/found.json"))
+    completed = run_here(*made.flags("--use_nnapi=true", f"--detections_path={tmp_path}/found.json"))
     assert (completed.code, completed.out) == (3, "")
-    assert "not measured: the GPU delegate cannot be created" in completed.err
+    assert "not measured: the NNAPI delegate cannot be created" in completed.err
     assert f"{tmp_path}/found.json is not written: test was not measured" in completed.err
     assert not (tmp_path / "found.json").exists()
 

@@ -34,28 +34,28 @@ def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -
 
 def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    completed = evaltools(*evaluation.flags("--use_gpu=true", f"--output_file_path={output}"))
+    completed = evaltools(*evaluation.flags("--use_nnapi=true", f"--output_file_path={output}"))
     assert completed.code == 3
     assert completed.out == ""
-    assert "not measured: the GPU delegate cannot be created" in completed.err
+    assert "not measured: the NNAPI delegate cannot be created" in completed.err
     result = read_result(output)
     assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
     assert not result.complete
 
 
 def test_other_configurations_go_on_beside_one_that_cannot_run(evaluation: EvaluationSet) -> None:
-    completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--config", "gpu: use_gpu=true"))
+    completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--config", "nnapi: use_nnapi=true"))
     assert completed.code == 3
     assert "INFO: Configuration: test\n" in completed.out
-    assert "gpu" not in completed.out
-    assert "gpu" in completed.err
+    assert "nnapi" not in completed.out
+    assert "nnapi" in completed.err
 
 
 def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) -> None:
-    completed = evaltools(*evaluation.flags("--use_gpu=true", "--allow_fallback=true"))
+    completed = evaltools(*evaluation.flags("--use_nnapi=true", "--allow_fallback=true"))
     assert completed.code == 0
     assert "Top-1 Accuracy: 0.8" in completed.out
-    assert "FALLBACK: the GPU delegate cannot be created" in completed.err
+    assert "FALLBACK: the NNAPI delegate cannot be created" in completed.err
 
 
 def test_the_example_delegate_runs_and_is_proven(evaluation: EvaluationSet, rounding_delegate: Path) -> None:

@@ -183,7 +183,13 @@ def test_a_link_to_itself_is_refused(copied: EvaluationSet) -> None:
 
 def test_what_was_asked_and_what_ran_are_told_apart_after_a_fallback(evaluation: EvaluationSet, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    flags = ["--use_xnnpack", "--xnnpack_force_fp16", "--allow_fallback", f"--output_file_path={output}"]
+    flags = [
+        "--runtime=litert",
+        "--use_xnnpack",
+        "--xnnpack_force_fp16",
+        "--allow_fallback",
+        f"--output_file_path={output}",
+    ]
     assert evaltools(*evaluation.flags(*flags)).code == 0
     asked_for, added = read_result(output).configurations[1].delegates
     assert (asked_for.requested, asked_for.options["xnnpack_force_fp16"], asked_for.nodes) == (True, True, None)

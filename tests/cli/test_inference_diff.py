@@ -92,7 +92,7 @@ def test_without_warm_up_and_noise_floor_the_errors_are_the_same(classifier: Pat
 def test_the_json_result_fits_the_schema_and_names_what_ran(classifier: Path, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     flags = ("--num_runs=3", "--noise_floor_runs=2", f"--output_file_path={output}")
-    assert diff(classifier, *flags, "--kernels=reference", "--config", "gone: use_gpu=true").code == 3
+    assert diff(classifier, *flags, "--kernels=reference", "--config", "gone: use_nnapi=true").code == 3
     schema = json.loads((ROOT / "evaltools" / "report" / "result.schema.json").read_text())
     jsonschema.validate(json.loads(output.read_text()), schema)
     result = read_result(output)

@@ -46,10 +46,12 @@ def test_a_broken_limit_is_exit_code_1_and_named(folder: Path) -> None:
 
 
 def test_a_configuration_that_is_not_measured_outweighs_a_broken_limit(folder: Path) -> None:
-    completed = diff(folder / "model.tflite", "--min_snr_db=900", "--kernels=reference", "--config=gpu: use_gpu=true")
+    completed = diff(
+        folder / "model.tflite", "--min_snr_db=900", "--kernels=reference", "--config=nnapi: use_nnapi=true"
+    )
     assert completed.code == 3
-    assert "gpu: not measured: the GPU delegate cannot be created" in completed.err
-    assert "Configuration: gpu" not in completed.out
+    assert "nnapi: not measured: the NNAPI delegate cannot be created" in completed.err
+    assert "Configuration: nnapi" not in completed.out
 
 
 def test_a_delegate_that_takes_nothing_is_not_measured(folder: Path, rounding_delegate: Path) -> None:

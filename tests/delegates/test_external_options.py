@@ -36,3 +36,28 @@ def test_more_options_than_a_delegate_takes_are_refused() -> None:
     assert len(parse_external_options(";".join(f"k{index}:v" for index in range(256)))) == 256
     with pytest.raises(UsageError, match="257 options; an external delegate takes 256"):
         parse_external_options(";".join(f"k{index}:v" for index in range(257)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('path:"/a:b"', {"path": "/a:b"}),
+        ('a:"x;y";b:z', {"a": "x;y", "b": "z"}),
+        ('a:"say ""so""";', {"a": 'say "so"'}),
+        ('a:""', {"a": ""}),
+        ('a:5" disk', {"a": '5" disk'}),
+    ],
+)
+def test_a_value_in_quotes_may_hold_separators(text: str, expected: dict[str, str]) -> None:
+    assert parse_external_options(text) == expected
+
+
+@pytest.mark.parametrize("text", ['a:"b', 'a:"b"c', 'a:"b":c', '"a":b'])
+def test_quotes_that_do_not_end_where_the_value_ends_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="a value in quotes ends with a quote"):
+        parse_external_options(text)
+
+
+def test_a_colon_asks_for_quotes() -> None:
+    with pytest.raises(UsageError, match="put a value that contains one in double quotes"):
+        parse_external_options("path:/a:b")

@@ -16,7 +16,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, read_model
-from evaltools.runtime import Inference, TensorSpec
+from evaltools.runtime import Inference, Session, TensorSpec, compiled_npu, open_session
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
@@ -128,6 +128,12 @@ def announcing_little(_model: ModelFile, _configuration: Configuration) -> FakeS
         (FLOATS,),
         (TensorSpec("x", np.dtype("u1"), (1,)),),
     )
+
+
+def without_openvino(model: ModelFile, configuration: Configuration) -> Session:
+    """As on a machine whose OpenVINO is not found."""
+    compiled_npu.prepare = lambda settings: None
+    return open_session(model, configuration)
 
 
 def slow(_model: ModelFile, _configuration: Configuration) -> FakeSession:

@@ -173,7 +173,10 @@ def test_xnnpack_cannot_stand_before_an_external_delegate(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("use_gpu=true", "the GPU delegate cannot be created .* it runs in the native tools on Android"),
+        (
+            "use_gpu=true",
+            "the GPU delegate cannot be created .* it runs in ai-edge-litert .--runtime=compiled., and the native",
+        ),
         ("use_nnapi=true", "the NNAPI delegate cannot be created"),
         ("use_hexagon=true", "Qualcomm Hexagon DSP"),
         ("use_coreml=true", "Apple-silicon"),
@@ -212,9 +215,14 @@ def test_tflite_runtime_with_numpy_2_is_recognised(additions: ModelFile, monkeyp
 def test_auto_prefers_ai_edge_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = {"ai_edge_litert": object(), "tflite_runtime": object()}
     monkeypatch.setattr("importlib.util.find_spec", installed.get)
-    assert find_runtime("auto").name == "litert"
+    plain = Configuration("c")
+    assert find_runtime(plain).name == "litert"
+    assert find_runtime(Configuration.from_text("c", "use_gpu=true")).name == "compiled"
+    assert find_runtime(Configuration.from_text("c", "use_gpu=true gpu_backend=cl")).name == "compiled"
+    assert find_runtime(Configuration.from_text("c", "use_xnnpack=true xnnpack_force_fp16=true")).name == "compiled"
     del installed["ai_edge_litert"]
-    assert find_runtime("auto").name == "tflite_runtime"
+    assert find_runtime(plain).name == "tflite_runtime"
+    assert find_runtime(Configuration.from_text("c", "use_gpu=true")).name == "tflite_runtime"
     del installed["tflite_runtime"]
     with pytest.raises(ConfigurationUnavailable, match="no TensorFlow Lite runtime is installed"):
-        find_runtime("auto")
+        find_runtime(plain)

@@ -1,0 +1,278 @@
+"""LiteRT's ``CompiledModel`` of ai-edge-litert: CPU with XNNPACK's options, GPU through WebGPU, NPUs."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import COMPILED
+from evaltools.delegates.gpu import GPU
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.provider import Delegate
+from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.runtime import compiled_gpu, compiled_npu
+from evaltools.runtime.compiled_proof import NotProven, prove
+from evaltools.runtime.interrupts import deferred_interrupt
+from evaltools.runtime.litert import RUNTIME as INTERPRETER
+from evaltools.runtime.native_messages import native_messages
+from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.support import require_support
+
+_PACKAGE: Final = "ai_edge_litert"
+_ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}
+_KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
+_READABLE: Final = frozenset({"float32", "float16", "int8", "uint8", "int32", "bool"})
+_XNNPACK_QUANTISED: Final = 3
+"""QS8 and QU8, which the native tools always set beside other flags: flags replace those of the delegate."""
+_XNNPACK_FORCE_FP16: Final = 4
+_NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
+
+
+@dataclass(frozen=True)
+class CompiledRuntime:
+    """Opens models with ``CompiledModel``."""
+
+    name: str = COMPILED
+
+    def open(self, model: ModelFile, configuration: Configuration) -> CompiledSession:
+        """Compile the model; raises :class:`ConfigurationUnavailable`.
+
+        An accelerator is asked to take the model alone first. Where it does not take everything, the CPU has the rest.
+        """
+        require_support(configuration, self.name)
+        accelerator = _accelerator(configuration)
+        _require_kernels(configuration)
+        library = _library()
+        facts = RuntimeFacts(self.name, INTERPRETER.package, INTERPRETER.version(), configuration.kernel_set)
+        alone = accelerator is not None
+        while True:
+            with native_messages() as messages:
+                compiled, error = _compile(library, model, configuration, alone)
+            if compiled is not None:
+                break
+            if not (alone and _NOT_ALL_TAKEN in str(error)):
+                raise _unavailable(facts, accelerator, messages.text, error)
+            alone = False
+        try:
+            session = CompiledSession(compiled, model, facts)
+        except (ValueError, RuntimeError, TypeError) as caught:
+            raise _unavailable(facts, accelerator, messages.text, caught) from caught
+        with native_messages() as later:
+            session.warm_up(accelerator)
+        printed = messages.text + later.text
+        try:
+            session.delegation = prove(model, configuration, accelerator, alone, printed)
+        except NotProven as error:
+            session.close()
+            raise _unavailable(facts, accelerator, printed, error) from error
+        return session
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """An input or output of a signature: its tensor, and its place among the buffers."""
+
+    tensor: int
+    spec: TensorSpec
+    place: int
+
+
+class CompiledSession:
+    """One compiled model with its buffers; used by one thread at a time, and not after ``close``."""
+
+    def __init__(self, compiled: Any, model: ModelFile, facts: RuntimeFacts) -> None:
+        self.facts: Final = facts
+        self.delegation = Delegation(model.node_count, (), {})
+        self._compiled = compiled
+        self._signature, inputs, outputs = _signature_of(compiled, model)
+        wrong = [(slot.place, tensor.shape) for tensor, slot in zip(model.inputs, inputs, strict=True)
+                 if tensor.shape != slot.spec.shape]  # fmt: skip
+        for place, shape in wrong:
+            compiled.resize_input_tensor(place, shape, self._signature, strict=False)
+        if wrong:
+            self._signature, inputs, outputs = _signature_of(compiled, model)
+        self.inputs: Final = tuple(slot.spec for slot in inputs)
+        self.outputs: Final = tuple(slot.spec for slot in outputs)
+        self._input_places = [slot.place for slot in inputs]
+        self._output_places = [slot.place for slot in outputs]
+        self._input_buffers = compiled.create_input_buffers(self._signature)
+        self._output_buffers = compiled.create_output_buffers(self._signature)
+
+    def warm_up(self, accelerator: Delegate | None) -> None:
+        """Run once on zeros, for accelerators compile their programs with the first run."""
+        if accelerator is None:
+            return
+        try:
+            self.run([np.zeros(spec.shape, spec.dtype) for spec in self.inputs])
+        except InferenceError as error:
+            raise ConfigurationUnavailable(f"its first run failed: {error}", accelerator) from error
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Write the inputs, run, read the outputs."""
+        try:
+            for place, value, spec in zip(self._input_places, inputs, self.inputs, strict=True):
+                if (value.shape, value.dtype) != (spec.shape, spec.dtype):
+                    raise ValueError(f"{spec.name} takes {spec.dtype}{spec.shape}, got {value.dtype}{value.shape}")
+                self._input_buffers[place].write(np.ascontiguousarray(value))
+            invokes_us = tuple(self._timed_run() for _ in range(invocations))
+            start = time.perf_counter_ns()
+            outputs = tuple(
+                self._read(place, spec) for place, spec in zip(self._output_places, self.outputs, strict=True)
+            )
+            read_us = (time.perf_counter_ns() - start) // 1000
+        except (ValueError, RuntimeError, MemoryError) as error:
+            reason = " ".join(str(error).split())
+            raise InferenceError(f"{self.facts.package} {self.facts.version}: {reason}") from error
+        return Inference(outputs, invokes_us, read_us)
+
+    def close(self) -> None:
+        """Release buffers, then the model they belong to."""
+        self._input_buffers = self._output_buffers = []
+        self._compiled = None
+        gc.collect()
+
+    def _timed_run(self) -> int:
+        start = time.perf_counter_ns()
+        self._compiled.run_by_index(self._signature, self._input_buffers, self._output_buffers)
+        return (time.perf_counter_ns() - start) // 1000
+
+    def _read(self, place: int, spec: TensorSpec) -> Array:
+        count = int(np.prod(spec.shape, dtype=np.int64))
+        values: Array = np.asarray(self._output_buffers[place].read(count, spec.dtype)).reshape(spec.shape)
+        return values
+
+
+def _library() -> ModuleType:
+    version = INTERPRETER.version()
+    try:
+        with deferred_interrupt():
+            return importlib.import_module(f"{_PACKAGE}.compiled_model")
+    except Exception as error:  # a broken native extension raises ImportError, AttributeError, SystemError, ...
+        message = f"ai-edge-litert {version} has no CompiledModel that can be imported: {error}; {INTERPRETER.install}"
+        raise ConfigurationUnavailable(message) from error
+
+
+def _accelerator(configuration: Configuration) -> Delegate | None:
+    asked_for = [delegate for delegate in configuration.delegates.requested if delegate.name in _ACCELERATORS]
+    if len(asked_for) > 1:
+        names = " and ".join(delegate.name for delegate in asked_for)
+        raise ConfigurationUnavailable(f"{names} at once are not supported; ask for one of them", asked_for[1])
+    return asked_for[0] if asked_for else None
+
+
+def _require_kernels(configuration: Configuration) -> None:
+    if configuration.kernel_set == "reference":
+        message = (
+            "the CompiledModel of ai-edge-litert runs its builtin kernels where the reference kernels are asked for; "
+            "use --runtime=litert --kernels=reference"
+        )
+        raise ConfigurationUnavailable(message)
+
+
+def _compile(
+    library: ModuleType, model: ModelFile, configuration: Configuration, alone: bool
+) -> tuple[Any, Exception | None]:
+    """The compiled model, or why there is none; ``alone``: the accelerator must take all."""
+    accelerator = _accelerator(configuration)
+    wanted = library.HardwareAccelerator[accelerator.name] if accelerator else library.HardwareAccelerator.CPU
+    if not alone:
+        wanted |= library.HardwareAccelerator.CPU
+    options = library.Options(hardware_accelerators=wanted, cpu_options=_cpu_options(library, configuration))
+    module = _ACCELERATORS[accelerator.name] if accelerator else None
+    try:
+        if module is not None:
+            module.prepare(configuration.delegates)
+            module.set_options(options, configuration.delegates)
+        environment = library.Environment.create(
+            options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))
+        )
+        content = None if _is_the_file(model) else model.content
+        if content is None:
+            return library.CompiledModel.from_file(str(model.path), options=options, environment=environment), None
+        return library.CompiledModel.from_buffer(content, options=options, environment=environment), None
+    except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
+        return None, error
+
+
+def _is_the_file(model: ModelFile) -> bool:
+    """Whether the file itself can be compiled: signatures are named here, and need not be put first in the content."""
+    return model.content is None or (
+        bool(model.signature) and model.content == read_model(model.path, model.signature).content
+    )
+
+
+def _cpu_options(library: ModuleType, configuration: Configuration) -> Any:
+    settings = configuration.delegates
+    extra = int(settings.value("xnnpack_runtime_flags")) | (
+        _XNNPACK_FORCE_FP16 if settings.value("xnnpack_force_fp16") else 0
+    )
+    return library.CpuOptions(
+        num_threads=max(0, configuration.num_threads),
+        kernel_mode=library.CpuKernelMode[_KERNEL_MODES[configuration.kernel_set]],
+        xnnpack_flags=extra | _XNNPACK_QUANTISED if extra else None,
+        xnnpack_weight_cache_path=str(settings.value("xnnpack_weight_cache_file_path")),
+    )
+
+
+def _no_npu() -> Mapping[str, str]:
+    """Folders without libraries, so that those of NPU vendors are not loaded for nothing."""
+    return compiled_gpu.environment(None)
+
+
+def _unavailable(
+    facts: RuntimeFacts, accelerator: Delegate | None, messages: str, error: Exception | None
+) -> ConfigurationUnavailable:
+    reason = " ".join(str(error).replace("└", " ").split())
+    if accelerator is not None:
+        reason = _ACCELERATORS[accelerator.name].explain(messages) or reason
+    name = f"{accelerator.name} " if accelerator else ""
+    return ConfigurationUnavailable(
+        f"{facts.package} {facts.version} {name}cannot run the model: {reason}", accelerator
+    )
+
+
+def _signature_of(compiled: Any, model: ModelFile) -> tuple[int, list[_Slot], list[_Slot]]:
+    """The signature whose tensors are those of the main graph, with its slots in the model's order."""
+    signatures = compiled.get_signature_list()
+    for number, (key, names) in enumerate(signatures.items()):
+        if model.signature in signatures and key != model.signature:
+            continue
+        inputs = _in_order(names["inputs"], compiled.get_input_tensor_details(key), model.inputs)
+        outputs = _in_order(names["outputs"], compiled.get_output_tensor_details(key), model.outputs)
+        if inputs is not None and outputs is not None:
+            return number, inputs, outputs
+    message = "CompiledModel runs signatures, and none of this model has the inputs and outputs of its main graph"
+    raise ConfigurationUnavailable(f"{message}; name one with --signature, or use --runtime=litert")
+
+
+def _in_order(
+    names: Sequence[str], details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]
+) -> list[_Slot] | None:
+    """The slots in the order of the model's tensors, None where they are of other tensors."""
+    slots = {details[name]["index"]: _slot(place, details[name]) for place, name in enumerate(names)}
+    if set(slots) != {tensor.index for tensor in tensors}:
+        return None
+    return [slots[tensor.index] for tensor in tensors]
+
+
+def _slot(place: int, detail: Mapping[str, Any]) -> _Slot:
+    if detail["dtype"] not in _READABLE:
+        message = (
+            f"the Python CompiledModel cannot read or write the tensor {detail['name']} of type {detail['dtype']}; "
+            "use --runtime=litert"
+        )
+        raise ConfigurationUnavailable(message)
+    shape = tuple(int(size) for size in detail["shape"])
+    return _Slot(detail["index"], TensorSpec(detail["name"], np.dtype(detail["dtype"]), shape), place)
+
+
+RUNTIME: Final = CompiledRuntime()

@@ -1,0 +1,49 @@
+"""The GPU of LiteRT's ``CompiledModel``: a WebGPU accelerator on Vulkan, Metal or Direct3D."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.delegates import DelegateSettings
+from evaltools.runtime.compiled_messages import first_error
+
+_SOFTWARE: Final = (
+    "a software driver is enough for numbers: scripts/get_software_vulkan.py unpacks one (docs/accelerators.md)"
+)
+
+
+def prepare(_settings: DelegateSettings) -> None:
+    """Nothing needs to be loaded beforehand."""
+
+
+def environment(_settings: DelegateSettings | None) -> Mapping[str, str]:
+    """Where libraries are. A folder without any stands for those of NPUs, which would be looked for and loaded."""
+    spec = importlib.util.find_spec("ai_edge_litert")
+    package, none = str(Path(str(spec.origin)).parent) if spec else "", str(Path(__file__).parent)
+    return {"runtime_path": package, "dispatch_library_path": none, "compiler_plugin_path": none}
+
+
+def set_options(options: Any, settings: DelegateSettings) -> None:
+    """``benchmark_mode`` lets a run end when its work is done; without it, a run ends when the work is enqueued."""
+    gpu = options.gpu_options
+    gpu.enforce_f32 = not settings.value("gpu_precision_loss_allowed")
+    gpu.benchmark_mode = True
+    gpu.infinite_float_capping = bool(settings.value("gpu_infinite_float_capping"))
+    gpu.allow_src_quantized_fc_conv_ops = bool(settings.value("gpu_allow_src_quantized_fc_conv_ops"))
+
+
+def explain(messages: str) -> str:
+    """What is missing and what to do, from what was printed; empty where that says nothing."""
+    if "Couldn't load Vulkan" in messages:
+        return (
+            f"WebGPU found no Vulkan loader (libvulkan.so.1). Install libvulkan1 and a driver of the GPU; {_SOFTWARE}"
+        )
+    if "No adapters found" in messages:
+        return (
+            "WebGPU found no adapter: a Vulkan loader is there, but no driver that it can use (VK_DRIVER_FILES names "
+            f"them; Mesa before 24 is too old). Install the driver of the GPU; {_SOFTWARE}"
+        )
+    return first_error(messages)

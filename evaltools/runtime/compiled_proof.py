@@ -1,0 +1,96 @@
+"""What ran where in a compiled model, and what shows it.
+
+``is_fully_accelerated()`` alone is not believed: it has said yes of models that ran on the CPU. An accelerator has run
+
+* as many operations as its own messages count;
+* all of a model that the GPU was asked to take alone, without the CPU to fall back on: then it counts none;
+
+and only where a message names the device that ran.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.provider import Delegate
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.model import ModelFile
+from evaltools.runtime.compiled_messages import Device, Share, gpu_device, gpu_share, npu_device, npu_share
+from evaltools.runtime.litert import RUNTIME as INTERPRETER
+from evaltools.runtime.session import DelegateCoverage, Delegation
+
+_READERS: Final = {GPU.name: (gpu_share, gpu_device), NPU.name: (npu_share, npu_device)}
+_REST: Final = "(not named)"
+
+
+class NotProven(Exception):
+    """An accelerator seems to be in use, and nothing shows that it is."""
+
+
+def prove(
+    model: ModelFile, configuration: Configuration, accelerator: Delegate | None, alone: bool, messages: str
+) -> Delegation:
+    """The delegation of a model that was compiled, from what was printed meanwhile; raises :class:`NotProven`."""
+    if accelerator is None:
+        return _of_cpu(model, configuration)
+    read_share, read_device = _READERS[accelerator.name]
+    share, device = read_share(messages), read_device(messages)
+    is_counted = share is not None or (alone and accelerator is GPU)
+    if device is None or not is_counted:
+        raise NotProven(f"nothing that ai-edge-litert printed says that the {accelerator.name} ran; the CPU did")
+    coverage = _coverage(accelerator, device, share, alone, model.node_count)
+    asked_for_xnnpack = XNNPACK in configuration.delegates.requested
+    left = {} if coverage.nodes >= model.node_count else _left(model, coverage, share)
+    others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
+    return Delegation(model.node_count, (coverage, *others), left)
+
+
+def _coverage(
+    accelerator: Delegate, device: Device, share: Share | None, alone: bool, node_count: int
+) -> DelegateCoverage:
+    if share is None:
+        evidence = f"took the model alone, without the CPU; device named by ai-edge-litert: {device.name}"
+        return DelegateCoverage(accelerator.name, True, node_count, 1, device.name, device.is_cpu, evidence)
+    how = "took the model alone, without the CPU; " if alone else ""
+    evidence = f"{how}ai-edge-litert: {share.operations} of {share.total} operations; device {device.name}"
+    nodes = min(share.operations, node_count)
+    return DelegateCoverage(accelerator.name, True, nodes, share.partitions, device.name, device.is_cpu, evidence)
+
+
+def _left(model: ModelFile, coverage: DelegateCoverage, share: Share | None) -> dict[str, int]:
+    """Operators on the CPU by kind, as far as they are named."""
+    left = model.node_count - coverage.nodes
+    kinds = _operator_kinds(model)
+    named: dict[str, int] = {}
+    for kind in share.refused if share else ():
+        count = min(kinds.get(kind.removeprefix("CUSTOM "), 0), left - sum(named.values()))
+        if count:
+            named[kind.removeprefix("CUSTOM ")] = count
+    rest = left - sum(named.values())
+    return named | ({_REST: rest} if rest else {})
+
+
+def _operator_kinds(model: ModelFile) -> dict[str, int]:
+    session = INTERPRETER.open(model, Configuration("kinds", kernels="builtin"))
+    kinds = dict(session.delegation.cpu_operators)
+    session.close()
+    return kinds
+
+
+def _of_cpu(model: ModelFile, configuration: Configuration) -> Delegation:
+    """``CompiledModel`` does not tell what XNNPACK took, so it is counted in the interpreter of the same package."""
+    requested = XNNPACK in configuration.delegates.requested
+    counted = INTERPRETER.open(model, Configuration("counted", kernels=configuration.kernel_set))
+    proof: Any = counted.delegation
+    counted.close()
+    evidence = "counted in the interpreter of the same package; CompiledModel does not tell"
+    delegates = tuple(
+        DelegateCoverage(entry.delegate, requested, entry.nodes, entry.partitions, evidence=evidence)
+        for entry in proof.delegates
+    )
+    if requested and not delegates:
+        delegates = (DelegateCoverage(XNNPACK.name, True, 0, 0),)
+    return Delegation(proof.total_nodes, delegates, proof.cpu_operators)

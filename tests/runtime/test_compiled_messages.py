@@ -1,0 +1,67 @@
+"""What ai-edge-litert 2.3.0 prints while it compiles, as it was seen."""
+
+from __future__ import annotations
+
+from evaltools.runtime.compiled_messages import (
+    Device,
+    Share,
+    first_error,
+    gpu_device,
+    gpu_share,
+    npu_device,
+    npu_share,
+)
+
+GPU = """\
+INFO: [delegate_webgpu.cc:342] Create WebGPU environment (use_low_power=0, enable_host_mapped_pointer=1)
+Warning: maxDynamicStorageBuffersPerPipelineLayout artificially reduced from 1000000 to 16
+I0000 00:00:1795316383.471345   13116 environment.cc:532] Selected adapter: {adapter}
+ERROR: Following operations are not supported by GPU delegate:
+SQUEEZE: Operation is not supported.
+CUSTOM TFLite_Detection_PostProcess: TFLite_Detection_PostProcess
+29 operations will run on the GPU, and the remaining 2 operations will run on the CPU.
+I0000 00:00:1795316313.922562   13006 delegate_kernel.cc:984] Initializing WebGPU-based API from graph.
+"""
+SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), arch=software, vendor=mesa, backend=Vulkan, adapterType=CPU / Software"
+HARDWARE = "Some GPU 9, arch=nine, vendor=some, backend=Vulkan, adapterType=Discrete GPU"
+NPU = """\
+INFO: [compiler.cc:742] Partitioned subgraph<0>, selected 63 ops, from a total of 64 ops. resulted in 2 partitions.
+INFO: [openvino_compile_context.cc:77] Using Intel OpenVINO device: NPU
+INFO: [invocation_context.cc:293] Using Intel OpenVINO device: {device}
+"""
+NO_ADAPTER = """\
+WARNING: Logging before InitGoogle() is written to STDERR
+ERROR: [delegate_webgpu.cc:359] Failed to initialize WebGPU environment: INTERNAL: No adapters found
+E0000 00:00:1795316288.225031   12961 delegate_webgpu.cc:736] Failed to get or create delegate WebGPU environment
+"""
+
+
+def test_what_the_gpu_took_and_why_it_did_not_take_the_rest() -> None:
+    refused = {
+        "SQUEEZE": "Operation is not supported.",
+        "CUSTOM TFLite_Detection_PostProcess": "TFLite_Detection_PostProcess",
+    }
+    assert gpu_share(GPU) == Share(29, 31, 1, refused)
+    assert gpu_share("nothing of the kind") is None
+
+
+def test_a_software_adapter_is_the_cpu_and_another_is_not() -> None:
+    assert gpu_device(GPU.format(adapter=SOFTWARE)) == Device("llvmpipe (LLVM 15.0.6, 256 bits)", True)
+    assert gpu_device(GPU.format(adapter=HARDWARE)) == Device("Some GPU 9", False)
+    assert gpu_device(NO_ADAPTER) is None
+
+
+def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
+    assert npu_share(NPU) == Share(63, 64, 2)
+    assert npu_device(NPU.format(device="CPU")) == Device("Intel OpenVINO device: CPU", True)
+    assert npu_device(NPU.format(device="NPU")) == Device("Intel OpenVINO device: NPU", False)
+
+
+def test_the_device_that_was_compiled_for_is_not_the_one_that_ran() -> None:
+    assert npu_device(NPU.splitlines()[1]) is None
+
+
+def test_the_first_error_is_quoted_without_its_place() -> None:
+    assert first_error(NO_ADAPTER) == "Failed to initialize WebGPU environment: INTERNAL: No adapters found"
+    assert first_error(NO_ADAPTER.splitlines()[2]) == "Failed to get or create delegate WebGPU environment"
+    assert first_error(GPU) == ""

@@ -1,0 +1,31 @@
+"""Output of native code that is collected and passed on."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from evaltools.runtime.native_messages import native_messages
+
+
+def test_both_streams_are_collected_and_passed_on_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    with native_messages() as messages:
+        os.write(1, b"one ")
+        os.write(2, b"two \xff\n")
+    assert messages.text == "one two \ufffd\n"
+    print("afterwards")
+    out, err = capfd.readouterr()
+    assert (out, err) == ("afterwards\n", "one two \ufffd\n")
+
+
+def test_an_error_in_the_block_leaves_the_streams_as_they_were(capfd: pytest.CaptureFixture[str]) -> None:
+    def failing() -> None:
+        with native_messages():
+            os.write(2, b"printed")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        failing()
+    os.write(1, b"afterwards")
+    assert capfd.readouterr() == ("afterwards", "printed")
