@@ -21,7 +21,18 @@ MAY_IMPORT = {
     "datasets": {"preprocess", "proto"},
     "engine": {"configuration", "delegates", "model", "runtime", "metrics"},
     "report": {"configuration", "delegates", "engine", "gates", "metrics", "model", "parameter", "proto", "runtime"},
-    "tasks": {"configuration", "datasets", "engine", "gates", "metrics", "model", "preprocess", "report", "runtime"},
+    "tasks": {
+        "configuration",
+        "datasets",
+        "delegates",
+        "engine",
+        "gates",
+        "metrics",
+        "model",
+        "preprocess",
+        "report",
+        "runtime",
+    },
 }
 
 

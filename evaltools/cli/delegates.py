@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Final
 
 from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import say
-from evaltools.delegates import DELEGATES
+from evaltools.configuration import RUNTIMES
+from evaltools.delegates import DELEGATES, Delegate
 from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = "Delegates, their flags, and where each one runs."
@@ -22,5 +24,12 @@ def run(arguments: list[str]) -> int:
 
         text = reference_page().rstrip()
     else:
-        text = "\n".join(f"{entry.name:<16} --{entry.enabled_by:<30} {entry.works_in}" for entry in DELEGATES)
+        text = "\n".join(_line(entry) for entry in DELEGATES) + "\nevaltools doctor tries those of Python here"
     return OK if say(text) else NOT_WRITTEN
+
+
+def _line(delegate: Delegate) -> str:
+    """Name, switch, where it runs, and the Python runtimes that are installed here and can create it."""
+    installed = [name for name in delegate.runtimes if importlib.util.find_spec(RUNTIMES[name]) is not None]
+    here = f"--runtime={', '.join(installed)}" if installed else "not from Python here"
+    return f"{delegate.name:<16} --{delegate.enabled_by:<30} {here:<44} {delegate.works_in}"

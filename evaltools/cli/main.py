@@ -37,6 +37,9 @@ COMMANDS: Final = {
     "convert": Command(
         "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
     ),
+    "doctor": Command(
+        "evaltools.cli.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"
+    ),
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }

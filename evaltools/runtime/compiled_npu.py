@@ -77,6 +77,11 @@ def explain(messages: str) -> str:
             "the model falls into several partitions, and ai-edge-litert passes the option device on to the first one "
             "only; the others are compiled for the NPU, whose compiler is not here"
         )
+    if "VCL compiler loading failed" in messages:
+        return (
+            "OpenVINO is here, but its compiler for the NPU is not: install Intel's NPU driver, or try what OpenVINO "
+            "computes with npu_options=device:cpu"
+        )
     if "Failed to apply compiler plugins" in messages:
         return f"its compiler plug-in could not be used: {first_error(messages) or 'no compiler plug-in was found'}"
     return first_error(messages)

@@ -53,6 +53,8 @@ def test_delegates_lists_each_with_its_switch() -> None:
     completed = evaltools("delegates")
     assert completed.code == 0
     assert "NNAPI            --use_nnapi" in completed.out
+    assert "not from Python here" in completed.out
+    assert "XNNPACK          --use_xnnpack                    --runtime=" in completed.out
     assert "`gpu_precision_loss_allowed`" in evaltools("delegates", "--flags").out
 
 

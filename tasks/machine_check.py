@@ -1,0 +1,175 @@
+"""What can be measured on this machine: runtimes and delegates, each proven by running a small model."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.datasets import sample
+from evaltools.delegates import DELEGATES
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime import Session
+from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.session import Array
+
+State = Literal["works", "missing", "elsewhere"]
+_SECONDS: Final = 120.0
+_SEED: Final = 1
+_OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A configuration to try; its arithmetic may differ from the builtin kernels by ``largest_error``."""
+
+    name: str
+    flags: str
+    largest_error: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out: ``proof`` says what ran or what is there, ``next_step`` what to do where it is missing.
+
+    ``elsewhere``: it never runs on a machine like this, but on others.
+    """
+
+    kind: Literal["runtime", "delegate", "tool", "package"]
+    name: str
+    state: State
+    proof: str
+    next_step: str = ""
+
+
+RUNTIMES: Final = (
+    Check("ai-edge-litert", "runtime=litert kernels=builtin", 1e-5),
+    Check("tflite-runtime", "runtime=tflite_runtime kernels=builtin", 1e-5),
+    Check("CompiledModel (ai-edge-litert)", "runtime=compiled kernels=builtin", 1e-5),
+)
+PROVEN_DELEGATES: Final = (
+    Check("XNNPACK", "runtime=litert use_xnnpack=true", 1e-5),
+    Check("XNNPACK, tflite-runtime", "runtime=tflite_runtime use_xnnpack=true", 1e-5),
+    Check("XNNPACK in fp16", "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true", 2e-2),
+    Check("GPU in fp32", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false", 1e-4),
+    Check("GPU in fp16", "runtime=compiled use_gpu=true", 2e-2),
+    Check("NPU of Intel", f"{_OPENVINO}:npu", 5e-2),
+    Check("OpenVINO on the CPU", f"{_OPENVINO}:cpu", 5e-2),
+    *(
+        Check(f"NPU of {vendor}", f"runtime=compiled use_npu=true npu_vendor={vendor}", 5e-2)
+        for vendor in ("qualcomm", "mediatek", "google_tensor", "samsung")
+    ),
+)
+_TOOLS: Final = (
+    ("adb", ("adb", "--version"), "to measure on phones and boards: install adb (Debian: apt-get install adb)"),
+    ("C compiler", ("cc", "--version"), "to build an external delegate: install gcc or clang"),
+)
+_PACKAGES: Final = (
+    ("simplejpeg", "simplejpeg", "decodes JPEG a quarter faster: pip install simplejpeg"),
+    ("faster-coco-eval", "faster_coco_eval", "large detection sets: pip install 'evaltools[fast]'"),
+    ("ray", "ray", "--executor=ray: pip install 'evaltools[ray]'"),
+)
+
+
+def findings() -> Iterator[Finding]:
+    """Try everything, one after the other."""
+    model = read_model(sample.model_file("float32"))
+    inputs = _inputs(model)
+    expected: Sequence[Array] | None = None
+    for check in RUNTIMES:
+        found, outputs = _tried("runtime", check, model, inputs, expected)
+        expected = expected if expected is not None else outputs
+        yield found
+    for check in PROVEN_DELEGATES:
+        yield _tried("delegate", check, model, inputs, expected)[0]
+    for delegate in DELEGATES:
+        if not delegate.runtimes:
+            yield Finding("delegate", delegate.name, "elsewhere", f"runs in {delegate.works_in}")
+    for name, command, next_step in _TOOLS:
+        yield _tool(name, command, next_step)
+    for name, module, next_step in _PACKAGES:
+        is_there = importlib.util.find_spec(module) is not None
+        yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
+
+
+def _inputs(model: ModelFile) -> list[Array]:
+    random = np.random.default_rng(_SEED)
+    return [random.uniform(-1, 1, tensor.shape).astype(tensor.dtype) for tensor in model.inputs]
+
+
+def _tried(
+    kind: Literal["runtime", "delegate"],
+    check: Check,
+    model: ModelFile,
+    inputs: Sequence[Array],
+    expected: Sequence[Array] | None,
+) -> tuple[Finding, Sequence[Array] | None]:
+    """Run the model; right is what the first runtime that works computes with its builtin kernels."""
+    try:
+        session = open_isolated(model, Configuration.from_text(check.name, check.flags), _SECONDS)
+    except ConfigurationUnavailable as error:
+        return Finding(kind, check.name, "missing", "", _one_line(error)), None
+    try:
+        outputs = session.run(inputs).outputs
+    except EvaltoolsError as error:
+        return Finding(kind, check.name, "missing", "", _one_line(error)), None
+    finally:
+        session.close()
+    error_found = 0.0 if expected is None else _largest_difference(outputs, expected)
+    proof = f"{_what_ran(session)}; largest difference from builtin kernels {error_found:.1g}"
+    if not error_found <= check.largest_error:
+        wrong = f"its numbers are wrong: at most {check.largest_error:g} was expected; update it, or leave it out"
+        return Finding(kind, check.name, "missing", proof, wrong), outputs
+    idle = [entry.delegate for entry in session.delegation.delegates if entry.requested and not entry.nodes]
+    if idle:
+        return Finding(kind, check.name, "missing", proof, f"{idle[0]} took no node of a small convnet"), outputs
+    return Finding(kind, check.name, "works", proof), outputs
+
+
+def _what_ran(session: Session) -> str:
+    facts, total = session.facts, session.delegation.total_nodes
+    parts = [f"{facts.package} {facts.version}"]
+    for entry in session.delegation.delegates:
+        device = f" on {entry.device}{' (software: this is the CPU)' if entry.is_cpu else ''}" if entry.device else ""
+        parts.append(f"{entry.nodes} of {total} nodes{device}")
+    if not session.delegation.delegates:
+        parts.append(f"{total} nodes")
+    return ", ".join(parts)
+
+
+def _largest_difference(outputs: Sequence[Array], expected: Sequence[Array]) -> float:
+    """NaN where an output is NaN."""
+    pairs: list[tuple[Any, Any]] = list(zip(outputs, expected, strict=True))
+    return float(np.max([np.max(np.abs(one.astype(np.float64) - other)) for one, other in pairs]))
+
+
+def _tool(name: str, command: Sequence[str], next_step: str) -> Finding:
+    if shutil.which(command[0]) is None:
+        return Finding("tool", name, "missing", "", next_step)
+    try:
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("tool", name, "missing", "", f"{' '.join(command)} fails ({_one_line(error)}); {next_step}")
+    return Finding("tool", name, "works", printed.partition("\n")[0].strip())
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def environment() -> str:
+    """Which Python on what machine, and the variables that decide about drivers."""
+    variables = [f"{name}={os.environ[name]}" for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES") if name in os.environ]
+    python = ".".join(map(str, sys.version_info[:3]))
+    parts = [f"Python {python}, NumPy {np.__version__}", platform.platform(), platform.machine(), *variables]
+    return ", ".join(parts)
