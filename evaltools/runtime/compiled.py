@@ -93,6 +93,7 @@ class CompiledSession:
         self.facts: Final = facts
         self.delegation = Delegation(model.node_count, (), {})
         self._compiled = compiled
+        self._keeps_state = model.stateful
         self._signature, inputs, outputs = _signature_of(compiled, model)
         wrong = [(slot.place, tensor.shape) for tensor, slot in zip(model.inputs, inputs, strict=True)
                  if tensor.shape != slot.spec.shape]  # fmt: skip
@@ -109,7 +110,7 @@ class CompiledSession:
 
     def warm_up(self, accelerator: Delegate | None) -> None:
         """Run once on zeros, for accelerators compile their programs with the first run."""
-        if accelerator is None:
+        if accelerator is None or self._keeps_state:
             return
         try:
             self.run([np.zeros(spec.shape, spec.dtype) for spec in self.inputs])
