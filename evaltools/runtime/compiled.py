@@ -192,7 +192,7 @@ def _compile(
     try:
         if module is not None:
             module.prepare(configuration.delegates)
-            module.set_options(options, configuration.delegates)
+            module.set_options(options, configuration)
         environment = library.Environment.create(
             options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
 from evaltools.runtime.compiled_messages import first_error
 
@@ -26,9 +27,9 @@ def environment(_settings: DelegateSettings | None) -> Mapping[str, str]:
     return {"runtime_path": package, "dispatch_library_path": none, "compiler_plugin_path": none}
 
 
-def set_options(options: Any, settings: DelegateSettings) -> None:
+def set_options(options: Any, configuration: Configuration) -> None:
     """``benchmark_mode`` lets a run end when its work is done; without it, a run ends when the work is enqueued."""
-    gpu = options.gpu_options
+    gpu, settings = options.gpu_options, configuration.delegates
     gpu.enforce_f32 = not settings.value("gpu_precision_loss_allowed")
     gpu.benchmark_mode = True
     gpu.infinite_float_capping = bool(settings.value("gpu_infinite_float_capping"))

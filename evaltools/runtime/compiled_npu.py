@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.option_text import parse_options
@@ -17,6 +18,7 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.runtime.compiled_messages import first_error
 
 _INTEL: Final = "intel_openvino"
+_THREADS: Final = "INFERENCE_NUM_THREADS"
 _MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot open shared object file")
 _OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_frontend.so.")
 
@@ -52,12 +54,18 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
     return {"runtime_path": str(folder), "dispatch_library_path": str(dispatch), "compiler_plugin_path": str(compiler)}
 
 
-def set_options(options: Any, settings: DelegateSettings) -> None:
-    """Raises :class:`UsageError` for an option that the vendor does not have."""
+def set_options(options: Any, configuration: Configuration) -> None:
+    """Set what was given, and the threads where OpenVINO runs on the CPU.
+
+    Raises :class:`UsageError` for an option that the vendor does not have.
+    """
+    settings = configuration.delegates
     given = parse_options("npu_options", str(settings.value("npu_options")))
     vendor = str(settings.value("npu_vendor"))
     if vendor == _INTEL:
         _set_intel(options.intel_openvino_options, given)
+        if given.get("device", "").lower() == "cpu" and configuration.num_threads > 0:
+            options.intel_openvino_options.configs_map.setdefault(_THREADS, str(configuration.num_threads))
     elif given and vendor != "qualcomm":
         raise UsageError(f"--npu_options: ai-edge-litert takes no options for {vendor} from Python; leave them out")
     else:
