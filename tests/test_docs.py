@@ -107,11 +107,12 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import coco, convert, demo, imagenet, inference_diff
+    from evaltools.cli import coco, convert, demo, imagenet, inference_diff, inspect
 
     groups = [*coco.GROUPS.values(), *imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
-    known |= {parameter.name for parameter in (*demo.PARAMETERS, *convert.PARAMETERS)} | {"help", "version", "flags"}
+    further = (*demo.PARAMETERS, *convert.PARAMETERS, *inspect.PARAMETERS)
+    known |= {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)", page.read_text()):
             assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"

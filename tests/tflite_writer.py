@@ -75,11 +75,11 @@ class Graph:
         """Add a tensor that is computed or fed; returns its index. ``shape_signature`` has -1 for a free size."""
         return self._add_tensor(name, shape, dtype, quantization, 0, shape_signature, variable)
 
-    def constant(self, name: str, values: npt.NDArray[np.generic]) -> int:
+    def constant(self, name: str, values: npt.NDArray[np.generic], quantization: Quantization | None = None) -> int:
         """Add a tensor whose values are part of the model; returns its index."""
         self._buffers.append(self._buffer(values.tobytes()))
         buffer = len(self._buffers) - 1
-        return self._add_tensor(name, values.shape, values.dtype.name, None, buffer)
+        return self._add_tensor(name, values.shape, values.dtype.name, quantization, buffer)
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         """The shape of the tensor with this index."""

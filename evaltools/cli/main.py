@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
     "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),
+    "inspect": Command(
+        "evaltools.cli.inspect", "What kind of model is this, which delegates fit, what do they take of it"
+    ),
     "convert": Command(
         "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
     ),
@@ -63,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
+    if arguments[:1] == ["inspect"]:
+        return "interrupted before everything was found; --run=false leaves out what takes long"
     return "interrupted before there was a result; with --run_dir, evaltools resume goes on"
 
 

@@ -19,6 +19,9 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import IO, Any, Final
 
+if sys.platform == "linux":
+    import fcntl
+
 _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
@@ -125,6 +128,7 @@ def begin_child(printed: str) -> None:
     leave_interrupts_to_parent()
     _redirect_output(printed)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _end_with_parent_in_native_code()
 
 
 def leave_interrupts_to_parent() -> None:
@@ -152,6 +156,20 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _end_with_parent_in_native_code() -> None:
+    """The thread above cannot run while native code keeps the interpreter's lock, as CompiledModel does.
+
+    Linux can be asked for a signal when the parent's end of a pipe is closed.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or sys.platform != "linux":
+        return
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
 def _redirect_output(path: str) -> None:

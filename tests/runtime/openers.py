@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -134,6 +135,17 @@ def without_openvino(model: ModelFile, configuration: Configuration) -> Session:
     """As on a machine whose OpenVINO is not found."""
     compiled_npu.prepare = lambda settings: None
     return open_session(model, configuration)
+
+
+def keeping_the_lock(_model: ModelFile, _configuration: Configuration) -> FakeSession:
+    """Never ends its run, in native code that keeps the interpreter's lock; prints its process first."""
+
+    def run(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        ctypes.PyDLL(None).sleep(600)
+        return ()
+
+    Path(os.environ["EVALTOOLS_TEST_PROCESS"]).write_text(str(os.getpid()))
+    return Stated(run, (), ())
 
 
 def slow(_model: ModelFile, _configuration: Configuration) -> FakeSession:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -154,3 +156,31 @@ def test_after_ctrl_c_the_late_answer_is_not_taken_for_that_of_another_run() -> 
     with pytest.raises(InferenceError, match="interrupted"):
         session.run([np.array([4.0])])
     session.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can end a process that keeps the interpreter's lock")
+def test_a_run_that_keeps_the_lock_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = "from tests.runtime.openers import isolated, keeping_the_lock\nisolated(keeping_the_lock).run([])"
+    number = tmp_path / "process"
+    environment = {**os.environ, "EVALTOOLS_TEST_PROCESS": str(number)}
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    deadline = time.monotonic() + 30
+    while not number.exists() or not number.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = int(number.read_text())
+    time.sleep(0.5)
+    assert is_running(child)
+    parent.kill()
+    parent.wait()
+    while is_running(child):
+        assert time.monotonic() < deadline, "the child goes on without its parent"
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """A process that has ended, but that nobody has waited for, does not run."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

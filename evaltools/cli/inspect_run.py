@@ -1,0 +1,52 @@
+"""``evaltools inspect`` behind its flags: inspect, print, write."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.exit_codes import NOT_WRITTEN, OK
+from evaltools.cli.flags import GivenFlags
+from evaltools.cli.output_file import require_writable, write_file
+from evaltools.cli.streams import say
+from evaltools.cli.terminal import make_console
+from evaltools.errors import UsageError
+from evaltools.report.inspection_result import Inspection
+from evaltools.report.json_file import encode_json
+from evaltools.report.table_inspection import print_inspection
+from evaltools.tasks.inspection import inspect_model
+
+_FLAG: Final = "--output_file_path"
+
+
+def inspect(flags: GivenFlags) -> int:
+    """Inspect the model, print what was found to stdout, write the JSON file; returns the exit code."""
+    model = Path(flags.text("model_file"))
+    output = flags.path("output_file_path")
+    if output is not None:
+        _require_output(output, model)
+    inspection = inspect_model(model, flags.is_on("run"))
+    if output is not None:
+        write_file(output, encode_json(inspection))
+    return OK if say(_text(inspection)) else NOT_WRITTEN
+
+
+def _require_output(output: Path, model: Path) -> None:
+    if output.suffix.lower() != ".json":
+        raise UsageError(f"{_FLAG}={output}: the findings are JSON; give a name that ends in .json")
+    require_writable(output, _FLAG)
+    if os.path.realpath(output) == os.path.realpath(model):
+        raise UsageError(f"{_FLAG}={output} would overwrite the model; give another name")
+
+
+def _text(inspection: Inspection) -> str:
+    text = io.StringIO()
+    console = make_console(text)
+    if sys.stdout is not None and sys.stdout.isatty():
+        console.width = shutil.get_terminal_size().columns
+    print_inspection(inspection, console)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

@@ -1,0 +1,197 @@
+"""Which kind of quantisation a model has, told from its operators and tensors alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.model.contents import Graph, Operation, Tensor
+
+FLOAT32: Final = "float32"
+FLOAT16_WEIGHTS: Final = "float16 weights"
+FLOAT16: Final = "float16 throughout"
+DYNAMIC_RANGE: Final = "dynamic range"
+WEIGHT_ONLY: Final = "8-bit weights, float32 computation"
+FULL_INTEGER: Final = "full integer"
+TRAINED_QUANTIZED: Final = "quantisation-aware training"
+INT16X8: Final = "int16x8"
+MIXED: Final = "mixed"
+OTHER: Final = "neither float nor quantised"
+KINDS: Final = (
+    FLOAT32, FLOAT16_WEIGHTS, FLOAT16, DYNAMIC_RANGE, WEIGHT_ONLY, FULL_INTEGER, TRAINED_QUANTIZED, INT16X8, MIXED,
+    OTHER,
+)  # fmt: skip
+CANNOT_BE_TOLD: Final = "cannot be told from post-training full integer"
+FAKE_QUANT_FOUND: Final = "FAKE_QUANT operators are a sign of it; the model still computes in float32"
+
+_UINT8: Final = "full integer, uint8"
+_WEIGHT_POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
+    "CONV_2D": (1,), "DEPTHWISE_CONV_2D": (1,), "FULLY_CONNECTED": (1,), "TRANSPOSE_CONV": (1,), "CONV_3D": (1,),
+    "CONV_3D_TRANSPOSE": (1,), "BATCH_MATMUL": (1, 0), "EMBEDDING_LOOKUP": (1,), "SVDF": (1,), "RNN": (1,),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (1,), "BIDIRECTIONAL_SEQUENCE_RNN": (1,), "LSTM": (1, 2),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (1, 2), "BIDIRECTIONAL_SEQUENCE_LSTM": (1, 2),
+}  # fmt: skip
+_CONVERSIONS: Final = frozenset({"DEQUANTIZE", "QUANTIZE", "CAST", "DENSIFY", "FAKE_QUANT"})
+_EIGHT_BITS: Final = frozenset({"int8", "uint8", "int4"})
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """One of ``KINDS``, why, and what is known of quantisation-aware training (empty: the question does not arise)."""
+
+    kind: str
+    reason: str
+    training: str = ""
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The constant behind an input of a node, and whether a DEQUANTIZE stands between."""
+
+    tensor: Tensor
+    dequantized: bool
+
+
+def quantization_kind(graphs: Sequence[Graph]) -> ModelKind:
+    """The kind of a model.
+
+    Operators with weights (convolutions, FULLY_CONNECTED, BATCH_MATMUL, LSTM, ...) decide; where there are none, all
+    operators but conversions do. Each is classed by the type that it gives and, if that is float32, by its weights:
+
+    ======================  ==========================================  ===================================
+    gives                   weights                                     class
+    ======================  ==========================================  ===================================
+    float32                 float32, or computed                        float32
+    float32                 float16, by DEQUANTIZE or directly          float16 weights
+    float32                 int8, uint8 or int4, directly               dynamic range
+    float32                 int8, uint8 or int4, by DEQUANTIZE          8-bit weights, float32 computation
+    float16, bfloat16       any                                         float16 throughout
+    int8 or uint8 (scaled)  any                                         full integer
+    int16 (scaled)          int8, or none                               int16x8
+    ======================  ==========================================  ===================================
+
+    Anything else has no class. One class is the kind; float32 beside one of the kinds with small weights is that kind,
+    as converters leave small tensors alone; other mixtures are ``mixed``; no class at all is ``neither float nor
+    quantised``. uint8 with weights whose zero point is neither 0 nor 128 is ``quantisation-aware training``: the
+    post-training quantiser writes symmetric int8 weights. With int8, training cannot be told from the file.
+
+    Source: TensorFlow Lite's documents "Post-training quantization" and "8-bit quantization specification".
+
+    >>> fed = Tensor(0, "x", "float32", (4,), (4,))
+    >>> kind = quantization_kind([Graph((fed,), (Operation(0, "ADD", (0, 0), (0,)),), (0,), (0,))])
+    >>> kind.kind, kind.reason
+    ('float32', '1 of 1 operators: float32')
+    """
+    has_weights = any(node.operator in _WEIGHT_POSITIONS for graph in graphs for node in graph.nodes)
+    classes = Counter(_classes(graphs, has_weights))
+    what = "operators with weights" if has_weights else "operators"
+    fake = any(node.operator == "FAKE_QUANT" for graph in graphs for node in graph.nodes)
+    kind = _kind(set(classes))
+    if kind == _UINT8:
+        asymmetric = _has_asymmetric_weights(graphs)
+        kind = TRAINED_QUANTIZED if asymmetric else FULL_INTEGER
+        tail = "; asymmetric uint8 weights, which post-training quantisation does not write" if asymmetric else ""
+        training = "asymmetric uint8 weights are a sign of it" if asymmetric else CANNOT_BE_TOLD
+        return ModelKind(kind, _reason(classes, what) + tail + _float_part(graphs), training)
+    if kind == OTHER:
+        return ModelKind(kind, "no operator computes with floating point or quantised numbers")
+    training = CANNOT_BE_TOLD if kind in (FULL_INTEGER, INT16X8) else ""
+    is_integer = kind in (FULL_INTEGER, INT16X8)
+    reason = _reason(classes, what) + (_float_part(graphs) if is_integer else "")
+    return ModelKind(kind, reason, FAKE_QUANT_FOUND if fake and not is_integer else training)
+
+
+def _kind(classes: set[str]) -> str:
+    if not classes:
+        return OTHER
+    small = classes - {FLOAT32}
+    if len(classes) == 1 or (len(small) == 1 and small <= {FLOAT16_WEIGHTS, DYNAMIC_RANGE, WEIGHT_ONLY}):
+        return next(iter(small or classes))
+    return MIXED
+
+
+def _reason(classes: Counter[str], what: str) -> str:
+    total = sum(classes.values())
+    return ", ".join(f"{count} of {total} {what}: {name}" for name, count in classes.most_common())
+
+
+def _classes(graphs: Sequence[Graph], has_weights: bool) -> Iterator[str]:
+    for graph in graphs:
+        producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
+        for node in graph.nodes:
+            if node.operator in _CONVERSIONS or (has_weights and node.operator not in _WEIGHT_POSITIONS):
+                continue
+            positions = _WEIGHT_POSITIONS.get(node.operator, range(len(node.inputs)))
+            found = (_weights(graph, producers, node.inputs[place]) for place in positions if place < len(node.inputs))
+            weights = next((entry for entry in found if entry is not None), None)
+            name = _class(graph, node, weights, has_weights)
+            if name:
+                yield name
+
+
+def _class(graph: Graph, node: Operation, weights: _Weights | None, has_weights: bool) -> str:
+    given = graph.tensor(node.outputs[0]) if node.outputs else None
+    if given is None:
+        return ""
+    if given.dtype in ("float16", "bfloat16"):
+        return FLOAT16
+    if given.dtype in ("int8", "uint8"):
+        return (FULL_INTEGER if given.dtype == "int8" else _UINT8) if any(given.scales) else ""
+    if given.dtype == "int16" and any(given.scales):
+        fits = weights is None or weights.tensor.dtype == "int8" or not has_weights
+        return INT16X8 if fits else ""
+    if given.dtype != "float32":
+        return ""
+    if weights is None or weights.tensor.dtype not in _EIGHT_BITS | {"float16"}:
+        return FLOAT32
+    if weights.tensor.dtype == "float16":
+        return FLOAT16_WEIGHTS
+    return WEIGHT_ONLY if weights.dequantized else DYNAMIC_RANGE
+
+
+def _weights(graph: Graph, producers: Mapping[int, Operation], index: int) -> _Weights | None:
+    """The constant that an input comes from, perhaps through DEQUANTIZE and DENSIFY."""
+    dequantized = False
+    for _ in range(3):
+        tensor = graph.tensor(index)
+        if tensor is None:
+            return None
+        if tensor.constant is not None:
+            return _Weights(tensor, dequantized)
+        producer = producers.get(index)
+        if producer is None or producer.operator not in ("DEQUANTIZE", "DENSIFY") or not producer.inputs:
+            return None
+        dequantized = dequantized or producer.operator == "DEQUANTIZE"
+        index = producer.inputs[0]
+    return None
+
+
+def _has_asymmetric_weights(graphs: Sequence[Graph]) -> bool:
+    weights = (
+        graph.tensor(node.inputs[place])
+        for graph in graphs
+        for node in graph.nodes
+        for place in _WEIGHT_POSITIONS.get(node.operator, ())
+        if place < len(node.inputs)
+    )
+    return any(
+        zero not in (0, 128)
+        for tensor in weights
+        if tensor is not None and tensor.constant is not None and tensor.dtype == "uint8"
+        for zero in tensor.zero_points
+    )
+
+
+def _float_part(graphs: Sequence[Graph]) -> str:
+    """Which operators of an integer model give float32 after all."""
+    names = Counter(
+        node.operator
+        for graph in graphs
+        for node in graph.nodes
+        if node.operator not in _CONVERSIONS
+        and any(tensor is not None and tensor.dtype == "float32" for tensor in map(graph.tensor, node.outputs))
+    )
+    left = ", ".join(f"{name} x{count}" for name, count in names.most_common())
+    return f"; in float32: {left}" if left else ""

@@ -1,0 +1,109 @@
+"""What ``evaltools inspect`` finds, as a typed result; every claim says what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.model.gpu_traps import GpuTrap
+from evaltools.model.half_precision import OutsideHalf
+from evaltools.model.kind import ModelKind
+from evaltools.model.kind_support import KindSupport
+
+TESTED: Final = "tested here"
+NOT_TESTED: Final = "not tested"
+FROM_GRAPH: Final = "from the graph"
+FROM_DOCUMENT: Final = "from the documentation"
+BASIS: Final = {"model": FROM_GRAPH, "kind": FROM_GRAPH, "gpu_traps": FROM_GRAPH, "outside_fp16": FROM_GRAPH}
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """An input or output: ``shape`` has -1 where the size may change, ``quantization`` is empty where there is none."""
+
+    name: str
+    signature_name: str
+    dtype: str
+    shape: tuple[int, ...]
+    quantization: str
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What the file holds. ``operators`` counts those of all graphs, ``nodes`` those of the main one."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+    description: str
+    graphs: int
+    tensors: int
+    nodes: int
+    constant_bytes: int
+    operators: dict[str, int]
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    signatures: tuple[str, ...]
+    metadata: tuple[str, ...]
+    dynamic_tensors: int
+    stateful: bool
+
+
+@dataclass(frozen=True)
+class OperatorLeft:
+    """An operator of which ``count`` stayed on the CPU, the types it computes with, and the ``reason``.
+
+    ``reason`` is the delegate's own, empty where it gives none.
+    """
+
+    operator: str
+    count: int
+    types: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DelegateRun:
+    """What a delegate took of the main graph when it was tried, or why that is not known.
+
+    ``basis`` is ``tested here`` or ``not tested``; then ``reason`` says why, and the figures are None. ``partitions``
+    are those of the delegate. ``is_cpu``: the device is software on the CPU.
+    """
+
+    delegate: str
+    flags: tuple[str, ...]
+    basis: str
+    reason: str = ""
+    runtime: str = ""
+    device: str = ""
+    is_cpu: bool = False
+    nodes: int | None = None
+    total_nodes: int | None = None
+    partitions: int | None = None
+    left_on_cpu: tuple[OperatorLeft, ...] = ()
+
+
+@dataclass(frozen=True)
+class SupportOfKind:
+    """The document's table, applied to the kind of the model."""
+
+    basis: str
+    source: str
+    delegates: tuple[KindSupport, ...]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Everything that ``evaltools inspect`` says of a model.
+
+    ``basis`` says what the parts rest on that do not say it themselves, by their names.
+    """
+
+    evaltools: str
+    basis: dict[str, str]
+    model: ModelFacts
+    kind: ModelKind
+    support: SupportOfKind
+    runs: tuple[DelegateRun, ...]
+    gpu_traps: tuple[GpuTrap, ...]
+    outside_fp16: tuple[OutsideHalf, ...]

@@ -1,0 +1,106 @@
+"""What delegates take of a model, seen by opening it with each of them, in a process of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.errors import EvaltoolsError
+from evaltools.model import ModelFile
+from evaltools.model.contents import Graph
+from evaltools.report.inspection_result import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
+from evaltools.runtime import Delegation, Session, one_runtime_per_package, open_session
+from evaltools.runtime.compiled import CompiledSession
+from evaltools.runtime.compiled_messages import gpu_share
+from evaltools.runtime.isolated import Opener, open_isolated
+from evaltools.runtime.native_messages import native_messages
+
+_TIMEOUT_S: Final = 120.0
+_LONGEST_REASON: Final = 300
+_NOT_ASKED: Final = "--run=false"
+
+
+@dataclass(frozen=True)
+class ExplainedDelegation(Delegation):
+    """A delegation with the delegate's own words about operators that it ``refused``, by operator."""
+
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_explained(model: ModelFile, configuration: Configuration) -> Session:
+    """Open a session; what the GPU prints about operators that it refuses becomes part of the proof."""
+    with native_messages() as messages:
+        session = open_session(model, configuration)
+    share = gpu_share(messages.text)
+    if isinstance(session, CompiledSession) and share is not None:
+        proof = session.delegation
+        refused = {name.removeprefix("CUSTOM "): reason for name, reason in share.refused.items()}
+        session.delegation = ExplainedDelegation(proof.total_nodes, proof.delegates, proof.cpu_operators, refused)
+    return session
+
+
+def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Opener = open_explained) -> list[DelegateRun]:
+    """Open a model with XNNPACK in each installed runtime, and with the GPU; without ``run`` nothing is opened.
+
+    ``graph`` is the model's main one. A delegate that cannot be tried is ``not tested``, with the reason.
+    """
+    runtimes = one_runtime_per_package() or ["auto"]
+    tries = [DelegateRun("XNNPACK", (f"--runtime={name}", "--use_xnnpack=true"), NOT_TESTED) for name in runtimes]
+    tries.append(DelegateRun("GPU", ("--use_gpu=true",), NOT_TESTED))
+    return [_tried(model, graph, entry, opener) if run else replace(entry, reason=_NOT_ASKED) for entry in tries]
+
+
+def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Opener) -> DelegateRun:
+    try:
+        configuration = Configuration.from_text("inspect", " ".join(untried.flags))
+        session = open_isolated(model, configuration, _TIMEOUT_S, opener)
+    except EvaltoolsError as error:
+        return replace(untried, reason=_first_line(str(error)))
+    try:
+        return _taken(session, graph, untried)
+    finally:
+        session.close()
+
+
+def _taken(session: Session, graph: Graph, untried: DelegateRun) -> DelegateRun:
+    facts, proof = session.facts, session.delegation
+    coverage = next((entry for entry in proof.delegates if entry.delegate == untried.delegate), None)
+    refused = proof.refused if isinstance(proof, ExplainedDelegation) else {}
+    return replace(
+        untried,
+        basis=TESTED,
+        runtime=f"{facts.package} {facts.version}",
+        device=coverage.device if coverage else "",
+        is_cpu=coverage.is_cpu if coverage else False,
+        nodes=coverage.nodes if coverage else 0,
+        total_nodes=proof.total_nodes,
+        partitions=coverage.partitions if coverage else 0,
+        left_on_cpu=tuple(
+            OperatorLeft(operator, count, types_of_left(graph, operator, count), refused.get(operator, ""))
+            for operator, count in proof.cpu_operators.items()
+        ),
+    )
+
+
+def types_of_left(graph: Graph, operator: str, count: int) -> str:
+    """The types that the ``count`` nodes of an operator left on the CPU compute with; empty where that is not known.
+
+    It is known where all nodes of the operator are left, and where only one group of equal types is as many.
+
+    >>> from evaltools.model.contents import Operation
+    >>> types_of_left(Graph((), (Operation(0, "ADD", (), ()),) * 2, (), ()), "ADD", 1)
+    ''
+    """
+    types = Counter(graph.types_of(node) for node in graph.nodes if node.operator == operator)
+    if sum(types.values()) == count:
+        return "; ".join(types)
+    as_many = [name for name, number in types.items() if number == count]
+    return as_many[0] if len(as_many) == 1 else ""
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0][:_LONGEST_REASON] if lines else "no reason given"

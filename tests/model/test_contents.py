@@ -1,0 +1,86 @@
+"""What is in a model: names against the schema package, counts and values worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tflite
+
+from evaltools.errors import ModelError
+from evaltools.model import read_model
+from evaltools.model.contents import ModelContents, operator_counts, read_contents
+from evaltools.model.operators import OPERATORS
+from tests import tiny_models
+from tests.tflite_writer import Graph, Quantization
+
+
+def contents_of(folder: Path, content: bytes) -> ModelContents:
+    path = folder / "model.tflite"
+    path.write_bytes(content)
+    return read_contents(read_model(path))
+
+
+def test_operators_are_named_as_in_the_schema() -> None:
+    stated = {number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
+    assert dict(enumerate(OPERATORS)) == stated
+
+
+def test_tensors_nodes_and_constants_are_counted(tmp_path: Path) -> None:
+    found = contents_of(tmp_path, tiny_models.conv(shape=(1, 8, 8, 3), filters=4))
+    assert (len(found.graphs), found.tensor_count, operator_counts(found.graphs)) == (1, 4, {"CONV_2D": 1})
+    assert found.constant_bytes == 4 * (4 * 3 * 3 * 3 + 4)
+    (node,) = found.main.nodes
+    assert found.main.types_of(node) == "float32 [float32] -> float32"
+
+
+def test_constants_have_their_values(tmp_path: Path) -> None:
+    graph = Graph()
+    fed = graph.tensor("input", (1, 3))
+    three = graph.constant("three", np.array([1, 2, 3], np.float32))
+    total = graph.node("ADD", [fed, three], graph.tensor("sum", (1, 3)))
+    found = contents_of(tmp_path, graph.to_bytes([fed], [total])).main
+    assert found.tensors[1].values("float32").tolist() == [1, 2, 3]
+    assert found.tensors[0].values("float32").tolist() == []
+
+
+def test_graphs_signatures_and_free_sizes_are_told(tmp_path: Path) -> None:
+    found = contents_of(tmp_path, tiny_models.two_signatures(metadata=b"any"))
+    assert found.signatures == ("double", "negate")
+    assert found.metadata == ("TFLITE_METADATA",)
+    assert [[tensor.is_dynamic for tensor in graph.tensors] for graph in found.graphs] == [
+        [False, False],
+        [True, False, True],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quantization", "words"),
+    [
+        (None, ""),
+        (Quantization(0.5, 0), "real = 0.5 * q"),
+        (Quantization(0.5, 3), "real = 0.5 * (q - 3)"),
+        (Quantization(0.0, 0), ""),
+    ],
+)
+def test_quantisation_is_told_as_a_formula(tmp_path: Path, quantization: Quantization | None, words: str) -> None:
+    graph = Graph()
+    fed = graph.tensor("input", (1, 3), "int8", quantization)
+    assert contents_of(tmp_path, graph.to_bytes([fed], [fed])).main.tensors[0].quantization == words
+
+
+def test_a_file_that_vanishes_after_it_was_checked_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(tiny_models.add_chain())
+    model = read_model(path)
+    path.unlink()
+    with pytest.raises(ModelError, match="was it changed meanwhile"):
+        read_contents(model)
+
+
+def test_custom_operators_have_their_own_name(tmp_path: Path) -> None:
+    graph = Graph()
+    fed = graph.tensor("input", (1, 3))
+    given = graph.node("MyOwn", [fed], graph.tensor("given", (1, 3)), b"")
+    assert operator_counts(contents_of(tmp_path, graph.to_bytes([fed], [given])).graphs) == {"MyOwn": 1}

@@ -1,0 +1,58 @@
+"""``evaltools inspect`` on real models: none stops it, and kinds are those that the files' makers state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import evaltools
+from tests.realdata.conftest import zoo_models
+
+NO_MODEL = "litert_test_model_broken"
+KINDS = {
+    "ad01_fp32": "float32",
+    "ad01_int8": "full integer",
+    "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29": "quantisation-aware training",
+    "deeplabv3_257_float": "float32",
+    "keyword_scrambled_8bit": "full integer",
+    "mobilenet_v1_0.25_128_quant": "quantisation-aware training",
+    "mobilenet_v1_0.25_224_float": "float32",
+    "mobilenet_v1_0.5_160_quant": "quantisation-aware training",
+    "model_ToyCar_quant_fullint": "full integer",
+    "litert_string_input_model": "neither float nor quantised",
+    "tf2_mobilenet_v2_1.0_224_ptq": "full integer",
+    "vww_96_float": "float32",
+    "vww_96_int8": "full integer",
+}
+
+
+@pytest.mark.parametrize("name", zoo_models())
+def test_every_model_is_inspected_or_refused(zoo: Path, tmp_path: Path, name: str) -> None:
+    output = tmp_path / "out.json"
+    completed = evaltools("inspect", str(zoo / f"{name}.tflite"), f"--output_file_path={output}")
+    assert "Traceback" not in completed.err
+    if name == NO_MODEL:
+        assert (completed.code, completed.out, output.exists()) == (2, "", False)
+        return
+    assert completed.code == 0, completed.err
+    found = json.loads(output.read_text())
+    assert found["kind"]["kind"] == KINDS.get(name, found["kind"]["kind"])
+    for run in found["runs"]:
+        check_run(run)
+
+
+def check_run(run: dict[str, Any]) -> None:
+    """What was taken and what was left make up the whole, or there is a reason."""
+    if run["basis"] != "tested here":
+        assert run["reason"]
+        return
+    left = sum(entry["count"] for entry in run["left_on_cpu"])
+    assert run["nodes"] + left == run["total_nodes"]
+    assert (run["partitions"] > 0) == (run["nodes"] > 0)
+
+
+def test_the_kinds_stated_are_those_of_models_that_are_there(zoo: Path) -> None:
+    assert set(KINDS) <= set(zoo_models())
