@@ -21,6 +21,7 @@ A new runtime is one file there plus one line here, and a word in the file of ea
 """
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
+_MOST_THREADS: Final = 1024
 _DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if delegate.key}
 
 OWN_PARAMETERS: Final = (
@@ -153,8 +154,8 @@ class Configuration:
         if not self.name.strip() or not self.name.isprintable() or len(self.name) > _LONGEST_NAME:
             shown = repr(self.name[:_LONGEST_NAME])
             raise UsageError(f"{shown} is no name for a configuration: use 1 to {_LONGEST_NAME} printable characters")
-        if self.num_threads < -1 or self.num_threads == 0:
-            message = f"{self.num_threads} interpreter threads: use 1 or more, or -1: the runtime decides"
+        if self.num_threads < -1 or self.num_threads == 0 or self.num_threads > _MOST_THREADS:
+            message = f"{self.num_threads} interpreter threads: use 1 to {_MOST_THREADS}, or -1: the runtime decides"
             raise UsageError(message)
         if self.xnnpack and self.kernels == "reference":
             message = (

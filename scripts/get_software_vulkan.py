@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     """Do it."""
     folder = Path(arguments[0] if arguments else DEFAULT_FOLDER).absolute()
     driver = arguments[1] if len(arguments) > 1 else "lavapipe"
-    if driver not in DRIVERS or len(arguments) > 2:
+    if driver not in DRIVERS or len(arguments) > 2 or any(argument.startswith("-") for argument in arguments):
         print(f"usage: get_software_vulkan.py [FOLDER] [{'|'.join(DRIVERS)}]", file=sys.stderr)
         return 2
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:

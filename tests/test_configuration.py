@@ -56,7 +56,7 @@ def test_the_native_tool_ignores_num_threads() -> None:
         ("runtime=tensorflow", "use one of auto, litert, tflite_runtime, compiled."),
         ("runtime=litert runtime=tflite_runtime", "--runtime is given twice"),
         ("num_threads=2 num_interpreter_threads=3", "contradict each other"),
-        ("num_interpreter_threads=-2", "use 1 or more, or -1"),
+        ("num_interpreter_threads=-2", "use 1 to 1024, or -1"),
         ("kernels=reference use_xnnpack=true", "contradict each other"),
         ("use_gpu='", "cannot be split into flags"),
         ("delegate=", "--delegate is empty; use one of xnnpack,"),

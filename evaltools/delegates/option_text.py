@@ -42,8 +42,9 @@ def _no_pair(flag: str, rest: str) -> str:
     elif item.count(":") > 1 and "," in item:
         reason = "it has more than one ':'; options are separated by ';', not by ','"
     elif item.count(":") > 1:
-        reason = "it has more than one ':'; put a value that contains one in double quotes"
-    return (
-        f"--{flag}: the item {item!r} is no key:value pair ({reason}). "
-        "The native tools drop or alter such an item without a word. Write key1:value1;key2:value2"
-    )
+        reason = (
+            "it has more than one ':'; put a value that contains one in double quotes, "
+            "and in --config single quotes around the flag"
+        )
+    native = "The native tools drop or alter such an item without a word. " if flag.startswith("external") else ""
+    return f"--{flag}: the item {item!r} is no key:value pair ({reason}). {native}Write key1:value1;key2:value2"

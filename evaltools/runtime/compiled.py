@@ -7,6 +7,7 @@ import importlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -17,9 +18,12 @@ from evaltools.delegates import COMPILED
 from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
-from evaltools.errors import ConfigurationUnavailable, InferenceError
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.runtime import compiled_gpu, compiled_npu
+from evaltools.runtime.compiled_cache import require_own_cache
+from evaltools.runtime.compiled_messages import first_error
 from evaltools.runtime.compiled_proof import NotProven, prove
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
@@ -51,6 +55,8 @@ class CompiledRuntime:
         require_support(configuration, self.name)
         accelerator = _accelerator(configuration)
         _require_kernels(configuration)
+        _require_own_buffers(model)
+        require_own_cache(model, configuration)
         library = _library()
         facts = RuntimeFacts(self.name, INTERPRETER.package, INTERPRETER.version(), configuration.kernel_set)
         alone = accelerator is not None
@@ -167,7 +173,22 @@ def _accelerator(configuration: Configuration) -> Delegate | None:
     if len(asked_for) > 1:
         names = " and ".join(delegate.name for delegate in asked_for)
         raise ConfigurationUnavailable(f"{names} at once are not supported; ask for one of them", asked_for[1])
+    if asked_for and configuration.xnnpack:
+        message = (
+            f"beside the {asked_for[0].name}, CompiledModel applies XNNPACK to the rest by itself and does not tell "
+            "what it took; leave --use_xnnpack=true out (false keeps XNNPACK out)"
+        )
+        raise ConfigurationUnavailable(message, XNNPACK)
     return asked_for[0] if asked_for else None
+
+
+def _require_own_buffers(model: ModelFile) -> None:
+    """An output that is an input as well has two buffers, of which the runtime writes only one."""
+    inputs = {tensor.index for tensor in model.inputs}
+    shared = [tensor.name for tensor in model.outputs if tensor.index in inputs]
+    if shared:
+        message = f"CompiledModel never writes the output {shared[0]}, which is an input of the model too"
+        raise ConfigurationUnavailable(f"{message}; use --runtime=litert")
 
 
 def _require_kernels(configuration: Configuration) -> None:
@@ -196,7 +217,9 @@ def _compile(
         environment = library.Environment.create(
             options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))
         )
-        content = None if _is_the_file(model) else model.content
+        content = model.content
+        if _is_the_file(model):
+            content = None if _is_text(model.path) else model.read()
         if content is None:
             return library.CompiledModel.from_file(str(model.path), options=options, environment=environment), None
         return library.CompiledModel.from_buffer(content, options=options, environment=environment), None
@@ -211,8 +234,19 @@ def _is_the_file(model: ModelFile) -> bool:
     )
 
 
+def _is_text(path: Path) -> bool:
+    """Whether the runtime can be given the path."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _cpu_options(library: ModuleType, configuration: Configuration) -> Any:
     settings = configuration.delegates
+    if int(settings.value("xnnpack_runtime_flags")) < 0:
+        raise UsageError("--xnnpack_runtime_flags is a set of bits, 0 or more; a negative number is none")
     extra = int(settings.value("xnnpack_runtime_flags")) | (
         _XNNPACK_FORCE_FP16 if settings.value("xnnpack_force_fp16") else 0
     )
@@ -235,6 +269,8 @@ def _unavailable(
     reason = " ".join(str(error).replace("└", " ").split())
     if accelerator is not None:
         reason = _ACCELERATORS[accelerator.name].explain(messages) or reason
+    elif first_error(messages):
+        reason = f"{reason}: {first_error(messages)}; --runtime=litert may be able to"
     name = f"{accelerator.name} " if accelerator else ""
     return ConfigurationUnavailable(
         f"{facts.package} {facts.version} {name}cannot run the model: {reason}", accelerator

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 _GPU_SHARE: Final = re.compile(
     r"(\d+) operations will run on the GPU, and the remaining (\d+) operations will run on the CPU"
 )
 _GPU_REFUSED: Final = re.compile(
-    r"Following operations are not supported by GPU delegate:\n(.*?)\n\d+ operations will run", re.DOTALL
+    r"Following operations are not supported by GPU delegate:\n(.*?)\n?(?:\d+|No) operations will run", re.DOTALL
 )
+_GPU_NOTHING: Final = "No operations will run on the GPU"
 _GPU_PARTITION: Final = "Initializing WebGPU-based API from graph"
 _ADAPTER: Final = re.compile(r"Selected adapter: (.+?), arch=.*adapterType=(.+)")
 _NPU_SHARE: Final = re.compile(
@@ -24,6 +26,9 @@ _NPU_SHARE: Final = re.compile(
 )
 _NPU_DEVICE: Final = re.compile(r"invocation_context\.cc:\d+\] Using (.+)")
 _CPU_ADAPTER: Final = "CPU"
+_ERROR: Final = re.compile(r"(?:ERROR: (?:\[[^\]]*\] )?|E\d{4} \S+\s+\d+ \S+\] )(.+)")
+_HEAD: Final = re.compile(r"(?:INFO|WARNING|ERROR|VERBOSE): |[IWEF]\d{4} \d|=== ")
+_LONGEST_ERROR: Final = 600
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,9 @@ def gpu_share(messages: str) -> Share | None:
     """
     found = _GPU_SHARE.search(messages)
     if found is None:
-        return None
+        return Share(0, None, 0, _refused(messages)) if _GPU_NOTHING in messages else None
     taken, left = int(found[1]), int(found[2])
-    return Share(taken, taken + left, messages.count(_GPU_PARTITION), _refused(messages))
+    return Share(taken, taken + left, min(taken, messages.count(_GPU_PARTITION)), _refused(messages))
 
 
 def gpu_device(messages: str) -> Device | None:
@@ -83,11 +88,16 @@ def npu_device(messages: str) -> Device | None:
 
 
 def first_error(messages: str) -> str:
-    """The first error that native code printed, without where in its source it happened; empty where there is none."""
-    for line in messages.splitlines():
-        marked = re.match(r"(?:ERROR: (?:\[[^\]]*\] )?|E\d{4} \S+\s+\d+ \S+\] )(.+)", line)
+    """The first error that native code printed, without where in its source it happened; empty where there is none.
+
+    Lines that follow and have no head of their own belong to it.
+    """
+    lines = messages.splitlines()
+    for number, line in enumerate(lines):
+        marked = _ERROR.match(line)
         if marked is not None and not marked[1].startswith("Following operations"):
-            return marked[1].strip()
+            more = takewhile(lambda text: not _HEAD.match(text), lines[number + 1 :])
+            return " ".join(" ".join([marked[1], *more]).split())[:_LONGEST_ERROR]
     return ""
 
 

@@ -24,7 +24,10 @@ _OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_fr
 
 
 def prepare(settings: DelegateSettings) -> None:
-    """Load OpenVINO's libraries, which are in no folder that the loader looks in, before they are needed."""
+    """Load OpenVINO's libraries, which are in no folder that the loader looks in, before they are needed.
+
+    Raises :class:`ConfigurationUnavailable` for libraries that are damaged or lack others.
+    """
     if settings.value("npu_vendor") != _INTEL:
         return
     spec = importlib.util.find_spec("openvino")
@@ -32,7 +35,11 @@ def prepare(settings: DelegateSettings) -> None:
         return
     for start in _OPENVINO_LIBRARIES:
         for path in sorted((Path(spec.origin).parent / "libs").glob(f"{start}*")):
-            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            try:
+                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            except OSError as error:
+                message = f"{path} cannot be loaded: {error}; install it anew: pip install --force-reinstall openvino"
+                raise ConfigurationUnavailable(message, NPU) from error
 
 
 def environment(settings: DelegateSettings) -> Mapping[str, str]:

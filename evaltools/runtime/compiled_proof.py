@@ -55,7 +55,9 @@ def _coverage(
         evidence = f"took the model alone, without the CPU; device named by ai-edge-litert: {device.name}"
         return DelegateCoverage(accelerator.name, True, node_count, 1, device.name, device.is_cpu, evidence)
     how = "took the model alone, without the CPU; " if alone else ""
-    evidence = f"{how}ai-edge-litert: {share.operations} of {share.total} operations; device {device.name}"
+    evidence = (
+        f"{how}ai-edge-litert: {share.operations} of {share.total or node_count} operations; device {device.name}"
+    )
     nodes = min(share.operations, node_count)
     return DelegateCoverage(accelerator.name, True, nodes, share.partitions, device.name, device.is_cpu, evidence)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Final
+
+_OWN_STDERR: Final = "/proc/self/fd/2"
 
 
 class NativeMessages:
@@ -20,9 +23,18 @@ class NativeMessages:
 def native_messages() -> Iterator[NativeMessages]:
     """Collect what is printed to the descriptors 1 and 2 in a block, and print it to stderr at its end.
 
+    Where both go to one file, as in child processes, it is read from there, so that nothing is lost in a crash.
     It holds for the whole process, so that other threads should not print meanwhile.
     """
     messages = NativeMessages()
+    if _is_one_file():
+        start = os.fstat(2).st_size
+        try:
+            yield messages
+        finally:
+            _flush_streams()
+            messages.text = _read_from(start)
+        return
     with tempfile.TemporaryFile() as file:
         _flush_streams()
         kept = [os.dup(descriptor) for descriptor in (1, 2)]
@@ -36,6 +48,19 @@ def native_messages() -> Iterator[NativeMessages]:
                 os.dup2(original, descriptor)
                 os.close(original)
             messages.text = _pass_on(file)
+
+
+def _is_one_file() -> bool:
+    """Whether both descriptors write to the same file, which can be read again."""
+    out, err = os.fstat(1), os.fstat(2)
+    same = (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+    return same and stat.S_ISREG(err.st_mode) and os.access(_OWN_STDERR, os.R_OK)
+
+
+def _read_from(start: int) -> str:
+    with open(_OWN_STDERR, "rb") as file:
+        file.seek(start)
+        return file.read().decode("utf-8", "replace")
 
 
 def _flush_streams() -> None:

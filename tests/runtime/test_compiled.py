@@ -184,6 +184,67 @@ def test_without_openvino_nothing_is_passed_off_as_the_npu(convolution: ModelFil
     assert caught.value.delegate is NPU
 
 
+def test_an_output_that_is_an_input_is_never_written_and_refused(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    values = graph.tensor("values", (4,))
+    total = graph.node("ADD", [values, values], graph.tensor("total", (4,)), "AddOptions")
+    model = model_of(graph.to_bytes([values], [total, values]), tmp_path)
+    assert len(outputs(model, "runtime=litert")) == 2
+    with pytest.raises(ConfigurationUnavailable, match="never writes the output values.*use --runtime=litert"):
+        opened(model, "runtime=compiled")
+
+
+def test_packed_weights_of_another_model_are_refused(classifier: ModelFile, tmp_path: Path) -> None:
+    """The runtime would take them, and compute with the wrong weights."""
+    text = f"runtime=compiled use_xnnpack=true xnnpack_weight_cache_file_path={tmp_path}/cache"
+    plain = outputs(classifier, "runtime=compiled")
+    for _ in range(2):
+        np.testing.assert_array_equal(outputs(classifier, text)[0], plain[0])
+    other = tmp_path / "other"
+    other.mkdir()
+    retrained = model_of(tiny_models.classifier(seed=1), other)
+    with pytest.raises(ConfigurationUnavailable, match="was not made from this model.*delete it or name another"):
+        opened(retrained, text)
+    (tmp_path / "note").write_text("precious")
+    with pytest.raises(ConfigurationUnavailable, match="was not made from this model"):
+        opened(classifier, text.replace("/cache", "/note"))
+    assert (tmp_path / "note").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("xnnpack_weight_cache_file_path=/nowhere/c", UsageError, "its folder does not exist"),
+        ("xnnpack_weight_cache_file_path=/", UsageError, "is a folder"),
+        ("xnnpack_force_fp16=true xnnpack_weight_cache_file_path=c", ConfigurationUnavailable, "drop one of the two"),
+        ("xnnpack_runtime_flags=-1", UsageError, "0 or more"),
+        ("use_gpu=true", ConfigurationUnavailable, "leave --use_xnnpack=true out"),
+    ],
+)
+def test_flags_of_xnnpack_that_cannot_be_honoured(
+    classifier: ModelFile, text: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        opened(classifier, f"runtime=compiled use_xnnpack=true {text}")
+
+
+def test_a_path_that_is_no_unicode(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    model = model_of(tiny_models.classifier(), folder)
+    np.testing.assert_array_equal(outputs(model, "runtime=compiled")[0], outputs(model, "runtime=litert")[0])
+
+
+def test_damaged_libraries_of_openvino_are_named(convolution: ModelFile, tmp_path: Path, monkeypatch: Any) -> None:
+    libraries = tmp_path / "openvino" / "libs"
+    libraries.mkdir(parents=True)
+    (tmp_path / "openvino" / "__init__.py").write_text("")
+    (libraries / "libopenvino.so.2631").write_bytes(b"no library")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="libopenvino.so.2631 cannot be loaded: .*install it anew"):
+        opened(convolution, OPENVINO)
+
+
 @pytest.fixture
 def gpu(convolution: ModelFile) -> str:
     """What the GPU here is; CI says that there must be one."""

@@ -65,3 +65,22 @@ def test_the_first_error_is_quoted_without_its_place() -> None:
     assert first_error(NO_ADAPTER) == "Failed to initialize WebGPU environment: INTERNAL: No adapters found"
     assert first_error(NO_ADAPTER.splitlines()[2]) == "Failed to get or create delegate WebGPU environment"
     assert first_error(GPU) == ""
+
+
+def test_a_gpu_that_takes_nothing_says_why() -> None:
+    printed = (
+        "ERROR: Following operations are not supported by GPU delegate:\n"
+        "WHILE: Operation is not supported.\n"
+        "No operations will run on the GPU, and all 3 operations will run on the CPU.\n"
+    )
+    assert gpu_share(printed) == Share(0, None, 0, {"WHILE": "Operation is not supported."})
+
+
+def test_an_error_of_several_lines_is_quoted_as_a_whole() -> None:
+    printed = (
+        "ERROR: [plugin.cc:714] Exception in compilation: Exception from core.cpp:117:\nException from plugin.cpp:54:\n"
+        "Unsupported option zzz\n\nINFO: [compiled_model.cc:1397] 0 compiler plugins were applied\n"
+    )
+    assert first_error(printed) == (
+        "Exception in compilation: Exception from core.cpp:117: Exception from plugin.cpp:54: Unsupported option zzz"
+    )
