@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,15 +91,15 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def encode(value: object) -> str:
-    """JSON for a fact."""
-    return msgspec.json.encode(value).decode()
+    """JSON for a fact; file names that are no Unicode are kept."""
+    return json.dumps(msgspec.to_builtins(value))
 
 
 def decode(text: str, wanted: Any, folder: Path | None) -> Any:
     """A fact again; raises :class:`DataError` for what is none."""
     try:
-        return msgspec.json.decode(text, type=wanted)
-    except msgspec.DecodeError as error:
+        return msgspec.convert(json.loads(text), type=wanted)
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
         raise DataError(f"the journal in {folder} cannot be read: {error}; start the run anew") from error
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,18 @@ def test_without_warm_up_and_noise_floor_the_errors_are_the_same(classifier: Pat
     assert "repeatable" not in fast.err
     short = evaltools("diff", f"--model_file={classifier}", *FAST)
     assert error_lines(short) == error_lines(fast)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such file names")
+def test_a_model_whose_path_is_no_unicode_is_measured(classifier: Path, tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(folder)
+    model = os.fsdecode(folder + b"/\xfe.tflite")
+    shutil.copy(classifier, model)
+    output = tmp_path / "result.json"
+    completed = evaltools("diff", f"--model_file={model}", *FAST, f"--output_file_path={output}")
+    assert (completed.code, "Traceback" in completed.err) == (0, False)
+    assert read_result(output).complete
 
 
 def test_the_json_result_fits_the_schema_and_names_what_ran(classifier: Path, tmp_path: Path) -> None:
