@@ -20,11 +20,12 @@ from evaltools.report.inspection_result import (
     SupportOfKind,
     TensorFacts,
 )
+from evaltools.runtime import open_session
 from evaltools.runtime.isolated import Opener
-from evaltools.tasks.inspection_runs import open_explained, try_delegates
+from evaltools.tasks.inspection_runs import try_delegates
 
 
-def inspect_model(path: Path, run: bool = True, opener: Opener = open_explained) -> Inspection:
+def inspect_model(path: Path, run: bool = True, opener: Opener = open_session) -> Inspection:
     """Read a model, and with ``run`` open it with the delegates that this machine may have, each in its own process.
 
     Raises :class:`~evaltools.errors.ModelError` for a file that is no sound model. A delegate that cannot be tried is

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from evaltools.configuration import Configuration
@@ -12,37 +11,15 @@ from evaltools.errors import EvaltoolsError
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph
 from evaltools.report.inspection_result import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
-from evaltools.runtime import Delegation, Session, one_runtime_per_package, open_session
-from evaltools.runtime.compiled import CompiledSession
-from evaltools.runtime.compiled_messages import gpu_share
+from evaltools.runtime import Session, one_runtime_per_package, open_session
 from evaltools.runtime.isolated import Opener, open_isolated
-from evaltools.runtime.native_messages import native_messages
 
 _TIMEOUT_S: Final = 120.0
 _LONGEST_REASON: Final = 300
 _NOT_ASKED: Final = "--run=false"
 
 
-@dataclass(frozen=True)
-class ExplainedDelegation(Delegation):
-    """A delegation with the delegate's own words about operators that it ``refused``, by operator."""
-
-    refused: Mapping[str, str] = field(default_factory=dict)
-
-
-def open_explained(model: ModelFile, configuration: Configuration) -> Session:
-    """Open a session; what the GPU prints about operators that it refuses becomes part of the proof."""
-    with native_messages() as messages:
-        session = open_session(model, configuration)
-    share = gpu_share(messages.text)
-    if isinstance(session, CompiledSession) and share is not None:
-        proof = session.delegation
-        refused = {name.removeprefix("CUSTOM "): reason for name, reason in share.refused.items()}
-        session.delegation = ExplainedDelegation(proof.total_nodes, proof.delegates, proof.cpu_operators, refused)
-    return session
-
-
-def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Opener = open_explained) -> list[DelegateRun]:
+def try_delegates(model: ModelFile, graph: Graph, run: bool, opener: Opener = open_session) -> list[DelegateRun]:
     """Open a model with XNNPACK in each installed runtime, and with the GPU; without ``run`` nothing is opened.
 
     ``graph`` is the model's main one. A delegate that cannot be tried is ``not tested``, with the reason.
@@ -68,7 +45,6 @@ def _tried(model: ModelFile, graph: Graph, untried: DelegateRun, opener: Opener)
 def _taken(session: Session, graph: Graph, untried: DelegateRun) -> DelegateRun:
     facts, proof = session.facts, session.delegation
     coverage = next((entry for entry in proof.delegates if entry.delegate == untried.delegate), None)
-    refused = proof.refused if isinstance(proof, ExplainedDelegation) else {}
     return replace(
         untried,
         basis=TESTED,
@@ -79,7 +55,7 @@ def _taken(session: Session, graph: Graph, untried: DelegateRun) -> DelegateRun:
         total_nodes=proof.total_nodes,
         partitions=coverage.partitions if coverage else 0,
         left_on_cpu=tuple(
-            OperatorLeft(operator, count, types_of_left(graph, operator, count), refused.get(operator, ""))
+            OperatorLeft(operator, count, types_of_left(graph, operator, count), proof.refused.get(operator, ""))
             for operator, count in proof.cpu_operators.items()
         ),
     )

@@ -19,6 +19,7 @@ from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
 from evaltools.model import ModelFile, read_model
+from evaltools.report.table_cells import device_text
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
@@ -140,8 +141,7 @@ def _what_ran(session: Session) -> str:
     facts, total = session.facts, session.delegation.total_nodes
     parts = [f"{facts.package} {facts.version}"]
     for entry in session.delegation.delegates:
-        device = f" on {entry.device}{' (software: this is the CPU)' if entry.is_cpu else ''}" if entry.device else ""
-        parts.append(f"{entry.nodes} of {total} nodes{device}")
+        parts.append(f"{entry.nodes} of {total} nodes{device_text(entry.device, entry.is_cpu)}")
     if not session.delegation.delegates:
         parts.append(f"{total} nodes")
     return ", ".join(parts)

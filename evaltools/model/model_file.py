@@ -101,6 +101,16 @@ class ModelFile:
         """What is run: ``content``, or that of the file."""
         return self.path.read_bytes() if self.content is None else self.content
 
+    def source(self) -> str | bytes:
+        """What a runtime loads: the path, or the content where that differs or the path is no Unicode."""
+        if self.content is not None:
+            return self.content
+        try:
+            str(self.path).encode("utf-8")
+        except UnicodeEncodeError:
+            return self.read()
+        return str(self.path)
+
     def with_content(self, content: bytes) -> ModelFile:
         """The same model with other constants."""
         return replace(self, content=content)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from evaltools.report import table_coco, table_imagenet, table_inference_diff
 from evaltools.report.result import ConfigurationResult, DelegateUsed, EvaluationResult
+from evaltools.report.table_cells import device_text
 from evaltools.report.table_execution import print_execution
 
 _TABLES: Final[dict[str, ModuleType]] = {
@@ -57,9 +58,7 @@ def _delegate(delegate: DelegateUsed, total: int) -> str:
         return f"{delegate.name} not created"
     partitions = f"{delegate.partitions} partition{'' if delegate.partitions == 1 else 's'}"
     added = "" if delegate.requested else " (added by the runtime)"
-    device = (
-        f" on {delegate.device}{' [software: this is the CPU]' if delegate.is_cpu else ''}" if delegate.device else ""
-    )
+    device = device_text(delegate.device, delegate.is_cpu)
     return f"{delegate.name}{added}{device} {delegate.nodes} of {total} nodes in {partitions}"
 
 

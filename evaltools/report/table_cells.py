@@ -19,6 +19,11 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+def device_text(device: str, is_cpu: bool) -> str:
+    """The device that ran a delegate, with a word where that is the CPU after all; empty where none is named."""
+    return f" on {one_line(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
+
+
 def delegated(configuration: ConfigurationResult) -> str:
     """Nodes that ran on a delegate of all nodes, ``-`` where no delegate is in force."""
     proof = configuration.delegation

@@ -19,7 +19,7 @@ from evaltools.report.inspection_result import (
     SupportOfKind,
     TensorFacts,
 )
-from evaltools.report.table_cells import one_line
+from evaltools.report.table_cells import device_text, one_line
 
 _MOST_TENSORS: Final = 8
 _MOST_CONSTANTS: Final = 8
@@ -95,8 +95,7 @@ def _print_run(run: DelegateRun, console: Console) -> None:
     if run.basis != TESTED:
         console.print(f"{who}: {run.basis}: {one_line(run.reason)}")
         return
-    software = " [software: this is the CPU]" if run.is_cpu else ""
-    device = f" on {one_line(run.device)}{software}" if run.device else ""
+    device = device_text(run.device, run.is_cpu)
     partitions = f"{run.partitions} partition{'' if run.partitions == 1 else 's'}"
     console.print(f"{who}: {run.nodes} of {run.total_nodes} nodes in {partitions} ({run.basis}: {run.runtime}{device})")
     for left in run.left_on_cpu:

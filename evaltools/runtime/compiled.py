@@ -6,8 +6,7 @@ import gc
 import importlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Final
 
@@ -217,12 +216,9 @@ def _compile(
         environment = library.Environment.create(
             options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))
         )
-        content = model.content
-        if _is_the_file(model):
-            content = None if _is_text(model.path) else model.read()
-        if content is None:
-            return library.CompiledModel.from_file(str(model.path), options=options, environment=environment), None
-        return library.CompiledModel.from_buffer(content, options=options, environment=environment), None
+        source = replace(model, content=None).source() if _is_the_file(model) else model.source()
+        load = library.CompiledModel.from_file if isinstance(source, str) else library.CompiledModel.from_buffer
+        return load(source, options=options, environment=environment), None
     except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
         return None, error
 
@@ -232,15 +228,6 @@ def _is_the_file(model: ModelFile) -> bool:
     return model.content is None or (
         bool(model.signature) and model.content == read_model(model.path, model.signature).content
     )
-
-
-def _is_text(path: Path) -> bool:
-    """Whether the runtime can be given the path."""
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _cpu_options(library: ModuleType, configuration: Configuration) -> Any:

@@ -10,6 +10,7 @@ and only where a message names the device that ran.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
@@ -43,9 +44,10 @@ def prove(
         raise NotProven(f"nothing that ai-edge-litert printed says that the {accelerator.name} ran; the CPU did")
     coverage = _coverage(accelerator, device, share, alone, model.node_count)
     asked_for_xnnpack = XNNPACK in configuration.delegates.requested
-    left = {} if coverage.nodes >= model.node_count else _left(model, coverage, share)
+    refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
+    left = {} if coverage.nodes >= model.node_count else _left(model, coverage, refused)
     others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
-    return Delegation(model.node_count, (coverage, *others), left)
+    return Delegation(model.node_count, (coverage, *others), left, refused)
 
 
 def _coverage(
@@ -62,15 +64,15 @@ def _coverage(
     return DelegateCoverage(accelerator.name, True, nodes, share.partitions, device.name, device.is_cpu, evidence)
 
 
-def _left(model: ModelFile, coverage: DelegateCoverage, share: Share | None) -> dict[str, int]:
+def _left(model: ModelFile, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:
     """Operators on the CPU by kind, as far as they are named."""
     left = model.node_count - coverage.nodes
     kinds = _operator_kinds(model)
     named: dict[str, int] = {}
-    for kind in share.refused if share else ():
-        count = min(kinds.get(kind.removeprefix("CUSTOM "), 0), left - sum(named.values()))
+    for kind in refused:
+        count = min(kinds.get(kind, 0), left - sum(named.values()))
         if count:
-            named[kind.removeprefix("CUSTOM ")] = count
+            named[kind] = count
     rest = left - sum(named.values())
     return named | ({_REST: rest} if rest else {})
 

@@ -142,14 +142,8 @@ class InterpreterSession:
 
 
 def _model_argument(model: ModelFile) -> dict[str, Any]:
-    """The model as the interpreters take it: by path, or by content where that differs or the path is no Unicode."""
-    if model.content is not None:
-        return {"model_content": model.content}
-    try:
-        str(model.path).encode("utf-8")
-    except UnicodeEncodeError:
-        return {"model_content": model.read()}
-    return {"model_path": str(model.path)}
+    source = model.source()
+    return {"model_path" if isinstance(source, str) else "model_content": source}
 
 
 def _require_order(configuration: Configuration) -> None:

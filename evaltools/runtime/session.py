@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -36,11 +36,15 @@ class DelegateCoverage:
 
 @dataclass(frozen=True)
 class Delegation:
-    """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU."""
+    """Proof of delegation: of ``total_nodes`` nodes, which ran on a delegate and which operators stayed on the CPU.
+
+    ``refused`` has a delegate's own words about operators that it does not take, where it says any.
+    """
 
     total_nodes: int
     delegates: tuple[DelegateCoverage, ...]
     cpu_operators: Mapping[str, int]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def delegated_nodes(self) -> int:

@@ -18,10 +18,9 @@ from evaltools.model import ModelFile
 from evaltools.report.inspection_result import NOT_TESTED, TESTED, DelegateRun, Inspection
 from evaltools.report.json_file import encode_json
 from evaltools.report.table_inspection import print_inspection
-from evaltools.runtime import DelegateCoverage, Session, open_session
+from evaltools.runtime import DelegateCoverage, Delegation, Session, open_session
 from evaltools.runtime.isolated import Opener
 from evaltools.tasks.inspection import inspect_model
-from evaltools.tasks.inspection_runs import ExplainedDelegation, open_explained
 from tests import tiny_models
 
 
@@ -37,11 +36,11 @@ def refuse_one_add(model: ModelFile, configuration: Configuration) -> Session:
     """A session that says of every delegate that it left one ADD of two on the CPU, and why."""
     session = open_session(model, Configuration("plain", kernels="builtin"))
     coverage = DelegateCoverage("GPU", True, 1, 1, device="pretended", is_cpu=True)
-    session.delegation = ExplainedDelegation(2, (coverage,), {"ADD": 1}, {"ADD": "too large"})  # type: ignore[misc]
+    session.delegation = Delegation(2, (coverage,), {"ADD": 1}, {"ADD": "too large"})  # type: ignore[misc]
     return session
 
 
-def inspect(folder: Path, content: bytes, run: bool = True, opener: Opener = open_explained) -> Inspection:
+def inspect(folder: Path, content: bytes, run: bool = True, opener: Opener = open_session) -> Inspection:
     path = folder / "model.tflite"
     path.write_bytes(content)
     return inspect_model(path, run, opener)
