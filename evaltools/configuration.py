@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
+from evaltools.delegates.external import EXTERNAL
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
@@ -93,6 +94,9 @@ class Configuration:
                 raise UsageError(f"--{flag} is given twice, as {own[flag]!r} and {text!r}; keep one")
         if own.get("delegate") == "":
             raise UsageError(f"--delegate is empty; use one of {', '.join(_DELEGATE_KEYS)}, or leave the flag out")
+        if native and sum(flag == EXTERNAL.enabled_by for flag, _ in delegate_flags) > 1:
+            message = f"the native tools load only the first --{EXTERNAL.enabled_by}; give one, or drop --compat=native"
+            raise UsageError(message)
         texts = defaults | own
         values = {parameter.name: parameter.parse(texts[parameter.name]) for parameter in OWN_PARAMETERS}
         return cls(
@@ -144,7 +148,12 @@ class Configuration:
     def files(self) -> list[Path]:
         """The files that the delegates' flags name."""
         names = ("external_delegate_path", "stable_delegate_settings_file", "xnnpack_weight_cache_file_path")
-        return [Path(str(self.delegates.value(name))) for name in names if self.delegates.value(name)]
+        return [Path(str(path)) for name in names for path in self.delegates.values(name) if path]
+
+    @property
+    def libraries(self) -> list[Path]:
+        """The libraries that external delegates are loaded from."""
+        return [Path(str(path)) for path in self.delegates.values(EXTERNAL.enabled_by)]
 
     def without(self, delegate: Delegate) -> Configuration:
         """The same configuration without one of its delegates."""

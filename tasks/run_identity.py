@@ -100,8 +100,8 @@ def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
 
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
     """The content of what external delegates are loaded from."""
-    paths = {str(c.delegates.value("external_delegate_path")) for c in configurations}
-    return {f"the library {path}": _sha256_of(Path(path)) for path in sorted(paths) if path}
+    paths = {library for configuration in configurations for library in configuration.libraries}
+    return {f"the library {path}": _sha256_of(path) for path in sorted(paths)}
 
 
 def _sha256_of(path: Path) -> str:

@@ -48,6 +48,11 @@ def test_the_native_tool_ignores_num_threads() -> None:
     assert Configuration.from_text("x", "num_threads=3", native=True).num_threads == 1
 
 
+def test_the_native_tools_know_one_external_delegate() -> None:
+    with pytest.raises(UsageError, match="load only the first --external_delegate_path; give one"):
+        Configuration.from_text("x", "external_delegate_path=a external_delegate_path=b", native=True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -28,6 +28,11 @@ def parse_external_options(text: str) -> dict[str, str]:
     return options
 
 
+def is_external(delegate: Delegate) -> bool:
+    """Whether this is the external delegate, or another of several."""
+    return delegate.enabled_by == EXTERNAL.enabled_by
+
+
 def _check(values: Mapping[str, Value]) -> None:
     parse_external_options(str(values.get("external_delegate_options", "")))
 
@@ -37,7 +42,14 @@ EXTERNAL: Final = Delegate(
     key="",
     enabled_by="external_delegate_path",
     parameters=(
-        Parameter("external_delegate_path", "string", "", "Shared library of the delegate; a path switches it on."),
+        Parameter(
+            "external_delegate_path",
+            "string",
+            "",
+            "Shared library of the delegate; a path switches it on. Given again, it adds another delegate, which takes "
+            "what those before it left; the external_delegate_* flags behind a path belong to that one.",
+            repeatable=True,
+        ),
         Parameter(
             "external_delegate_options",
             "string",

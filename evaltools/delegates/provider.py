@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evaltools.parameter import Parameter, Value
@@ -11,6 +11,7 @@ from evaltools.parameter import Parameter, Value
 LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
 COMPILED: Final = "compiled"
+_NUMBER_SIGN: Final = "#"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Delegate:
 
     A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by
     ``per_worker_flag`` is set; others get a session per worker.
+
+    Where the flag that enables it is repeatable, a configuration may have several, told apart by ``number``: 1, 2, ...
     """
 
     name: str
@@ -37,6 +40,18 @@ class Delegate:
     check: Callable[[Mapping[str, Value]], None] | None = None
     owns_device: bool = True
     per_worker_flag: str = ""
+    number: int = 1
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a configuration may have several of them."""
+        return any(parameter.repeatable for parameter in self.parameters if parameter.name == self.enabled_by)
+
+    def numbered(self, number: int) -> Delegate:
+        """The second, the third, ... of several; the first is the delegate itself."""
+        if number == self.number:
+            return self
+        return replace(self, name=f"{self.name}{_NUMBER_SIGN}{number}", number=number)
 
     def is_enabled(self, values: Mapping[str, Value]) -> bool:
         """Whether ``values`` (flags by name) switch this delegate on."""
@@ -50,4 +65,5 @@ class Delegate:
 def _registered(name: str) -> Delegate:
     from evaltools.delegates.registry import DELEGATES
 
-    return next(delegate for delegate in DELEGATES if delegate.name == name)
+    name, _, number = name.partition(_NUMBER_SIGN)
+    return next(delegate for delegate in DELEGATES if delegate.name == name).numbered(int(number or 1))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from evaltools.delegates.provider import Delegate
-from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS, owner_of
+from evaltools.delegates.registry import DELEGATES, PARAMETERS, owner_of
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, Value, did_you_mean
+from evaltools.parameter import Value, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,14 @@ class DelegateSettings:
     (['GPU'], True)
     >>> settings.to_flags()
     ['--use_gpu=true', '--gpu_backend=cl']
+
+    A delegate whose enabling flag is repeatable is switched on again by each of them. The flags behind it, up to the
+    next one, are its own; those before the first belong to the first.
+
+    >>> flags = [("external_delegate_path", "a.so"), ("external_delegate_path", "b.so")]
+    >>> settings = DelegateSettings.from_flags([*flags, ("external_delegate_options", "k:v")])
+    >>> [(delegate.name, settings.values_of(delegate)) for delegate in settings.requested][1]
+    ('EXTERNAL#2', {'external_delegate_path': 'b.so', 'external_delegate_options': 'k:v'})
     """
 
     given: tuple[tuple[str, Value], ...] = ()
@@ -34,47 +44,59 @@ class DelegateSettings:
         A delegate that is switched off in so many words (``use_gpu=false``) may keep its other flags, so that a script
         can toggle it.
         """
-        values: dict[str, Value] = {}
-        for name, text in flags:
-            parameter = _known_parameter(name)
-            value = parameter.parse(text)
-            owner = owner_of(name)
-            if value == "" and owner is not None and name == owner.enabled_by:
-                raise UsageError(f"--{name} is empty; give a file, or leave the flag out")
-            if values.setdefault(name, value) != value:
-                message = f"--{name} is given twice, as {parameter.format(values[name])} and {parameter.format(value)}"
-                raise UsageError(f"{message}; the native tools take the first. Keep one")
-        settings = cls(tuple(values.items()))
+        placed: dict[_Place, Value] = {}
+        for place, value in _placed((name, _parsed(name, text)) for name, text in flags):
+            if placed.setdefault(place, value) != value:
+                parameter = PARAMETERS[place.name]
+                both = f"{parameter.format(placed[place])} and {parameter.format(value)}"
+                raise UsageError(f"--{place.name} is given twice, as {both}; the native tools take the first. Keep one")
+        settings = cls(tuple((place.name, value) for place, value in placed.items()))
         settings._refuse_flags_without_effect()
         for delegate in settings.requested:
             if delegate.check is not None:
-                delegate.check(settings._values)
+                delegate.check(settings.values_of(delegate))
         return settings
 
     @cached_property
+    def _all(self) -> Mapping[_Place, Value]:
+        return dict(_placed(self.given))
+
+    @cached_property
     def _values(self) -> Mapping[str, Value]:
-        return dict(self.given)
+        """Of several delegates of a kind, those of the first."""
+        return {place.name: value for place, value in self._all.items() if place.number == 1}
 
     def is_given(self, name: str) -> bool:
         """Whether the flag was stated; ``use_xnnpack`` means three different things: true, false, not given."""
         return name in self._values
 
     def value(self, name: str) -> Value:
-        """The value in force: the one given, else the default."""
+        """The value in force: the one given, else the default. Of several delegates of a kind, that of the first."""
         return self._values.get(name, PARAMETERS[name].default)
+
+    def values(self, name: str) -> list[Value]:
+        """Every value given, also those of further delegates of a kind."""
+        return [value for given, value in self.given if given == name]
+
+    def values_of(self, delegate: Delegate) -> dict[str, Value]:
+        """The flags given for a delegate itself."""
+        own = {parameter.name for parameter in delegate.parameters}
+        return {at.name: value for at, value in self._all.items() if at.name in own and at.number == delegate.number}
 
     @property
     def requested(self) -> tuple[Delegate, ...]:
         """The delegates switched on, ordered by the position of their enabling flag, as the native tools apply them."""
-        position = {name: index for index, name in enumerate(self._values)}
-        enabled = [delegate for delegate in DELEGATES if delegate.is_enabled(self._values)]
-        return tuple(sorted(enabled, key=lambda delegate: position[delegate.enabled_by]))
+        enabled = {delegate.enabled_by: delegate for delegate in DELEGATES}
+        switches = (
+            (place, enabled[place.name]) for place, value in self._all.items() if place.name in enabled and value
+        )
+        return tuple(delegate.numbered(place.number) for place, delegate in switches)
 
     @property
     def one_session(self) -> bool:
         """Whether a delegate owns its device, so that only one session may use it."""
         return any(
-            delegate.owns_device and not (delegate.per_worker_flag and self.value(delegate.per_worker_flag))
+            delegate.owns_device and not self.values_of(delegate).get(delegate.per_worker_flag)
             for delegate in self.requested
         )
 
@@ -84,18 +106,18 @@ class DelegateSettings:
 
     def effective_options(self, delegate: Delegate) -> dict[str, Value]:
         """All values of a delegate, defaults included, and those of the common flags that it reads."""
-        own = [parameter.name for parameter in delegate.parameters]
-        common = [parameter.name for parameter in COMMON if parameter.name in delegate.common]
-        return {name: self.value(name) for name in own + common}
+        own = {parameter.name: parameter.default for parameter in delegate.parameters} | self.values_of(delegate)
+        return own | {name: self.value(name) for name in PARAMETERS if name in delegate.common}
 
     def without(self, delegate: Delegate) -> DelegateSettings:
         """The same without a delegate: its flags, and common flags that no other delegate reads, are dropped."""
-        others = [other for other in self.requested if other is not delegate]
+        own = {parameter.name for parameter in delegate.parameters}
+        read = frozenset().union(*(other.common for other in self.requested if other != delegate))
         kept = tuple(
-            (name, value)
-            for name, value in self.given
-            if owner_of(name) is not delegate
-            and (owner_of(name) is not None or any(name in other.common for other in others))
+            (at.name, value)
+            for at, value in self._all.items()
+            if (at.name not in own or at.number != delegate.number)
+            and (owner_of(at.name) is not None or at.name in read)
         )
         return DelegateSettings(kept)
 
@@ -112,11 +134,33 @@ class DelegateSettings:
             raise UsageError("--delegate_serialize_dir and --delegate_serialize_token work only together; give both")
 
 
-def _known_parameter(name: str) -> Parameter:
-    try:
-        return PARAMETERS[name]
-    except KeyError:
-        raise UsageError(f"--{name}: no such delegate flag.{did_you_mean(name, PARAMETERS)}") from None
+class _Place(NamedTuple):
+    """A flag, and which of several delegates of a kind it belongs to, counted from 1."""
+
+    name: str
+    number: int
+
+
+def _placed(given: Iterable[tuple[str, Value]]) -> Iterator[tuple[_Place, Value]]:
+    seen: Counter[str] = Counter()
+    for name, value in given:
+        owner = owner_of(name)
+        if owner is None or not owner.is_repeatable:
+            yield _Place(name, 1), value
+            continue
+        if name == owner.enabled_by:
+            seen[owner.name] += 1
+        yield _Place(name, max(1, seen[owner.name])), value
+
+
+def _parsed(name: str, text: str) -> Value:
+    if name not in PARAMETERS:
+        raise UsageError(f"--{name}: no such delegate flag.{did_you_mean(name, PARAMETERS)}")
+    value = PARAMETERS[name].parse(text)
+    owner = owner_of(name)
+    if value == "" and owner is not None and name == owner.enabled_by:
+        raise UsageError(f"--{name} is empty; give a file, or leave the flag out")
+    return value
 
 
 def _without_effect(name: str, readers: tuple[Delegate, ...]) -> str:

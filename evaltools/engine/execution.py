@@ -113,8 +113,7 @@ def _open_unchanged(open_with: Open, entry: Opened, stamps: Mapping[Path, Stamp]
 
 def _stamps(entry: Opened) -> dict[Path, Stamp]:
     """What tells whether the model, or the library of an external delegate, is still the same file."""
-    library = str(entry.running.delegates.value("external_delegate_path"))
-    return {path: _stamp(path) for path in (entry.model.path, *([Path(library)] if library else []))}
+    return {path: _stamp(path) for path in (entry.model.path, *entry.running.libraries)}
 
 
 def _stamp(path: Path) -> Stamp:

@@ -19,11 +19,6 @@ def original_operators(operators: Sequence[Operator]) -> list[Operator]:
     return [operator for operator in operators if operator["op_name"] != DELEGATE_OP]
 
 
-def partitions(operators: Sequence[Operator]) -> list[Operator]:
-    """The delegate partitions, in the order in which they were added."""
-    return [operator for operator in operators if operator["op_name"] == DELEGATE_OP]
-
-
 def covered_nodes(partition: Operator, originals: Sequence[Operator]) -> frozenset[int]:
     """Indices of the original nodes that one partition replaced.
 

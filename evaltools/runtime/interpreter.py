@@ -9,7 +9,7 @@ import importlib.metadata
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,12 +18,12 @@ from typing import Any, Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import parse_external_options
-from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates import Delegate, parse_external_options
+from evaltools.delegates.external import EXTERNAL, is_external
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
-from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
+from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
@@ -59,23 +59,26 @@ class InterpreterRuntime:
         _require_order(configuration)
         library = self._library()
         facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
-        external = _load_external(library, configuration)
+        externals = _load_externals(library, configuration)
+        culprit: Delegate | None = None
         try:
             interpreter = library.Interpreter(
                 **_model_argument(model),
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
-                experimental_delegates=[external] if external is not None else None,
                 experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
             )
-            before = interpreter._get_ops_details()
+            interpreter._delegates = [external for _, external in externals]  # they must outlive it
+            ends = []
+            for culprit, external in externals:
+                interpreter._interpreter.ModifyGraphWithDelegate(external._get_native_delegate_pointer())
+                ends.append((culprit, len(interpreter._get_ops_details())))
             for detail, tensor in zip(interpreter.get_input_details(), model.inputs, strict=True):
                 if tuple(detail["shape"]) != tensor.shape:
                     interpreter.resize_tensor_input(detail["index"], tensor.shape)
             interpreter.allocate_tensors()
-            return InterpreterSession(interpreter, facts, _delegation(interpreter, len(before), configuration))
+            return InterpreterSession(interpreter, facts, _delegation(interpreter, ends, configuration))
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
-            culprit = EXTERNAL if external is not None else None
-            raise ConfigurationUnavailable(_load_failure(facts, culprit is not None, error), culprit) from error
+            raise ConfigurationUnavailable(_load_failure(facts, configuration, culprit, error), culprit) from error
 
     def version(self) -> str:
         """The installed version of the package."""
@@ -147,47 +150,57 @@ def _model_argument(model: ModelFile) -> dict[str, Any]:
 
 
 def _require_order(configuration: Configuration) -> None:
-    if configuration.delegates.requested[:2] == (XNNPACK, EXTERNAL):
+    requested = configuration.delegates.requested
+    behind = requested[requested.index(XNNPACK) :] if XNNPACK in requested else ()
+    late = next((delegate for delegate in behind if is_external(delegate)), None)
+    if late is not None:
         message = (
-            "the Python interpreters apply XNNPACK after an external delegate, but --use_xnnpack=true stands before "
+            "the Python interpreters apply XNNPACK after external delegates, but --use_xnnpack=true stands before "
             "--external_delegate_path; put --external_delegate_path first"
         )
-        raise ConfigurationUnavailable(message, EXTERNAL)
+        raise ConfigurationUnavailable(message, late)
 
 
-def _load_external(library: ModuleType, configuration: Configuration) -> Any:
-    path = str(configuration.delegates.value(EXTERNAL.enabled_by))
-    if not path:
-        return None
+def _load_externals(library: ModuleType, configuration: Configuration) -> list[tuple[Delegate, Any]]:
+    """Those asked for, in order, each with the runtime's own object."""
+    settings = configuration.delegates
+    wanted = [delegate for delegate in settings.requested if is_external(delegate)]
+    return [(each, _load_external(library, each, settings.effective_options(each))) for each in wanted]
+
+
+def _load_external(library: ModuleType, delegate: Delegate, values: Mapping[str, object]) -> Any:
+    path = str(values[EXTERNAL.enabled_by])
     if not os.path.isfile(path):
         problem = "is no file" if os.path.exists(path) else "no such file"
         raise UsageError(f"--external_delegate_path={path}: {problem}")
     library_path = str(Path(path).resolve())
-    _require_delegate_library(path, library_path)
-    options = parse_external_options(str(configuration.delegates.value("external_delegate_options")))
+    _require_delegate_library(delegate, path, library_path)
     try:
-        return library.load_delegate(library_path, options)
+        return library.load_delegate(library_path, parse_external_options(str(values["external_delegate_options"])))
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {library_path}").strip()
         message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
-        raise ConfigurationUnavailable(message, EXTERNAL) from error
+        raise ConfigurationUnavailable(message, delegate) from error
 
 
-def _require_delegate_library(path: str, library_path: str) -> None:
+def _require_delegate_library(delegate: Delegate, path: str, library_path: str) -> None:
     """Check what ``load_delegate`` relies on; it prints a traceback of its own where something is missing."""
     try:
         exported = ctypes.CDLL(library_path)
     except OSError as error:
         message = f"--external_delegate_path={path} cannot be loaded: {error}"
-        raise ConfigurationUnavailable(message, EXTERNAL) from error
+        raise ConfigurationUnavailable(message, delegate) from error
     for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
         if not hasattr(exported, symbol):
             message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {symbol}"
-            raise ConfigurationUnavailable(message, EXTERNAL)
+            raise ConfigurationUnavailable(message, delegate)
 
 
-def _load_failure(facts: RuntimeFacts, with_external: bool, error: Exception) -> str:
-    cause = "with the external delegate " if with_external else ""
+def _load_failure(facts: RuntimeFacts, configuration: Configuration, culprit: Delegate | None, error: Exception) -> str:
+    cause = ""
+    if culprit is not None:
+        path = configuration.delegates.values_of(culprit)[EXTERNAL.enabled_by]
+        cause = f"with the external delegate {path if culprit.number > 1 else ''}".rstrip() + " "
     reason = _one_line(error)
     if not reason:
         reason = "no reason given; a delegate may refuse models with dynamic tensors, which gives no text"
@@ -200,17 +213,20 @@ def _one_line(error: Exception | str) -> str:
     return " ".join(text.split())[:_LONGEST_REASON]
 
 
-def _delegation(interpreter: Any, operators_before_default: int, configuration: Configuration) -> Delegation:
-    """Delegates given to the constructor are applied there, XNNPACK by default when tensors are allocated."""
+def _delegation(interpreter: Any, ends: Sequence[tuple[Delegate, int]], configuration: Configuration) -> Delegation:
+    """What each delegate took.
+
+    ``ends`` says how many operators were listed after each external delegate; XNNPACK, by default too, is applied when
+    tensors are allocated.
+    """
     operators = interpreter._get_ops_details()
     originals = original_operators(operators)
     requested = configuration.delegates.requested
-    groups = [(XNNPACK, partitions(operators[operators_before_default:]))]
-    if EXTERNAL in requested:
-        groups.insert(0, (EXTERNAL, partitions(operators[:operators_before_default])))
     covered: frozenset[int] = frozenset()
     delegates = []
-    for delegate, group in groups:
+    start = len(originals)
+    for delegate, end in (*ends, (XNNPACK, len(operators))):
+        group, start = operators[start:end], end
         nodes = frozenset().union(*(covered_nodes(partition, originals) for partition in group)) - covered
         covered |= nodes
         if delegate in requested or group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -62,6 +63,28 @@ def test_a_delegate_that_takes_nothing_is_not_measured(folder: Path, rounding_de
     allowed = diff(folder / "whole.tflite", delegate, "--allow_fallback=true")
     assert allowed.code == 0
     assert "FALLBACK: the EXTERNAL delegate was applied" in allowed.err
+
+
+def test_of_several_external_delegates_only_the_one_that_cannot_be_created_is_left_out(
+    folder: Path, rounding_delegate: Path, tmp_path: Path
+) -> None:
+    flags = [
+        f"--{flag}"
+        for options in ("max_nodes:1", "fail:create", "precision:bf16")
+        for flag in (f"external_delegate_path={rounding_delegate}", f"external_delegate_options={options}")
+    ]
+    refused = diff(folder / "model.tflite", *flags)
+    assert (refused.code, refused.out) == (3, "")
+    assert "refused to be created" in refused.err
+    result = tmp_path / "r.json"
+    allowed = diff(folder / "model.tflite", *flags, "--allow_fallback=true", f"--output_file_path={result}")
+    assert allowed.code == 0, allowed.err
+    (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
+    nodes = {entry["name"]: entry["nodes"] for entry in test["delegates"]}
+    assert (nodes["EXTERNAL"], nodes["EXTERNAL#2"]) == (1, None)
+    assert nodes["EXTERNAL#3"] > 0
+    assert "EXTERNAL 1 of" in allowed.err
+    assert "EXTERNAL#2 not created" in allowed.err
 
 
 def test_numbers_that_are_none_are_exit_code_4(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings
@@ -110,3 +112,70 @@ def test_true_defaults_are_the_native_ones() -> None:
 def test_every_delegate_is_switched_on_by_one_of_its_own_flags() -> None:
     for delegate in DELEGATES:
         assert delegate.enabled_by in [parameter.name for parameter in delegate.parameters]
+
+
+TWO_EXTERNALS = (
+    "external_delegate_path=a.so",
+    "external_delegate_options=k:1",
+    "external_delegate_per_worker=true",
+    "external_delegate_path=b.so",
+    "external_delegate_options=k:2",
+)
+
+
+def test_each_of_several_external_delegates_has_the_flags_behind_its_path() -> None:
+    chosen = settings(*TWO_EXTERNALS, "use_xnnpack=true")
+    assert [delegate.name for delegate in chosen.requested] == ["EXTERNAL", "EXTERNAL#2", "XNNPACK"]
+    first, second, _ = map(chosen.effective_options, chosen.requested)
+    assert first == {
+        "external_delegate_path": "a.so",
+        "external_delegate_options": "k:1",
+        "external_delegate_per_worker": True,
+    }
+    assert second == {
+        "external_delegate_path": "b.so",
+        "external_delegate_options": "k:2",
+        "external_delegate_per_worker": False,
+    }
+    assert chosen.values("external_delegate_path") == ["a.so", "b.so"]
+    assert chosen.to_flags()[:5] == [f"--{flag}" for flag in TWO_EXTERNALS]
+
+
+def test_workers_share_one_session_unless_every_external_delegate_allows_more() -> None:
+    assert settings(*TWO_EXTERNALS).one_session
+    assert not settings(*TWO_EXTERNALS, "external_delegate_per_worker=true").one_session
+
+
+def test_flags_before_the_first_external_delegate_are_its_own() -> None:
+    chosen = settings("external_delegate_options=k:1", "external_delegate_path=a.so", "external_delegate_path=b.so")
+    assert [chosen.values_of(one).get("external_delegate_options") for one in chosen.requested] == ["k:1", None]
+
+
+@pytest.mark.parametrize(
+    ("index", "left"),
+    [
+        (0, ["--external_delegate_path=b.so", "--external_delegate_options=k:2"]),
+        (1, [f"--{flag}" for flag in TWO_EXTERNALS[:3]]),
+    ],
+)
+def test_one_of_several_external_delegates_can_be_left_out(index: int, left: list[str]) -> None:
+    chosen = settings(*TWO_EXTERNALS)
+    assert chosen.without(chosen.requested[index]).to_flags() == left
+
+
+def test_several_external_delegates_survive_a_journey_to_another_process() -> None:
+    for delegate in settings(*TWO_EXTERNALS).requested:
+        assert pickle.loads(pickle.dumps(delegate)) == delegate
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("external_delegate_options=k:3", "--external_delegate_options is given twice, as "),
+        ("external_delegate_options=k", "'k' is no key:value pair"),
+    ],
+)
+def test_options_of_a_further_external_delegate_are_checked(flag: str, message: str) -> None:
+    flags = TWO_EXTERNALS if "3" in flag else TWO_EXTERNALS[:4]
+    with pytest.raises(UsageError, match=message):
+        settings(*flags, flag)

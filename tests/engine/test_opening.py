@@ -87,6 +87,19 @@ def test_a_fallback_leaves_out_only_the_delegate_that_cannot_be_created() -> Non
     assert tried[1] == ["--external_delegate_path=x", "--use_xnnpack=false"]
 
 
+def test_a_fallback_leaves_out_only_that_external_delegate_which_cannot_be_created() -> None:
+    def without_first(_model: ModelFile, configuration: Configuration) -> Session:
+        first, *others = configuration.delegates.requested
+        if others:
+            raise ConfigurationUnavailable("no device", first)
+        return session_with(DelegateCoverage("EXTERNAL", True, 2, 1))
+
+    configuration = Configuration.from_text("c", "external_delegate_path=a external_delegate_path=b")
+    opened = open_configuration(MODEL, configuration, without_first, True)
+    assert isinstance(opened, Opened)
+    assert opened.running.to_flags() == ["--external_delegate_path=b"]
+
+
 def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None:
     def broken(_model: ModelFile, _configuration: Configuration) -> Session:
         raise ConfigurationUnavailable("no runtime")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators, partitions
+from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
 
 
 def node(index: int, name: str, inputs: list[int], outputs: list[int]) -> dict[str, object]:
@@ -38,4 +38,3 @@ def test_the_rest_stays_on_the_cpu() -> None:
 def test_delegate_entries_are_told_apart() -> None:
     entry = node(4, "DELEGATE", [1], [4])
     assert original_operators([*DIAMOND, entry]) == DIAMOND
-    assert partitions([*DIAMOND, entry]) == [entry]

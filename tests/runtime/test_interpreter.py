@@ -101,6 +101,38 @@ def test_the_example_delegate_takes_its_operators_and_xnnpack_the_rest(
     assert stacked.delegated_nodes + sum(stacked.cpu_operators.values()) == stacked.total_nodes
 
 
+def test_several_external_delegates_take_their_operators_in_order(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path
+) -> None:
+    left = opened(classifier, runtime, "use_xnnpack=false").delegation.cpu_operators
+    first, second = (
+        f"external_delegate_path={rounding_delegate} external_delegate_options={options}"
+        for options in ("ops:conv,depthwise;max_nodes:1", "ops:conv,depthwise;precision:bf16")
+    )
+    session = opened(classifier, runtime, f"{first} {second} use_xnnpack=true")
+    taken = [(coverage.delegate, coverage.requested, coverage.nodes) for coverage in session.delegation.delegates]
+    convolutions = left["CONV_2D"] + left.get("DEPTHWISE_CONV_2D", 0)
+    assert taken[:2] == [("EXTERNAL", True, 1), ("EXTERNAL#2", True, convolutions - 1)]
+    assert taken[2][:2] == ("XNNPACK", True)
+    (inputs,) = session.inputs
+    picture = np.random.default_rng(1).random(inputs.shape, np.float32)
+    alone = opened(classifier, runtime, f"{first} use_xnnpack=true").run([picture]).outputs[0]
+    assert not np.array_equal(session.run([picture]).outputs[0], alone)
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, "EXTERNAL"), (1, "EXTERNAL#2")])
+def test_of_several_external_delegates_the_one_that_fails_is_named(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, number: int, name: str
+) -> None:
+    options = ["max_nodes:1", "ops:conv"]
+    options[number] = "fail:prepare"
+    text = " ".join(f"external_delegate_path={rounding_delegate} external_delegate_options={one}" for one in options)
+    with pytest.raises(ConfigurationUnavailable, match="cannot load the model with the external delegate") as caught:
+        opened(classifier, runtime, text)
+    assert caught.value.delegate is not None
+    assert caught.value.delegate.name == name
+
+
 def test_a_delegate_without_nodes_is_reported_with_zero(
     classifier: ModelFile, runtime: str, rounding_delegate: Path
 ) -> None:
@@ -112,7 +144,7 @@ def test_a_delegate_in_python_is_seen_without_a_compiler(
     additions: ModelFile, runtime: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     delegate = PythonDelegate(np.float16)
-    monkeypatch.setattr("evaltools.runtime.interpreter._load_external", lambda _library, _configuration: delegate)
+    monkeypatch.setattr("evaltools.runtime.interpreter._load_external", lambda *_: delegate)
     library = tmp_path / "in_python.so"
     session = opened(additions, runtime, f"external_delegate_path={library} use_xnnpack=false")
     assert session.delegation.delegates == (DelegateCoverage("EXTERNAL", True, 3, 1),)
@@ -168,6 +200,9 @@ def test_xnnpack_cannot_stand_before_an_external_delegate(
 ) -> None:
     with pytest.raises(ConfigurationUnavailable, match="put --external_delegate_path first"):
         opened(classifier, runtime, f"use_xnnpack=true external_delegate_path={rounding_delegate}")
+    between = f"external_delegate_path={rounding_delegate} use_xnnpack=true external_delegate_path={rounding_delegate}"
+    with pytest.raises(ConfigurationUnavailable, match="put --external_delegate_path first"):
+        opened(classifier, runtime, between)
 
 
 @pytest.mark.parametrize(
