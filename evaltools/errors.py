@@ -49,13 +49,17 @@ class OutputError(EvaltoolsError):
 
 
 class ConfigurationUnavailable(EvaltoolsError):
-    """A configuration cannot run here: its runtime, or ``delegate`` if given, cannot be created."""
+    """A configuration cannot run here: its runtime, or ``delegate`` if given, cannot be created.
+
+    ``cannot_exist``: no Python runtime has the delegate, or the runtime's package is not installed.
+    """
 
     exit_code = 3
 
-    def __init__(self, message: str, delegate: Delegate | None = None) -> None:
+    def __init__(self, message: str, delegate: Delegate | None = None, cannot_exist: bool = False) -> None:
         super().__init__(message)
         self.delegate = delegate
+        self.cannot_exist = cannot_exist
 
 
 class DelegateTookNothing(ConfigurationUnavailable):

@@ -12,6 +12,7 @@ Exit codes: 0 done, 1 a package cannot be had, 2 wrong arguments.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,11 +40,14 @@ def main(arguments: list[str]) -> int:
     try:
         unpack(folder, driver)
         write_environment(folder, driver)
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        print(f"{folder} cannot be made a folder: {error.strerror} ({error.filename}); name another", file=sys.stderr)
+        return 2
+    except (subprocess.CalledProcessError, OSError) as error:
         output = getattr(error, "stderr", "") or ""
         print(f"{driver} cannot be had here: {error}\n{output.strip()[-1000:]}", file=sys.stderr)
         return 1
-    print(f"{driver} is in {folder}; before evaltools: . {folder / 'env.sh'}")
+    print(f"{driver} is in {folder}; before evaltools: . {shlex.quote(str(folder / 'env.sh'))}")
     return 0
 
 
@@ -85,9 +89,9 @@ def write_environment(folder: Path, driver: str) -> None:
     icd.write_text(json.dumps(description))
     libraries = sorted({str(file.parent) for file in (folder / "root" / "usr" / "lib").glob("*-linux-gnu/*.so*")})
     (folder / "env.sh").write_text(
-        f"export VK_DRIVER_FILES='{icd}'\n"
-        f"export LD_LIBRARY_PATH='{':'.join(libraries)}'\"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n"
-        f'export XDG_RUNTIME_DIR="${{XDG_RUNTIME_DIR:-{folder / "run"}}}"\n'
+        f"export VK_DRIVER_FILES={shlex.quote(str(icd))}\n"
+        f'export LD_LIBRARY_PATH={shlex.quote(":".join(libraries))}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"\n'
+        f'[ -n "${{XDG_RUNTIME_DIR:-}}" ] || export XDG_RUNTIME_DIR={shlex.quote(str(folder / "run"))}\n'
     )
 
 

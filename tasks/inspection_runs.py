@@ -15,7 +15,8 @@ from evaltools.runtime import Session, one_runtime_per_package, open_session
 from evaltools.runtime.isolated import Opener, open_isolated
 
 _TIMEOUT_S: Final = 120.0
-_LONGEST_REASON: Final = 300
+_LONGEST_REASON: Final = 1200
+_CUT: Final = " ..."
 _NOT_ASKED: Final = "--run=false"
 
 
@@ -79,4 +80,6 @@ def types_of_left(graph: Graph, operator: str, count: int) -> str:
 
 def _first_line(text: str) -> str:
     lines = text.strip().splitlines()
-    return lines[0][:_LONGEST_REASON] if lines else "no reason given"
+    if not lines:
+        return "no reason given"
+    return lines[0] if len(lines[0]) <= _LONGEST_REASON else lines[0][:_LONGEST_REASON] + _CUT

@@ -90,11 +90,13 @@ def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
     what = f"{_CONFIGURATION}{entry.name}"
     runtime, proof = entry.runtime, entry.delegation
     taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)
+    devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
     return {
         f"{what}, its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
         f"{what}, its flags": " ".join(entry.flags),
         f"{what}, its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
         f"{what}, nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
+        **({f"{what}, its device": devices} if devices else {}),
     }
 
 

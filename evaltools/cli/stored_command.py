@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.errors import UsageError
-from evaltools.parameter import did_you_mean
+from evaltools.parameter import Parameter, did_you_mean, split_flag
 
 _MAY_BE_GIVEN_ANEW: Final = MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"}
 
@@ -61,23 +61,40 @@ class StoredCommand:
 
     def with_flags(self, given: Sequence[str], allowed: Collection[str] = _MAY_BE_GIVEN_ANEW) -> StoredCommand:
         """The same with flags put in the place of those that it had; raises :class:`UsageError` for others."""
-        for word in given:
-            if not word.startswith("--") or "=" not in word:
-                raise UsageError(f"{word!r}: give flags as --name=value")
+        stated = [self._stated(word) for word in given]
+        for word in stated:
             if _name(word) not in allowed:
                 hint = did_you_mean(_name(word), allowed)
                 raise UsageError(
                     f"{word}: a run goes on with the flags that it began with; only flags that change no figure may "
                     f"be given anew: {', '.join(sorted(allowed))}.{hint}"
                 )
-        changed = self.without(*map(_name, given))
-        words = [_absolute(word) for word in given]
+        changed = self.without(*map(_name, stated))
+        words = [_absolute(word) for word in stated]
         return replace(changed, arguments=(*changed.arguments, *words))
+
+    def _stated(self, word: str) -> str:
+        """A flag with its value, which those that are true or false may leave out, as in the command itself."""
+        if not word.startswith("--"):
+            raise UsageError(f"{word!r}: give flags as --name=value")
+        if "=" in word:
+            return word
+        groups: Mapping[str, Sequence[Parameter]] = self._module().GROUPS
+        try:
+            name, text = split_flag(
+                word, {parameter.name: parameter for group in groups.values() for parameter in group}
+            )
+        except UsageError:
+            raise UsageError(f"{word!r}: give flags as --name=value") from None
+        return f"--{name}={text}"
+
+    def _module(self) -> Any:
+        from evaltools.cli.main import COMMANDS
+
+        return importlib.import_module(COMMANDS[self.name].module)
 
     def run(self, shards: Sequence[Path] = ()) -> int:
         """Run it in the folder that it was given in; with ``shards`` it takes its records from those."""
-        from evaltools.cli.main import COMMANDS
-
         try:
             os.chdir(self.folder)
         except OSError as error:
@@ -85,7 +102,7 @@ class StoredCommand:
                 f"the run was started in {self.folder}, which cannot be entered: {error.strerror}; "
                 "paths in its command are relative to that"
             ) from error
-        command: Callable[..., int] = importlib.import_module(COMMANDS[self.name].module).run
+        command: Callable[..., int] = self._module().run
         return command(list(self.arguments), shards=shards)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from evaltools.delegates.provider import Delegate
@@ -36,6 +36,8 @@ class DelegateSettings:
     """
 
     given: tuple[tuple[str, Value], ...] = ()
+    left_out: frozenset[str] = frozenset()
+    """Names of delegates that stood among several of their kind; the others keep their numbers."""
 
     @classmethod
     def from_flags(cls, flags: Iterable[tuple[str, str]]) -> DelegateSettings:
@@ -59,12 +61,16 @@ class DelegateSettings:
 
     @cached_property
     def _all(self) -> Mapping[_Place, Value]:
-        return dict(_placed(self.given))
+        return dict(_placed(self.given, self.left_out))
 
     @cached_property
     def _values(self) -> Mapping[str, Value]:
         """Of several delegates of a kind, those of the first."""
-        return {place.name: value for place, value in self._all.items() if place.number == 1}
+        return {
+            place.name: value
+            for place, value in self._all.items()
+            if place.number == _number_after(0, owner_of(place.name), self.left_out)
+        }
 
     def is_given(self, name: str) -> bool:
         """Whether the flag was stated; ``use_xnnpack`` means three different things: true, false, not given."""
@@ -119,7 +125,8 @@ class DelegateSettings:
             if (at.name not in own or at.number != delegate.number)
             and (owner_of(at.name) is not None or at.name in read)
         )
-        return DelegateSettings(kept)
+        left_out = self.left_out | {delegate.name} if delegate.is_repeatable else self.left_out
+        return DelegateSettings(kept, left_out)
 
     def _refuse_flags_without_effect(self) -> None:
         for name in self._values:
@@ -141,16 +148,23 @@ class _Place(NamedTuple):
     number: int
 
 
-def _placed(given: Iterable[tuple[str, Value]]) -> Iterator[tuple[_Place, Value]]:
-    seen: Counter[str] = Counter()
+def _placed(
+    given: Iterable[tuple[str, Value]], left_out: frozenset[str] = frozenset()
+) -> Iterator[tuple[_Place, Value]]:
+    seen: dict[str, int] = {}
     for name, value in given:
         owner = owner_of(name)
-        if owner is None or not owner.is_repeatable:
-            yield _Place(name, 1), value
-            continue
-        if name == owner.enabled_by:
-            seen[owner.name] += 1
-        yield _Place(name, max(1, seen[owner.name])), value
+        if owner is not None and name == owner.enabled_by:
+            seen[owner.name] = _number_after(seen.get(owner.name, 0), owner, left_out)
+        number = seen.get(owner.name) if owner is not None and owner.is_repeatable else None
+        yield _Place(name, number or _number_after(0, owner, left_out)), value
+
+
+def _number_after(number: int, owner: Delegate | None, left_out: frozenset[str]) -> int:
+    """The number of the next delegate of a kind; it is always 1 where a configuration has only one."""
+    if owner is None or not owner.is_repeatable:
+        return 1
+    return next(after for after in count(number + 1) if owner.numbered(after).name not in left_out)
 
 
 def _parsed(name: str, text: str) -> Value:

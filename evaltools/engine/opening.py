@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile
 from evaltools.runtime import Delegation, Session
 
+_MOST_KINDS: Final = 5
 Open = Callable[[ModelFile, Configuration], Session]
 
 
@@ -31,10 +33,11 @@ class Opened:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A configuration that cannot be measured here, and why."""
+    """A configuration that cannot be measured here, and why; ``cannot_exist`` as in the error that says so."""
 
     configuration: Configuration
     reason: str
+    cannot_exist: bool = False
 
 
 @contextmanager
@@ -68,7 +71,7 @@ def open_configuration(
             break
         except ConfigurationUnavailable as error:
             if not allow_fallback or error.delegate not in running.delegates.requested:
-                return NotMeasured(configuration, str(error))
+                return NotMeasured(configuration, str(error), error.cannot_exist)
             running = running.without(error.delegate)
             left_out.append(str(error))
     try:
@@ -87,9 +90,18 @@ def require_delegates_ran(delegation: Delegation) -> None:
     idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]
     if not idle:
         return
-    left = ", ".join(f"{name} x{count}" for name, count in list(delegation.cpu_operators.items())[:5])
     message = (
         f"the {' and the '.join(idle)} delegate was applied but took none of the {delegation.total_nodes} nodes "
-        f"({f'the CPU keeps {left}' if left else 'other delegates took them all'})"
+        f"({'; '.join(_who_has_them(delegation))})"
     )
     raise DelegateTookNothing(message)
+
+
+def _who_has_them(delegation: Delegation) -> list[str]:
+    """Where the nodes are that a delegate did not take."""
+    others = [f"{entry.delegate} took {entry.nodes}" for entry in delegation.delegates if entry.nodes]
+    kinds = [f"{name} x{count}" for name, count in delegation.cpu_operators.items()]
+    if not kinds:
+        return others
+    more = [f"and {len(kinds) - _MOST_KINDS} more"] if len(kinds) > _MOST_KINDS else []
+    return [*others, f"the CPU keeps {', '.join([*kinds[:_MOST_KINDS], *more])}"]

@@ -14,6 +14,7 @@ from evaltools.runtime.session import (
     RuntimeFacts,
     Session,
     TensorSpec,
+    WatchedSession,
 )
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "RuntimeFacts",
     "Session",
     "TensorSpec",
+    "WatchedSession",
     "find_runtime",
     "installed_runtimes",
     "one_runtime_per_package",

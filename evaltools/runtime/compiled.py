@@ -6,7 +6,7 @@ import gc
 import importlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
-from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import compiled_gpu, compiled_npu
-from evaltools.runtime.compiled_cache import require_own_cache
+from evaltools.runtime.compiled_cache import weight_cache
 from evaltools.runtime.compiled_messages import first_error
-from evaltools.runtime.compiled_proof import NotProven, prove
+from evaltools.runtime.compiled_proof import NotProven, Printed, prove
+from evaltools.runtime.compiled_source import Source, source_of
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.native_messages import native_messages
@@ -38,6 +39,7 @@ _XNNPACK_QUANTISED: Final = 3
 """QS8 and QU8, which the native tools always set beside other flags: flags replace those of the delegate."""
 _XNNPACK_FORCE_FP16: Final = 4
 _NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
+_VARIABLES: Final = "Variable tensors not yet supported"
 
 
 @dataclass(frozen=True)
@@ -53,32 +55,40 @@ class CompiledRuntime:
         """
         require_support(configuration, self.name)
         accelerator = _accelerator(configuration)
-        _require_kernels(configuration)
-        _require_own_buffers(model)
-        require_own_cache(model, configuration)
+        _require_kernels(configuration, accelerator)
+        _require_own_buffers(model, accelerator)
+        _require_readable(model, accelerator)
+        with weight_cache(model, configuration) as cache:
+            return self._opened(model, configuration, accelerator, cache)
+
+    def _opened(
+        self, model: ModelFile, configuration: Configuration, accelerator: Delegate | None, cache: str
+    ) -> CompiledSession:
         library = _library()
         facts = RuntimeFacts(self.name, INTERPRETER.package, INTERPRETER.version(), configuration.kernel_set)
+        source = source_of(model)
         alone = accelerator is not None
         while True:
-            with native_messages() as messages:
-                compiled, error = _compile(library, model, configuration, alone)
+            with native_messages() as compiling:
+                compiled, error = _compile(library, source, configuration, cache, alone)
             if compiled is not None:
                 break
             if not (alone and _NOT_ALL_TAKEN in str(error)):
-                raise _unavailable(facts, accelerator, messages.text, error)
+                raise _unavailable(facts, accelerator, compiling.text, error)
             alone = False
         try:
-            session = CompiledSession(compiled, model, facts)
+            with native_messages() as preparing:
+                session = CompiledSession(compiled, model, source, facts, accelerator)
         except (ValueError, RuntimeError, TypeError) as caught:
-            raise _unavailable(facts, accelerator, messages.text, caught) from caught
-        with native_messages() as later:
-            session.warm_up(accelerator)
-        printed = messages.text + later.text
+            raise _unavailable(facts, accelerator, compiling.text + preparing.text, caught) from caught
+        with native_messages() as running:
+            session.warm_up()
+        printed = Printed(compiling.text, preparing.text, running.text, session.was_resized)
         try:
-            session.delegation = prove(model, configuration, accelerator, alone, printed)
-        except NotProven as error:
+            session.delegation = prove(model, configuration, accelerator, alone, source.graphs, printed)
+        except NotProven as caught:
             session.close()
-            raise _unavailable(facts, accelerator, printed, error) from error
+            raise _unavailable(facts, accelerator, printed.whole, caught) from caught
         return session
 
 
@@ -94,18 +104,22 @@ class _Slot:
 class CompiledSession:
     """One compiled model with its buffers; used by one thread at a time, and not after ``close``."""
 
-    def __init__(self, compiled: Any, model: ModelFile, facts: RuntimeFacts) -> None:
+    def __init__(
+        self, compiled: Any, model: ModelFile, source: Source, facts: RuntimeFacts, accelerator: Delegate | None
+    ) -> None:
         self.facts: Final = facts
         self.delegation = Delegation(model.node_count, (), {})
         self._compiled = compiled
-        self._keeps_state = model.stateful
-        self._signature, inputs, outputs = _signature_of(compiled, model)
+        self._accelerator = accelerator
+        self._may_run_on_zeros = not model.stateful and not source.loops
+        self._signature, inputs, outputs = _signature_of(compiled, model, source, accelerator)
         wrong = [(slot.place, tensor.shape) for tensor, slot in zip(model.inputs, inputs, strict=True)
                  if tensor.shape != slot.spec.shape]  # fmt: skip
         for place, shape in wrong:
             compiled.resize_input_tensor(place, shape, self._signature, strict=False)
+        self.was_resized: Final = bool(wrong)
         if wrong:
-            self._signature, inputs, outputs = _signature_of(compiled, model)
+            self._signature, inputs, outputs = _signature_of(compiled, model, source, accelerator)
         self.inputs: Final = tuple(slot.spec for slot in inputs)
         self.outputs: Final = tuple(slot.spec for slot in outputs)
         self._input_places = [slot.place for slot in inputs]
@@ -113,14 +127,17 @@ class CompiledSession:
         self._input_buffers = compiled.create_input_buffers(self._signature)
         self._output_buffers = compiled.create_output_buffers(self._signature)
 
-    def warm_up(self, accelerator: Delegate | None) -> None:
-        """Run once on zeros, for accelerators compile their programs with the first run."""
-        if accelerator is None or self._keeps_state:
+    def warm_up(self) -> None:
+        """Run once on zeros, for accelerators compile their programs with the first run.
+
+        That is left to the first inputs where zeros would change a state, or may keep a loop running for ever.
+        """
+        if self._accelerator is None or not self._may_run_on_zeros:
             return
         try:
             self.run([np.zeros(spec.shape, spec.dtype) for spec in self.inputs])
         except InferenceError as error:
-            raise ConfigurationUnavailable(f"its first run failed: {error}", accelerator) from error
+            raise ConfigurationUnavailable(f"its first run, on zeros, failed: {error}", self._accelerator) from error
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Write the inputs, run, read the outputs."""
@@ -181,33 +198,51 @@ def _accelerator(configuration: Configuration) -> Delegate | None:
     return asked_for[0] if asked_for else None
 
 
-def _require_own_buffers(model: ModelFile) -> None:
+def _require_own_buffers(model: ModelFile, accelerator: Delegate | None) -> None:
     """An output that is an input as well has two buffers, of which the runtime writes only one."""
     inputs = {tensor.index for tensor in model.inputs}
     shared = [tensor.name for tensor in model.outputs if tensor.index in inputs]
     if shared:
         message = f"CompiledModel never writes the output {shared[0]}, which is an input of the model too"
-        raise ConfigurationUnavailable(f"{message}; use --runtime=litert")
+        raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", accelerator)
 
 
-def _require_kernels(configuration: Configuration) -> None:
-    if configuration.kernel_set == "reference":
-        message = (
-            "the CompiledModel of ai-edge-litert runs its builtin kernels where the reference kernels are asked for; "
-            "use --runtime=litert --kernels=reference"
-        )
-        raise ConfigurationUnavailable(message)
+def _require_readable(model: ModelFile, accelerator: Delegate | None) -> None:
+    for tensor in (*model.inputs, *model.outputs):
+        if tensor.dtype not in _READABLE:
+            message = f"the Python CompiledModel cannot read or write the tensor {tensor.name} of type {tensor.dtype}"
+            raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", accelerator)
+
+
+def _require_kernels(configuration: Configuration, accelerator: Delegate | None) -> None:
+    if configuration.kernel_set != "reference":
+        return
+    message = "the CompiledModel of ai-edge-litert runs its builtin kernels where the reference kernels are asked for"
+    if accelerator is None:
+        raise ConfigurationUnavailable(f"{message}; use --runtime=litert --kernels=reference")
+    message = f"{message}, and no other Python runtime has the {accelerator.name}; leave --kernels=reference out"
+    raise ConfigurationUnavailable(message, cannot_exist=True)
+
+
+def _next_step(accelerator: Delegate | None) -> str:
+    """What to do about a model that CompiledModel cannot run."""
+    if accelerator is None:
+        return "use --runtime=litert"
+    return (
+        f"no other Python runtime has the {accelerator.name}, which therefore cannot run this model here; "
+        f"--runtime=litert without --{accelerator.enabled_by} runs it on the CPU"
+    )
 
 
 def _compile(
-    library: ModuleType, model: ModelFile, configuration: Configuration, alone: bool
+    library: ModuleType, source: Source, configuration: Configuration, cache: str, alone: bool
 ) -> tuple[Any, Exception | None]:
     """The compiled model, or why there is none; ``alone``: the accelerator must take all."""
     accelerator = _accelerator(configuration)
     wanted = library.HardwareAccelerator[accelerator.name] if accelerator else library.HardwareAccelerator.CPU
     if not alone:
         wanted |= library.HardwareAccelerator.CPU
-    options = library.Options(hardware_accelerators=wanted, cpu_options=_cpu_options(library, configuration))
+    options = library.Options(hardware_accelerators=wanted, cpu_options=_cpu_options(library, configuration, cache))
     module = _ACCELERATORS[accelerator.name] if accelerator else None
     try:
         if module is not None:
@@ -216,21 +251,14 @@ def _compile(
         environment = library.Environment.create(
             options=library.EnvironmentOptions(**(module.environment(configuration.delegates) if module else _no_npu()))
         )
-        source = replace(model, content=None).source() if _is_the_file(model) else model.source()
-        load = library.CompiledModel.from_file if isinstance(source, str) else library.CompiledModel.from_buffer
-        return load(source, options=options, environment=environment), None
+        model = library.CompiledModel
+        load = model.from_file if isinstance(source.loaded, str) else model.from_buffer
+        return load(source.loaded, options=options, environment=environment), None
     except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
         return None, error
 
 
-def _is_the_file(model: ModelFile) -> bool:
-    """Whether the file itself can be compiled: signatures are named here, and need not be put first in the content."""
-    return model.content is None or (
-        bool(model.signature) and model.content == read_model(model.path, model.signature).content
-    )
-
-
-def _cpu_options(library: ModuleType, configuration: Configuration) -> Any:
+def _cpu_options(library: ModuleType, configuration: Configuration, cache: str) -> Any:
     settings = configuration.delegates
     if int(settings.value("xnnpack_runtime_flags")) < 0:
         raise UsageError("--xnnpack_runtime_flags is a set of bits, 0 or more; a negative number is none")
@@ -241,7 +269,7 @@ def _cpu_options(library: ModuleType, configuration: Configuration) -> Any:
         num_threads=max(0, configuration.num_threads),
         kernel_mode=library.CpuKernelMode[_KERNEL_MODES[configuration.kernel_set]],
         xnnpack_flags=extra | _XNNPACK_QUANTISED if extra else None,
-        xnnpack_weight_cache_path=str(settings.value("xnnpack_weight_cache_file_path")),
+        xnnpack_weight_cache_path=cache,
     )
 
 
@@ -253,48 +281,55 @@ def _no_npu() -> Mapping[str, str]:
 def _unavailable(
     facts: RuntimeFacts, accelerator: Delegate | None, messages: str, error: Exception | None
 ) -> ConfigurationUnavailable:
-    reason = " ".join(str(error).replace("└", " ").split())
-    if accelerator is not None:
-        reason = _ACCELERATORS[accelerator.name].explain(messages) or reason
+    reason = str(error).replace("└", " ")
+    if _VARIABLES in messages:
+        reason = (
+            f"CompiledModel takes no variable tensors, in which this model keeps a state; {_next_step(accelerator)}"
+        )
+    elif accelerator is not None:
+        reason = _ACCELERATORS[accelerator.name].explain(f"{messages}\n{reason}") or reason
     elif first_error(messages):
         reason = f"{reason}: {first_error(messages)}; --runtime=litert may be able to"
     name = f"{accelerator.name} " if accelerator else ""
     return ConfigurationUnavailable(
-        f"{facts.package} {facts.version} {name}cannot run the model: {reason}", accelerator
+        f"{facts.package} {facts.version} {name}cannot run the model: {' '.join(reason.split())}", accelerator
     )
 
 
-def _signature_of(compiled: Any, model: ModelFile) -> tuple[int, list[_Slot], list[_Slot]]:
-    """The signature whose tensors are those of the main graph, with its slots in the model's order."""
+def _signature_of(
+    compiled: Any, model: ModelFile, source: Source, accelerator: Delegate | None
+) -> tuple[int, list[_Slot], list[_Slot]]:
+    """The signature of the graph that is run whose tensors are the model's, with its slots in the model's order."""
     signatures = compiled.get_signature_list()
     for number, (key, names) in enumerate(signatures.items()):
+        if source.signatures.get(key, source.graphs.run) != source.graphs.run:
+            continue
         if model.signature in signatures and key != model.signature:
             continue
-        inputs = _in_order(names["inputs"], compiled.get_input_tensor_details(key), model.inputs)
-        outputs = _in_order(names["outputs"], compiled.get_output_tensor_details(key), model.outputs)
-        if inputs is not None and outputs is not None:
-            return number, inputs, outputs
+        inputs, outputs = compiled.get_input_tensor_details(key), compiled.get_output_tensor_details(key)
+        if _are_of(inputs, model.inputs) and _are_of(outputs, model.outputs):
+            return (
+                number,
+                _in_order(names["inputs"], inputs, model.inputs),
+                _in_order(names["outputs"], outputs, model.outputs),
+            )
     message = "CompiledModel runs signatures, and none of this model has the inputs and outputs of its main graph"
-    raise ConfigurationUnavailable(f"{message}; name one with --signature, or use --runtime=litert")
+    raise ConfigurationUnavailable(f"{message}; name one with --signature, or {_next_step(accelerator)}", accelerator)
+
+
+def _are_of(details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]) -> bool:
+    return {detail["index"] for detail in details.values()} == {tensor.index for tensor in tensors}
 
 
 def _in_order(
     names: Sequence[str], details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]
-) -> list[_Slot] | None:
-    """The slots in the order of the model's tensors, None where they are of other tensors."""
+) -> list[_Slot]:
+    """The slots in the order of the model's tensors."""
     slots = {details[name]["index"]: _slot(place, details[name]) for place, name in enumerate(names)}
-    if set(slots) != {tensor.index for tensor in tensors}:
-        return None
     return [slots[tensor.index] for tensor in tensors]
 
 
 def _slot(place: int, detail: Mapping[str, Any]) -> _Slot:
-    if detail["dtype"] not in _READABLE:
-        message = (
-            f"the Python CompiledModel cannot read or write the tensor {detail['name']} of type {detail['dtype']}; "
-            "use --runtime=litert"
-        )
-        raise ConfigurationUnavailable(message)
     shape = tuple(int(size) for size in detail["shape"])
     return _Slot(detail["index"], TensorSpec(detail["name"], np.dtype(detail["dtype"]), shape), place)
 

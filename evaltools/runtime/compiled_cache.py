@@ -1,8 +1,11 @@
-"""XNNPACK's file of packed weights: it belongs to one model, which the runtime does not check."""
+"""XNNPACK's file of packed weights: it belongs to one model, and the runtime checks neither that nor its content."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -11,30 +14,84 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 
-_SUFFIX: Final = ".model"
+_FLAG: Final = "xnnpack_weight_cache_file_path"
+_IN_MEMORY: Final = ":memory:"
+_PIECE_BYTES: Final = 1 << 20
+_NOTE: Final = ".model"
+"""Behind the name of the file, that of a note beside it: the SHA-256 of its model, then that of the file itself."""
 
 
-def require_own_cache(model: ModelFile, configuration: Configuration) -> None:
-    """Refuse a file of packed weights that was not made for this model; ``PATH.model`` beside it says for which it was.
+@contextmanager
+def weight_cache(model: ModelFile, configuration: Configuration) -> Iterator[str]:
+    """What the runtime is to be given as the file of packed weights, while it loads the model; empty for none.
 
-    Raises :class:`UsageError` for a path that cannot be written, :class:`ConfigurationUnavailable` for a file that is
-    another model's, or anything else.
+    A new file is written under another name, so that one with the right name is whole and has its note. Raises
+    :class:`UsageError` for a path that cannot be written, :class:`ConfigurationUnavailable` for a file that is another
+    model's, damaged, or anything else.
     """
-    settings = configuration.delegates
-    if not settings.value("xnnpack_weight_cache_file_path"):
-        return
-    if settings.value("xnnpack_force_fp16"):
-        message = (
-            "--xnnpack_weight_cache_file_path and --xnnpack_force_fp16 together end the process; drop one of the two"
-        )
+    stated = str(configuration.delegates.value(_FLAG))
+    if stated and configuration.delegates.value("xnnpack_force_fp16"):
+        message = f"--{_FLAG} and --xnnpack_force_fp16 together end the process; drop one of the two"
         raise ConfigurationUnavailable(message, XNNPACK)
-    path = Path(str(settings.value("xnnpack_weight_cache_file_path")))
+    if stated in ("", _IN_MEMORY):
+        yield stated
+        return
+    path = Path(stated)
     if path.is_dir() or not path.parent.is_dir():
         problem = "is a folder" if path.is_dir() else "its folder does not exist"
-        raise UsageError(f"--xnnpack_weight_cache_file_path={path}: {problem}; name a file in an existing folder")
-    sha256 = hashlib.sha256(model.read()).hexdigest()
-    owner = path.with_name(path.name + _SUFFIX)
-    if path.exists() and (not owner.exists() or owner.read_text().strip() != sha256):
-        message = f"--xnnpack_weight_cache_file_path={path} was not made from this model, and would give wrong numbers"
+        raise UsageError(f"--{_FLAG}={path}: {problem}; name a file in an existing folder")
+    owner = hashlib.sha256(model.read()).hexdigest()
+    is_there = path.exists()
+    if is_there:
+        with _file_errors(path):
+            _require_own(path, owner)
+    used = path if is_there else path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield str(used)
+        with _file_errors(path):
+            if used.exists():
+                _write_note(path, owner, used)
+                used.replace(path)
+    finally:
+        if not is_there:
+            used.unlink(missing_ok=True)
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"--{_FLAG}={path}: {error.strerror} ({error.filename}); name a file that can be read and written"
+        raise UsageError(message) from error
+
+
+def _require_own(path: Path, owner: str) -> None:
+    note = _note_of(path)
+    noted = note.read_text().split() if note.exists() else []
+    if noted[:1] != [owner]:
+        message = f"--{_FLAG}={path} was not made from this model, and would give wrong numbers"
         raise ConfigurationUnavailable(f"{message}; delete it or name another file", XNNPACK)
-    owner.write_text(sha256 + "\n")
+    if noted[1:] != [_sha256_of(path)]:
+        message = f"--{_FLAG}={path} is not as it was written ({note} has its SHA-256), and may give wrong numbers"
+        raise ConfigurationUnavailable(f"{message}; delete it, and it is written anew", XNNPACK)
+
+
+def _write_note(path: Path, owner: str, content: Path) -> None:
+    """The runtime writes a file of another version of itself anew, so that the note may change with the same model."""
+    text = f"{owner}\n{_sha256_of(content)}\n"
+    note = _note_of(path)
+    if not note.exists() or note.read_text() != text:
+        note.write_text(text)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(path.name + _NOTE)
+
+
+def _sha256_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from evaltools.runtime.compiled_messages import first_error
 _SOFTWARE: Final = (
     "a software driver is enough for numbers: scripts/get_software_vulkan.py unpacks one (docs/accelerators.md)"
 )
+_DYNAMIC: Final = re.compile(r"only supports static-sized tensors .*\(tensor#(\d+) is a dynamic-sized tensor\)")
+_NOT_APPLIED: Final = "Failed to modify graph with delegate"
 
 
 def prepare(_settings: DelegateSettings) -> None:
@@ -46,5 +49,11 @@ def explain(messages: str) -> str:
         return (
             "WebGPU found no adapter: a Vulkan loader is there, but no driver that it can use (VK_DRIVER_FILES names "
             f"them; Mesa before 24 is too old). Install the driver of the GPU; {_SOFTWARE}"
+        )
+    dynamic = _DYNAMIC.search(messages)
+    if dynamic is not None and _NOT_APPLIED in messages:
+        return (
+            f"the GPU takes models of fixed sizes only, and the size of tensor {dynamic[1]} of this one is known only "
+            "when it runs; convert the model with fixed sizes, or leave --use_gpu out"
         )
     return first_error(messages)

@@ -12,35 +12,45 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
-_GPU_SHARE: Final = re.compile(
-    r"(\d+) operations will run on the GPU, and the remaining (\d+) operations will run on the CPU"
+_GPU_GRAPH: Final = re.compile(
+    r"(?:Following operations are not supported by GPU delegate:\n(?P<refused>.*?)\n)?"
+    r"(?P<taken>\d+|No) operations will run on the GPU, and (?:the remaining|all) (?P<left>\d+) operations"
+    r"|(?P<started>Initializing WebGPU-based API from graph)",
+    re.DOTALL,
 )
-_GPU_REFUSED: Final = re.compile(
-    r"Following operations are not supported by GPU delegate:\n(.*?)\n?(?:\d+|No) operations will run", re.DOTALL
-)
-_GPU_NOTHING: Final = "No operations will run on the GPU"
-_GPU_PARTITION: Final = "Initializing WebGPU-based API from graph"
 _ADAPTER: Final = re.compile(r"Selected adapter: (.+?), arch=.*adapterType=(.+)")
 _NPU_SHARE: Final = re.compile(
-    r"Partitioned subgraph<0>, selected (\d+) ops, from a total of (\d+) ops\. resulted in (\d+) partitions"
+    r"Partitioned subgraph<(\d+)>, selected (\d+) ops, from a total of (\d+) ops\. resulted in (\d+) partitions"
 )
 _NPU_DEVICE: Final = re.compile(r"invocation_context\.cc:\d+\] Using (.+)")
 _CPU_ADAPTER: Final = "CPU"
 _ERROR: Final = re.compile(r"(?:ERROR: (?:\[[^\]]*\] )?|E\d{4} \S+\s+\d+ \S+\] )(.+)")
 _HEAD: Final = re.compile(r"(?:INFO|WARNING|ERROR|VERBOSE): |[IWEF]\d{4} \d|=== ")
+_HEADING: Final = "Plugin errs:"
 _LONGEST_ERROR: Final = 600
 
 
 @dataclass(frozen=True)
-class Share:
-    """What an accelerator took of a model: operations of ``total``, in how many partitions.
+class Graphs:
+    """How many nodes each graph of a file has, in the file's order, which of them is run, and whether some are called.
 
-    ``total`` is None where the runtime names none: then it took all. ``refused`` has the reason for each kind of
-    operation that it refused.
+    Graphs that others call are compiled once more when those are prepared.
+    """
+
+    nodes: tuple[int, ...]
+    run: int = 0
+    some_are_called: bool = False
+
+
+@dataclass(frozen=True)
+class Share:
+    """What an accelerator took of a graph: operations of ``total``, in how many partitions.
+
+    ``refused`` has the reason for each kind of operation that it refused.
     """
 
     operations: int
-    total: int | None
+    total: int
     partitions: int
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,17 +63,52 @@ class Device:
     is_cpu: bool
 
 
-def gpu_share(messages: str) -> Share | None:
-    """What the GPU took, None where nothing is said, as of models that it took as a whole.
+def gpu_share(messages: str, graphs: Graphs) -> Share | None:
+    """What the GPU took of the graph that is run, None where the messages do not tell.
 
-    >>> gpu_share("2 operations will run on the GPU, and the remaining 1 operations will run on the CPU.").total
-    3
+    One graph after the other is spoken of, in the file's order: of one that is taken as a whole, only the beginning of
+    its initialisation is printed; of another, how many of its operations are taken, and then the same, if any are.
+
+    >>> gpu_share("No operations will run on the GPU, and all 3 operations will run on the CPU.", Graphs((3,)))
+    Share(operations=0, total=3, partitions=0, refused={})
     """
-    found = _GPU_SHARE.search(messages)
-    if found is None:
-        return Share(0, None, 0, _refused(messages)) if _GPU_NOTHING in messages else None
-    taken, left = int(found[1]), int(found[2])
-    return Share(taken, taken + left, min(taken, messages.count(_GPU_PARTITION)), _refused(messages))
+    words = [_share_in(found) for found in _GPU_GRAPH.finditer(messages)]
+    shares = []
+    for nodes in graphs.nodes:
+        share = _next_share(words, nodes)
+        if share is None:
+            return None
+        shares.append(share)
+    return None if words and not graphs.some_are_called else shares[graphs.run]
+
+
+def _next_share(words: list[Share | None], nodes: int) -> Share | None:
+    """Take what is said of a graph with so many nodes from the front; None where the words are of something else."""
+    if nodes == 0:
+        return Share(0, 0, 0)
+    if not words:
+        return None
+    share = words.pop(0)
+    if share is None:
+        return Share(nodes, nodes, 1)
+    if share.total != nodes:
+        return None
+    if share.operations and (not words or words.pop(0) is not None):
+        return None
+    return share
+
+
+def _share_in(found: re.Match[str]) -> Share | None:
+    """What a message says, None where it is the beginning of an initialisation."""
+    if found["started"]:
+        return None
+    taken, left = 0 if found["taken"] == "No" else int(found["taken"]), int(found["left"])
+    return Share(taken, taken + left, min(taken, 1), _refused(found["refused"] or ""))
+
+
+def speaks_of_graphs(messages: str) -> bool:
+    """Whether the GPU says anything of a graph."""
+    return _GPU_GRAPH.search(messages) is not None
 
 
 def gpu_device(messages: str) -> Device | None:
@@ -72,10 +117,13 @@ def gpu_device(messages: str) -> Device | None:
     return None if found is None else Device(found[1].strip(), found[2].strip().startswith(_CPU_ADAPTER))
 
 
-def npu_share(messages: str) -> Share | None:
-    """What the vendor's compiler selected, None where it was never asked."""
-    found = _NPU_SHARE.search(messages)
-    return None if found is None else Share(int(found[1]), int(found[2]), int(found[3]))
+def npu_share(messages: str, graphs: Graphs) -> Share | None:
+    """What the vendor's compiler selected of the graph that is run, None where that is not said."""
+    for found in _NPU_SHARE.finditer(messages):
+        graph, selected, total, partitions = map(int, found.groups())
+        if graph == graphs.run and total == graphs.nodes[graph]:
+            return Share(selected, total, partitions)
+    return None
 
 
 def npu_device(messages: str) -> Device | None:
@@ -90,20 +138,25 @@ def npu_device(messages: str) -> Device | None:
 def first_error(messages: str) -> str:
     """The first error that native code printed, without where in its source it happened; empty where there is none.
 
-    Lines that follow and have no head of their own belong to it.
+    Lines that follow and have no head of their own belong to it. Headings above the errors of others come last.
     """
+    found = _errors(messages)
+    telling = [error for error in found if not error.startswith(_HEADING)]
+    return next(iter([*telling, *found]), "")
+
+
+def _errors(messages: str) -> list[str]:
     lines = messages.splitlines()
+    found = []
     for number, line in enumerate(lines):
         marked = _ERROR.match(line)
         if marked is not None and not marked[1].startswith("Following operations"):
             more = takewhile(lambda text: not _HEAD.match(text), lines[number + 1 :])
-            return " ".join(" ".join([marked[1], *more]).split())[:_LONGEST_ERROR]
-    return ""
+            found.append(" ".join(" ".join([marked[1], *more]).split())[:_LONGEST_ERROR])
+    return found
 
 
-def _refused(messages: str) -> dict[str, str]:
+def _refused(printed: str) -> dict[str, str]:
     """Kinds of operations, as ``SQUEEZE`` or ``CUSTOM name``, with what the delegate says of them."""
-    found = _GPU_REFUSED.search(messages)
-    lines = found[1].splitlines() if found else []
-    pairs = (line.partition(": ") for line in lines)
+    pairs = (line.partition(": ") for line in printed.splitlines())
     return {kind.strip(): reason.strip() for kind, _, reason in pairs}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import importlib.util
+import os
 import re
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +20,11 @@ from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.runtime.compiled_messages import first_error
 
 _INTEL: Final = "intel_openvino"
-_THREADS: Final = "INFERENCE_NUM_THREADS"
+_EFFECTIVE_ON_CPU: Final = frozenset({"device", "CACHE_DIR"})
 _MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot open shared object file")
+_ELF_64: Final = b"\x7fELF\x02\x01"
+_ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
+"""Of the 64 bytes: where the table of sections is, the bytes of an entry, and how many there are."""
 _OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_frontend.so.")
 
 
@@ -33,13 +38,35 @@ def prepare(settings: DelegateSettings) -> None:
     spec = importlib.util.find_spec("openvino")
     if spec is None or spec.origin is None:
         return
+    folder = Path(spec.origin).parent / "libs"
+    for path in sorted(folder.glob("*.so*")):
+        if _is_cut_short(path):
+            raise _damaged(path, "it is cut short")
     for start in _OPENVINO_LIBRARIES:
-        for path in sorted((Path(spec.origin).parent / "libs").glob(f"{start}*")):
+        for path in sorted(folder.glob(f"{start}*")):
             try:
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
             except OSError as error:
-                message = f"{path} cannot be loaded: {error}; install it anew: pip install --force-reinstall openvino"
-                raise ConfigurationUnavailable(message, NPU) from error
+                raise _damaged(path, str(error)) from error
+
+
+def _is_cut_short(path: Path) -> bool:
+    """Whether a library of 64 bits ends before its table of sections: to load it would end the process (SIGBUS)."""
+    if not os.access(path, os.R_OK):
+        return False
+    with path.open("rb") as file:
+        header = file.read(_ELF_HEADER.size)
+    if len(header) < _ELF_HEADER.size or not header.startswith(_ELF_64):
+        return False
+    table, entry_bytes, entries = _ELF_HEADER.unpack(header)
+    return bool(path.stat().st_size < table + entry_bytes * entries)
+
+
+def _damaged(path: Path, problem: str) -> ConfigurationUnavailable:
+    found = _installed_openvino()
+    package = f"openvino=={found}" if found else "openvino"
+    message = f"{path} cannot be loaded: {problem}; install it anew: pip install --force-reinstall {package}"
+    return ConfigurationUnavailable(message, NPU)
 
 
 def environment(settings: DelegateSettings) -> Mapping[str, str]:
@@ -62,21 +89,36 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
 
 
 def set_options(options: Any, configuration: Configuration) -> None:
-    """Set what was given, and the threads where OpenVINO runs on the CPU.
+    """Set what was given.
 
-    Raises :class:`UsageError` for an option that the vendor does not have.
+    Raises :class:`UsageError` for an option that the vendor does not have, :class:`ConfigurationUnavailable` for what
+    would have no effect.
     """
     settings = configuration.delegates
     given = parse_options("npu_options", str(settings.value("npu_options")))
     vendor = str(settings.value("npu_vendor"))
     if vendor == _INTEL:
         _set_intel(options.intel_openvino_options, given)
-        if given.get("device", "").lower() == "cpu" and configuration.num_threads > 0:
-            options.intel_openvino_options.configs_map.setdefault(_THREADS, str(configuration.num_threads))
+        if given.get("device", "").lower() == "cpu":
+            _require_effect(given, configuration.num_threads)
     elif given and vendor != "qualcomm":
         raise UsageError(f"--npu_options: ai-edge-litert takes no options for {vendor} from Python; leave them out")
     else:
         _set_fields(options.qualcomm_options, given)
+
+
+def _require_effect(given: Mapping[str, str], threads: int) -> None:
+    """OpenVINO's CPU runs what was compiled with settings of its own: what is given here ends with the compilation."""
+    idle = [f"--npu_options={key}:{text}" for key, text in given.items() if key not in _EFFECTIVE_ON_CPU]
+    if threads > 1:
+        idle.append(f"--num_interpreter_threads={threads}")
+    if idle:
+        message = (
+            f"{' and '.join(idle)} cannot be honoured with device:cpu: ai-edge-litert passes options on to the "
+            "compilation only, and OpenVINO's CPU then runs with a precision and a number of threads of its own; leave "
+            "it out"
+        )
+        raise ConfigurationUnavailable(message, NPU)
 
 
 def explain(messages: str) -> str:
@@ -85,6 +127,11 @@ def explain(messages: str) -> str:
     if missing is not None:
         version = f"20{missing[2]}.{missing[3]}.{missing[4]}"
         found = _installed_openvino()
+        if found.startswith(version):
+            return (
+                f"it needs {missing[1]}, which openvino {found} has and which is gone; install it anew: "
+                f"pip install --force-reinstall openvino=={found}"
+            )
         have = f"openvino {found} is installed, which has another" if found else "openvino is not installed"
         return f"it needs {missing[1]}, and {have}: pip install openvino=={version}"
     if "Compiling partition 1 for device NPU" in messages and "VCL compiler loading failed" in messages:

@@ -2,7 +2,7 @@
 
 ``is_fully_accelerated()`` alone is not believed: it has said yes of models that ran on the CPU. An accelerator has run
 
-* as many operations as its own messages count;
+* as many operations as its own messages count, of the graph that is run and no other of the file;
 * all of a model that the GPU was asked to take alone, without the CPU to fall back on: then it counts none;
 
 and only where a message names the device that ran.
@@ -11,6 +11,7 @@ and only where a message names the device that ran.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
@@ -19,11 +20,21 @@ from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.model import ModelFile
-from evaltools.runtime.compiled_messages import Device, Share, gpu_device, gpu_share, npu_device, npu_share
+from evaltools.runtime.compiled_messages import (
+    Device,
+    Graphs,
+    Share,
+    gpu_device,
+    gpu_share,
+    npu_device,
+    npu_share,
+    speaks_of_graphs,
+)
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.session import DelegateCoverage, Delegation
 
-_READERS: Final = {GPU.name: (gpu_share, gpu_device), NPU.name: (npu_share, npu_device)}
+_DEVICES: Final = {GPU.name: gpu_device, NPU.name: npu_device}
+_UNTOUCHED: Final = ", with its own precision and number of threads"
 _REST: Final = "(not named)"
 
 
@@ -31,18 +42,42 @@ class NotProven(Exception):
     """An accelerator seems to be in use, and nothing shows that it is."""
 
 
+@dataclass(frozen=True)
+class Printed:
+    """What was printed while the model was compiled, prepared with its sizes of inputs, and run for the first time."""
+
+    compiling: str
+    preparing: str
+    running: str
+    was_resized: bool
+
+    @property
+    def whole(self) -> str:
+        """Everything."""
+        return self.compiling + self.preparing + self.running
+
+
 def prove(
-    model: ModelFile, configuration: Configuration, accelerator: Delegate | None, alone: bool, messages: str
+    model: ModelFile,
+    configuration: Configuration,
+    accelerator: Delegate | None,
+    alone: bool,
+    graphs: Graphs,
+    printed: Printed,
 ) -> Delegation:
     """The delegation of a model that was compiled, from what was printed meanwhile; raises :class:`NotProven`."""
     if accelerator is None:
         return _of_cpu(model, configuration)
-    read_share, read_device = _READERS[accelerator.name]
-    share, device = read_share(messages), read_device(messages)
-    is_counted = share is not None or (alone and accelerator is GPU)
-    if device is None or not is_counted:
+    device = _DEVICES[accelerator.name](printed.whole)
+    if device is None:
         raise NotProven(f"nothing that ai-edge-litert printed says that the {accelerator.name} ran; the CPU did")
-    coverage = _coverage(accelerator, device, share, alone, model.node_count)
+    share = _share(accelerator, graphs, printed)
+    if share is None and not (alone and accelerator is GPU):
+        raise NotProven(
+            f"nothing that ai-edge-litert printed says what the {accelerator.name} took of the graph that is run "
+            f"(number {graphs.run} of those in the file, which have {', '.join(map(str, graphs.nodes))} operations)"
+        )
+    coverage = _coverage(accelerator, device, share, alone, graphs)
     asked_for_xnnpack = XNNPACK in configuration.delegates.requested
     refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
     left = {} if coverage.nodes >= model.node_count else _left(model, coverage, refused)
@@ -50,18 +85,35 @@ def prove(
     return Delegation(model.node_count, (coverage, *others), left, refused)
 
 
+def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> Share | None:
+    """What was taken of the graph that is run.
+
+    The GPU speaks of it once more where its inputs were resized, and of graphs that it calls.
+    """
+    if accelerator is not GPU:
+        return npu_share(printed.compiling, graphs)
+    if not printed.was_resized or not speaks_of_graphs(printed.preparing):
+        return gpu_share(printed.compiling, graphs)
+    return gpu_share(printed.preparing, graphs) if len(graphs.nodes) == 1 else None
+
+
 def _coverage(
-    accelerator: Delegate, device: Device, share: Share | None, alone: bool, node_count: int
+    accelerator: Delegate, device: Device, share: Share | None, alone: bool, graphs: Graphs
 ) -> DelegateCoverage:
-    if share is None:
+    nodes = graphs.nodes[graphs.run]
+    if alone and accelerator is GPU and (share is None or share.operations == nodes):
         evidence = f"took the model alone, without the CPU; device named by ai-edge-litert: {device.name}"
-        return DelegateCoverage(accelerator.name, True, node_count, 1, device.name, device.is_cpu, evidence)
+        return DelegateCoverage(accelerator.name, True, nodes, 1, device.name, device.is_cpu, evidence)
+    assert share is not None
     how = "took the model alone, without the CPU; " if alone else ""
+    which = f" of graph {graphs.run}" if len(graphs.nodes) > 1 else ""
     evidence = (
-        f"{how}ai-edge-litert: {share.operations} of {share.total or node_count} operations; device {device.name}"
+        f"{how}ai-edge-litert: {share.operations} of {share.total} operations{which}; device {device.name}"
+        f"{_UNTOUCHED if accelerator is NPU and device.is_cpu else ''}"
     )
-    nodes = min(share.operations, node_count)
-    return DelegateCoverage(accelerator.name, True, nodes, share.partitions, device.name, device.is_cpu, evidence)
+    return DelegateCoverage(
+        accelerator.name, True, share.operations, share.partitions, device.name, device.is_cpu, evidence
+    )
 
 
 def _left(model: ModelFile, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:

@@ -86,7 +86,7 @@ class InterpreterRuntime:
             return importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
             message = f"the runtime {self.name} is not installed; {self.install}"
-            raise ConfigurationUnavailable(message) from None
+            raise ConfigurationUnavailable(message, cannot_exist=True) from None
 
     def _library(self) -> ModuleType:
         self.check(self.version())
@@ -165,10 +165,20 @@ def _load_externals(library: ModuleType, configuration: Configuration) -> list[t
     """Those asked for, in order, each with the runtime's own object."""
     settings = configuration.delegates
     wanted = [delegate for delegate in settings.requested if is_external(delegate)]
-    return [(each, _load_external(library, each, settings.effective_options(each))) for each in wanted]
+    return [
+        (each, _load_external(library, each, _named(configuration, each), settings.effective_options(each)))
+        for each in wanted
+    ]
 
 
-def _load_external(library: ModuleType, delegate: Delegate, values: Mapping[str, object]) -> Any:
+def _named(configuration: Configuration, delegate: Delegate) -> str:
+    """An external delegate in a message: of several, one library may give more than one."""
+    path = str(configuration.delegates.values_of(delegate)[EXTERNAL.enabled_by])
+    is_one_of_several = delegate.number > 1 or sum(map(is_external, configuration.delegates.requested)) > 1
+    return f"the external delegate {f'{delegate.name} ({path})' if is_one_of_several else path}"
+
+
+def _load_external(library: ModuleType, delegate: Delegate, named: str, values: Mapping[str, object]) -> Any:
     path = str(values[EXTERNAL.enabled_by])
     if not os.path.isfile(path):
         problem = "is no file" if os.path.exists(path) else "no such file"
@@ -179,7 +189,7 @@ def _load_external(library: ModuleType, delegate: Delegate, values: Mapping[str,
         return library.load_delegate(library_path, parse_external_options(str(values["external_delegate_options"])))
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {library_path}").strip()
-        message = f"the external delegate {path} refused to be created: {reason or 'it gave no reason'}"
+        message = f"{named} refused to be created: {reason or 'it gave no reason'}"
         raise ConfigurationUnavailable(message, delegate) from error
 
 
@@ -197,10 +207,7 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
 
 
 def _load_failure(facts: RuntimeFacts, configuration: Configuration, culprit: Delegate | None, error: Exception) -> str:
-    cause = ""
-    if culprit is not None:
-        path = configuration.delegates.values_of(culprit)[EXTERNAL.enabled_by]
-        cause = f"with the external delegate {path if culprit.number > 1 else ''}".rstrip() + " "
+    cause = "" if culprit is None else f"with {_named(configuration, culprit)} "
     reason = _one_line(error)
     if not reason:
         reason = "no reason given; a delegate may refuse models with dynamic tensors, which gives no text"

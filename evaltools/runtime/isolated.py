@@ -17,6 +17,7 @@ from evaltools.delegates import Delegate
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime.child_process import ChildProcess, begin_child, log_length
+from evaltools.runtime.memory import peak_memory_kb
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, Session, TensorSpec
 from evaltools.runtime.shared_arrays import Parcel, SharedArrays
@@ -48,6 +49,7 @@ class _Done:
     invokes_us: tuple[int, ...]
     read_us: int
     log_length: int
+    peak_memory_kb: int
 
 
 def open_isolated(
@@ -78,6 +80,7 @@ class IsolatedSession:
         self._announced = 0
         self._memory: SharedArrays | None = None
         self._log_place = 0
+        self.peak_memory_kb = 0
         try:
             ready = self._answer("while the model was loaded")
         except InferenceError as error:
@@ -147,6 +150,7 @@ class IsolatedSession:
         if isinstance(answer, EvaltoolsError):
             raise answer
         self._log_place = answer.log_length
+        self.peak_memory_kb = answer.peak_memory_kb
         return Inference(self._arrays.outputs(answer.outputs), answer.invokes_us, answer.read_us)
 
     def _wait_for_bell(self) -> bool:
@@ -270,4 +274,5 @@ def _run(session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invo
         inference = session.run(memory.inputs(parcel), invocations)
     except EvaltoolsError as error:
         return error
-    return _Done(memory.put_outputs(slot, inference.outputs), inference.invokes_us, inference.read_us, log_length())
+    outputs = memory.put_outputs(slot, inference.outputs)
+    return _Done(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.errors import EvaltoolsError, InferenceError, SessionEnded
-from evaltools.runtime.session import Array, BlockSession, Inference, Session, run_each
+from evaltools.runtime.session import Array, BlockSession, Inference, Session, WatchedSession, run_each
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class RestartingSession:
         self.restarts = Restarts()
         self._open_again = open_again
         self._session: Session | None = like if is_open else None
+        self._buried_memory_kb = 0
         self._turn = threading.Lock()
         self._ending = threading.Lock()
         self._closed = threading.Event()
@@ -62,6 +63,11 @@ class RestartingSession:
         """End the process; a run that is under way in another thread fails, and none is started any more."""
         self._closed.set()
         self._end_process()
+
+    @property
+    def peak_memory_kb(self) -> int:
+        """Largest resident memory of any of its processes in units of 1024 bytes, 0 where that is not known."""
+        return max(self._buried_memory_kb, _peak_memory_kb(self._session))
 
     def _until_an_end(self, block: Sequence[Sequence[Array]], invocations: int) -> Sequence[Inference | InferenceError]:
         """The outcomes up to the first run that ends the process, with what became of that one."""
@@ -110,5 +116,10 @@ class RestartingSession:
         """Close the session, which two threads may want to at once."""
         with self._ending:
             session, self._session = self._session, None
+        self._buried_memory_kb = max(self._buried_memory_kb, _peak_memory_kb(session))
         if session is not None:
             session.close()
+
+
+def _peak_memory_kb(session: Session | None) -> int:
+    return session.peak_memory_kb if isinstance(session, WatchedSession) else 0

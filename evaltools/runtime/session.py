@@ -126,6 +126,15 @@ class BlockSession(Session, Protocol):
         """Run one set after the other; an error takes the place of its run."""
 
 
+@runtime_checkable
+class WatchedSession(Session, Protocol):
+    """A session that knows how much memory it takes."""
+
+    @property
+    def peak_memory_kb(self) -> int:
+        """Largest resident memory of its process so far in units of 1024 bytes, 0 where that is not known."""
+
+
 def run_each(
     session: Session, block: Sequence[Sequence[Array]], invocations: int = 1
 ) -> Sequence[Inference | InferenceError]:

@@ -110,6 +110,25 @@ def test_the_changed_command_is_understood_as_one_that_was_typed() -> None:
     assert (flags.number("latency_examples"), flags.number("max_crashes")) == (4, 2)
 
 
+@pytest.mark.parametrize(
+    ("word", "stated"),
+    [
+        ("--record_examples", "--record_examples=true"),
+        ("--record-examples", "--record_examples=true"),
+        ("--norecord_examples", "--record_examples=false"),
+        ("--record_examples=false", "--record_examples=false"),
+    ],
+)
+def test_a_flag_that_is_true_or_false_needs_no_value_as_in_the_command_itself(word: str, stated: str) -> None:
+    after = command("--record_examples", "--model_file=m").with_flags([word])
+    assert after.arguments == ("--model_file=m", stated)
+
+
+def test_a_flag_without_a_value_that_may_not_be_given_anew_is_refused_as_such() -> None:
+    with pytest.raises(UsageError, match="^--use_gpu=true: a run goes on with the flags that it began with"):
+        command().with_flags(["--use_gpu"])
+
+
 @pytest.mark.parametrize("word", ["workers=2", "--workers", "-workers=2", "2", "--", ""])
 def test_flags_are_given_anew_with_two_dashes_and_a_value(word: str) -> None:
     with pytest.raises(UsageError, match=f"^{word!r}: give flags as --name=value$"):

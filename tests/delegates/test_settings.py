@@ -179,3 +179,19 @@ def test_options_of_a_further_external_delegate_are_checked(flag: str, message: 
     flags = TWO_EXTERNALS if "3" in flag else TWO_EXTERNALS[:4]
     with pytest.raises(UsageError, match=message):
         settings(*flags, flag)
+
+
+def test_the_others_keep_their_numbers_and_flags_where_some_are_left_out() -> None:
+    paths = [f"external_delegate_path={path}" for path in "abcd"]
+    chosen = settings(*paths, "external_delegate_options=k:d")
+    left = chosen.without(chosen.requested[0])
+    left = left.without(left.requested[1])
+    assert [delegate.name for delegate in left.requested] == ["EXTERNAL#2", "EXTERNAL#4"]
+    assert [left.values_of(delegate)["external_delegate_path"] for delegate in left.requested] == ["b", "d"]
+    assert left.effective_options(left.requested[1])["external_delegate_options"] == "k:d"
+    assert (left.value("external_delegate_path"), left.is_given("external_delegate_options")) == ("b", False)
+    assert left.to_flags() == [
+        "--external_delegate_path=b",
+        *settings(paths[3], "external_delegate_options=k:d").to_flags(),
+    ]
+    assert pickle.loads(pickle.dumps(left)) == left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.engine import NotMeasured, Opened, open_all, open_configuration
-from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.engine.opening import require_delegates_ran
+from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session
 from evaltools.runtime.fake import FakeSession
@@ -98,6 +100,40 @@ def test_a_fallback_leaves_out_only_that_external_delegate_which_cannot_be_creat
     opened = open_configuration(MODEL, configuration, without_first, True)
     assert isinstance(opened, Opened)
     assert opened.running.to_flags() == ["--external_delegate_path=b"]
+
+
+def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_was_left_out() -> None:
+    def without_first_and_third(_model: ModelFile, configuration: Configuration) -> Session:
+        for delegate in configuration.delegates.requested:
+            path = configuration.delegates.values_of(delegate)["external_delegate_path"]
+            if path in ("a", "c"):
+                raise ConfigurationUnavailable(f"{delegate.name} of {path} has no device", delegate)
+        second, fourth = (delegate.name for delegate in configuration.delegates.requested)
+        return session_with(DelegateCoverage(second, True, 3, 1), DelegateCoverage(fourth, True, 0, 0))
+
+    text = " ".join(f"external_delegate_path={path}" for path in "abcd")
+    opened = open_configuration(MODEL, Configuration.from_text("c", text), without_first_and_third, True)
+    assert isinstance(opened, Opened)
+    assert [entry.delegate for entry in opened.session.delegation.delegates] == ["EXTERNAL#2", "EXTERNAL#4"]
+    assert opened.fallback == (
+        "EXTERNAL of a has no device; EXTERNAL#3 of c has no device; the EXTERNAL#4 delegate was applied but took none "
+        "of the 4 nodes (EXTERNAL#2 took 3; the CPU keeps ADD x3, MUL x1)"
+    )
+
+
+def test_the_nodes_that_a_delegate_did_not_take_are_where_they_are() -> None:
+    def who(cpu: dict[str, int], *taken: DelegateCoverage) -> str:
+        idle = DelegateCoverage("EXTERNAL", True, 0, 0)
+        with pytest.raises(DelegateTookNothing) as caught:
+            require_delegates_ran(Delegation(19, (idle, *taken), cpu))
+        return str(caught.value)
+
+    xnnpack = DelegateCoverage("XNNPACK", False, 18, 1)
+    assert who({"SOFTMAX": 1}, xnnpack).endswith("none of the 19 nodes (XNNPACK took 18; the CPU keeps SOFTMAX x1)")
+    assert who({}, replace(xnnpack, nodes=19)).endswith("(XNNPACK took 19)")
+    six = dict.fromkeys("ABCDEF", 1)
+    assert who(six).endswith("(the CPU keeps A x1, B x1, C x1, D x1, E x1, and 1 more)")
+    assert who(dict.fromkeys("ABCDE", 1)).endswith("D x1, E x1)")
 
 
 def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from evaltools import errors
 from evaltools.configuration import Configuration
@@ -44,6 +45,37 @@ def isolated(
 def model_of(content: bytes, folder: Path) -> ModelFile:
     (folder / "model.tflite").write_bytes(content)
     return read_model(folder / "model.tflite")
+
+
+def opened(model: ModelFile, text: str) -> Session:
+    """A session in this process."""
+    return open_session(model, Configuration.from_text("c", text))
+
+
+def random_inputs(session: Session) -> list[Array]:
+    """The same for every session with such inputs."""
+    rng = np.random.default_rng(1)
+    return [rng.uniform(-1, 1, spec.shape).astype(spec.dtype) for spec in session.inputs]
+
+
+def outputs(model: ModelFile, text: str) -> Sequence[Any]:
+    """What a configuration gives for random inputs."""
+    session = opened(model, text)
+    found = session.run(random_inputs(session)).outputs
+    session.close()
+    return found
+
+
+def gpu_or_skip(model: ModelFile) -> str:
+    """The device on which the GPU runs a model; the test is skipped where there is none, unless CI says there is."""
+    try:
+        session = open_isolated(model, Configuration.from_text("c", "use_gpu=true"))
+    except ConfigurationUnavailable as error:
+        if os.environ.get("EVALTOOLS_EXPECT_GPU"):
+            raise
+        pytest.skip(str(error))
+    session.close()
+    return session.delegation.delegates[0].device
 
 
 class Stated(FakeSession):

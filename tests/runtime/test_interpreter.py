@@ -120,15 +120,17 @@ def test_several_external_delegates_take_their_operators_in_order(
     assert not np.array_equal(session.run([picture]).outputs[0], alone)
 
 
+@pytest.mark.parametrize("fails", ["create", "prepare"])
 @pytest.mark.parametrize(("number", "name"), [(0, "EXTERNAL"), (1, "EXTERNAL#2")])
-def test_of_several_external_delegates_the_one_that_fails_is_named(
-    classifier: ModelFile, runtime: str, rounding_delegate: Path, number: int, name: str
+def test_of_several_external_delegates_from_one_library_the_one_that_fails_is_named(
+    classifier: ModelFile, runtime: str, rounding_delegate: Path, number: int, name: str, fails: str
 ) -> None:
     options = ["max_nodes:1", "ops:conv"]
-    options[number] = "fail:prepare"
+    options[number] = f"fail:{fails}"
     text = " ".join(f"external_delegate_path={rounding_delegate} external_delegate_options={one}" for one in options)
-    with pytest.raises(ConfigurationUnavailable, match="cannot load the model with the external delegate") as caught:
+    with pytest.raises(ConfigurationUnavailable) as caught:
         opened(classifier, runtime, text)
+    assert f"the external delegate {name} ({rounding_delegate})" in str(caught.value)
     assert caught.value.delegate is not None
     assert caught.value.delegate.name == name
 
@@ -225,6 +227,32 @@ def test_what_cannot_be_created_here_says_where_it_would_work(
 ) -> None:
     with pytest.raises(ConfigurationUnavailable, match=message):
         opened(classifier, runtime, text)
+
+
+FP16 = "use_xnnpack=true xnnpack_force_fp16=true"
+
+
+@pytest.mark.parametrize("named", ["", "runtime=compiled ", "runtime=litert "])
+@pytest.mark.parametrize(
+    ("text", "one", "other"),
+    [
+        ("external_delegate_path=x.so use_gpu=true", "the GPU delegate (compiled)", "the EXTERNAL delegate (litert, "),
+        ("use_gpu=true external_delegate_path=x.so", "the GPU delegate (compiled)", "the EXTERNAL delegate (litert, "),
+        (f"external_delegate_path=x.so {FP16}", "the XNNPACK delegate with --xnnpack_force_fp16 (c", "the EXTERNAL "),
+    ],
+)
+def test_what_no_runtime_has_together_is_not_sent_from_one_to_the_other(
+    classifier: ModelFile, text: str, one: str, other: str, named: str
+) -> None:
+    configuration = Configuration.from_text("c", named + text)
+    runtime = find_runtime(configuration)
+    with pytest.raises(
+        ConfigurationUnavailable, match="^no Python runtime has both .*; drop one of the two$"
+    ) as caught:
+        runtime.open(classifier, configuration)
+    assert one in str(caught.value)
+    assert other in str(caught.value)
+    assert caught.value.cannot_exist
 
 
 def test_a_runtime_that_is_not_installed_is_named_with_the_fix(

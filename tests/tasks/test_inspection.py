@@ -28,6 +28,10 @@ def refuse(model: ModelFile, configuration: Configuration) -> Session:
     raise ConfigurationUnavailable("first line\nsecond line")
 
 
+def refuse_at_length(model: ModelFile, configuration: Configuration) -> Session:
+    raise ConfigurationUnavailable("why " * 100 + "and what to do\n" + "more")
+
+
 def crash(model: ModelFile, configuration: Configuration) -> Session:
     os.abort()
 
@@ -73,6 +77,11 @@ def test_a_delegate_that_cannot_be_tried_is_not_tested_with_the_reason(
         assert reason in run.reason
         assert "second line" not in run.reason
         assert (run.nodes, run.total_nodes, run.partitions) == (None, None, None)
+
+
+def test_the_next_step_at_the_end_of_a_long_reason_is_kept(tmp_path: Path) -> None:
+    for run in inspect(tmp_path, tiny_models.add_chain(), opener=refuse_at_length).runs:
+        assert run.reason.endswith("why and what to do")
 
 
 def test_the_delegates_own_words_come_with_the_operator(tmp_path: Path) -> None:

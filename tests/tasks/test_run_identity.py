@@ -15,7 +15,7 @@ from evaltools.engine import Example, Execution, Failure, Finished, Journal, Pas
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import COMMAND, encode, identity_of
 from evaltools.errors import DataError, UsageError
-from evaltools.report.result import ConfigurationResult, RuntimeUsed
+from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.tasks.run_identity import (
     QUIET,
     MergedRun,
@@ -47,13 +47,18 @@ def begun(
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
     """The folder of a run that has begun."""
-    journal: Journal[Any] = open_journal(tmp_path / "run")
-    begun(journal)
+    journal = begun_with_one_example(tmp_path / "run", DESCRIBED)
+    journal.close()
+    return tmp_path / "run"
+
+
+def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult]) -> Journal[Any]:
+    journal: Journal[Any] = open_journal(folder)
+    begun(journal, described)
     journal.expect([Example(0, "a")], float)
     journal.add(Finished(Example(0, "a"), 1, [Record(Example(0, "a"), "test", (1,), 0.5)]))
     journal.flush()
-    journal.close()
-    return tmp_path / "run"
+    return journal
 
 
 def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
@@ -67,6 +72,12 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     of_configurations = [f"configuration {name}, {thing}" for name in ("reference", "test") for thing in things]
     assert list(identity) == ["evaltools", *IDENTITY, *of_configurations]
     assert identity["evaltools"] == version("evaltools")
+
+
+def on_device(device: str) -> ConfigurationResult:
+    """The tested configuration, on a GPU that took all nodes."""
+    gpu = DelegateUsed("GPU", True, {"use_gpu": True}, 10, 1, device=device)
+    return replace(DESCRIBED[1], delegates=[gpu])
 
 
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
@@ -91,6 +102,12 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
         ),
         (DESCRIBED[:1], {}, Shard(), "configuration test, its status was measured, now it is not there"),
         ([*DESCRIBED, configuration("more")], {}, Shard(), "configuration more, its status was not there"),
+        (
+            [DESCRIBED[0], on_device("SwiftShader")],
+            {},
+            Shard(),
+            "configuration test, its device was not there, now it is GPU on SwiftShader",
+        ),
         (DESCRIBED, {"model": "n"}, Shard(), "model was m, now it is n"),
         (DESCRIBED, {"the times of change of images": "y"}, Shard(), "images were written anew since"),
         (DESCRIBED, {}, Shard(1, 4), "the shard was not there, now it is 1/4"),
@@ -110,6 +127,27 @@ def test_a_run_goes_on_only_as_what_it_was(
         assert described_in(journal) == DESCRIBED, "what was refused is not written down"
     finally:
         journal.close()
+
+
+def test_a_run_that_began_on_one_gpu_does_not_go_on_on_another(tmp_path: Path) -> None:
+    journal = begun_with_one_example(tmp_path / "run", [DESCRIBED[0], on_device("llvmpipe")])
+    begun(journal, [DESCRIBED[0], on_device("llvmpipe")])
+    with pytest.raises(UsageError, match="test, its device was GPU on llvmpipe, now it is GPU on SwiftShader"):
+        begun(journal, [DESCRIBED[0], on_device("SwiftShader")])
+    journal.close()
+
+
+def test_shards_of_different_gpus_are_not_merged(tmp_path: Path) -> None:
+    folders = []
+    for number, device in enumerate(("llvmpipe", "SwiftShader")):
+        journal: Journal[int] = open_journal(tmp_path / str(number))
+        begun(journal, [DESCRIBED[0], on_device(device)], Shard(number, 2))
+        journal.close()
+        folders.append(tmp_path / str(number))
+    with pytest.raises(
+        UsageError, match="is no shard of the run in .*its device was GPU on llvmpipe, now it is GPU on"
+    ):
+        merged(folders, Numbers(4))
 
 
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
