@@ -33,6 +33,7 @@ bench: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/throughput.py
 	$(VENV)/bin/python benchmarks/throughput.py --task=coco
 	$(VENV)/bin/python benchmarks/coco_metrics.py
+	$(VENV)/bin/python -m benchmarks.coco_bootstrap
 	$(VENV)/bin/python benchmarks/inference_diff_overhead.py
 
 generate: $(VENV)/ready

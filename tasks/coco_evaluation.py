@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Execution, Open, Outcome, PassOptions, Record, run_journal
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -55,6 +57,7 @@ from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_id
 from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
 from evaltools.tasks.image_input import describe_normalization, load_picture
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
+from evaltools.tasks.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.run_identity import (
     begin_run,
     changed_meanwhile,
@@ -70,12 +73,16 @@ _FEW_PICTURES = 4
 _MORE_PICTURES = 32
 
 
+DEFAULT_RESAMPLES: Final = 1000
+
+
 @dataclass(frozen=True)
 class CocoRequest:
     """What to evaluate with which configurations.
 
-    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``flags`` are
-    those that a resumed run must repeat. ``command`` is only recorded.
+    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``margin`` is the
+    change of mAP, 0..1, that counts as none; changes are judged over ``bootstrap_resamples`` draws of the pictures, 0:
+    not at all. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
     """
 
     model_file: Path
@@ -85,6 +92,8 @@ class CocoRequest:
     allow_fallback: bool = False
     max_failed_examples: int | None = None
     keep_pictures: bool = False
+    margin: float = DEFAULT_MARGIN
+    bootstrap_resamples: int = DEFAULT_RESAMPLES
     execution: Execution = field(default_factory=Execution)
     flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -193,7 +202,7 @@ def _assemble(
 ) -> EvaluationResult:
     observer.measured()
     outcome = measured.outcome
-    configurations = [_with_figures(entry, measured, trouble) for entry in described]
+    configurations = with_conditions([_with_figures(entry, measured, trouble) for entry in described], measured)
     detection = _detection(request, material, outputs, configurations, outcome)
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
@@ -211,6 +220,7 @@ def _assemble(
         examples=None,
         coco=detection,
         execution=describe_execution(request.execution, measured),
+        latency_comparisons=latency_comparisons(configurations, measured),
     )
 
 
@@ -330,6 +340,11 @@ def _detection(
     }
     pairs = overlapping_pairs(pictures.truth, next(iter(measured.values()))) if measured and pictures.truth else []
     mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, pairs)
+    resamples = request.bootstrap_resamples if len(measured) > 1 else 0
+    figures = [
+        figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)
+        for name, records in measured.items()
+    ]
     return CocoDetection(
         data=CocoData(
             images=str(options.ground_truth_images_path),
@@ -347,11 +362,8 @@ def _detection(
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             native=options.native,
         ),
-        figures=[
-            figures_of(name, records, pictures.truth, mapping, options.coco_evaluator)
-            for name, records in measured.items()
-        ],
-        comparisons=compare_configurations(configurations, measured),
+        figures=figures,
+        comparisons=compare_configurations(configurations, measured, figures, request.margin),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )
 

@@ -12,12 +12,12 @@ from evaltools.datasets.picture_files import image_ids
 from evaltools.engine import Record
 from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
 from evaltools.metrics.coco_stats import (
-    CocoEvaluation,
     CocoEvaluator,
     DetectedObject,
     EvaluatedSet,
     TrueObject,
     evaluate_detections,
+    evaluate_with_matches,
 )
 from evaltools.metrics.native_average_precision import (
     NativeAveragePrecision,
@@ -35,6 +35,7 @@ from evaltools.report.coco_result import (
 )
 from evaltools.report.result import ConfigurationResult
 from evaltools.tasks.coco import FoundObjects
+from evaltools.tasks.coco_changes import changes_of_figures, resampled_figures, verdict_on_map
 from evaltools.tasks.detection_classes import ClassMapping
 from evaltools.tasks.detection_findings import findings_of
 from evaltools.tasks.detection_truth import EvaluatedPictures, Truth
@@ -65,24 +66,34 @@ def overlapping_pairs(truth: Truth, records: Records) -> list[tuple[int, int]]:
 
 
 def figures_of(
-    name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator
+    name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
 ) -> DetectionFigures:
-    """Accuracy, where there is a ground truth, and signs of trouble; over the pictures that did not fail."""
+    """Accuracy, where there is a ground truth, and signs of trouble; over the pictures that did not fail.
+
+    The figures of COCO are also taken over ``resamples`` draws of the pictures, 0 for none.
+    """
     pictures = list(finished(records))
+    evaluation, resampled = None, {}
+    if truth is not None and resamples:
+        evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
+        resampled = resampled_figures(matches, resamples)
+    elif truth is not None:
+        evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
     return DetectionFigures(
         configuration=name,
         pictures=len(pictures),
         detections=sum(len(found.classes) for _, found in pictures),
         nonfinite_detections=sum(found.nonfinite for _, found in pictures),
-        evaluation=None if truth is None else _coco(pictures, truth, mapping, evaluator),
+        evaluation=evaluation,
         native=None if truth is None else _native(pictures, truth, mapping),
         findings=findings_of(pictures, truth, mapping),
+        resampled=resampled,
     )
 
 
-def _coco(
-    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping, evaluator: CocoEvaluator
-) -> CocoEvaluation:
+def _coco_sets(
+    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
+) -> tuple[EvaluatedSet, list[DetectedObject]]:
     images = [truth.images[index] for index, _ in pictures]
     evaluated = EvaluatedSet(
         image_ids=[image.id for image in images],
@@ -98,7 +109,7 @@ def _coco(
         for image, (_, found) in zip(images, pictures, strict=True)
         for detection in detections_of(found, mapping)
     ]
-    return evaluate_detections(evaluated, detections, evaluator)
+    return evaluated, detections
 
 
 def _native(
@@ -123,15 +134,27 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compare_configurations(configurations: Sequence[ConfigurationResult], measured: Measured) -> list[BoxComparison]:
+def compare_configurations(
+    configurations: Sequence[ConfigurationResult],
+    measured: Measured,
+    figures: Sequence[DetectionFigures],
+    margin: float,
+) -> list[BoxComparison]:
     """Every test with the reference, and the other tests with the first one."""
+    by_name = {entry.configuration: entry for entry in figures}
     return [
-        _comparison(baseline, other, measured[baseline], measured[other])
+        _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other], margin)
         for baseline, other in comparison_pairs(configurations)
     ]
 
 
-def _comparison(baseline: str, other: str, baseline_records: Records, other_records: Records) -> BoxComparison:
+def _comparison(
+    baseline: DetectionFigures,
+    other: DetectionFigures,
+    baseline_records: Records,
+    other_records: Records,
+    margin: float,
+) -> BoxComparison:
     expected = dict(finished(baseline_records))
     agreement = BoxAgreement.nothing()
     count = 0
@@ -139,7 +162,9 @@ def _comparison(baseline: str, other: str, baseline_records: Records, other_reco
         if index in expected:
             agreement += compare_boxes(found.as_detections(), expected[index].as_detections())
             count += 1
-    return BoxComparison(baseline, other, count, agreement)
+    changes = changes_of_figures(baseline, other) if baseline.pictures == other.pictures == count else []
+    verdict = verdict_on_map(changes, margin)
+    return BoxComparison(baseline.configuration, other.configuration, count, agreement, changes, verdict)
 
 
 def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:

@@ -33,6 +33,7 @@ from evaltools.tasks.evaluation import (
 )
 from evaltools.tasks.inference_diff import DiffObservation, DiffSummary
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration
+from evaltools.tasks.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.saved_outputs import Manifest, SavedConfiguration, SavedFile
 
 
@@ -58,7 +59,7 @@ def assemble_diff(
     outcome = done.measured.outcome
     summaries = {name: _summary(material, outcome, name) for name in outcome.records}
     sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
-    configurations = [_figures(entry, done, summaries) for entry in described]
+    configurations = with_conditions([_figures(entry, done, summaries) for entry in described], done.measured)
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
@@ -93,6 +94,7 @@ def assemble_diff(
         examples=None,
         inference_diff=_details(request, material, look, comparisons),
         execution=describe_execution(request.execution, done.measured),
+        latency_comparisons=latency_comparisons(configurations, done.measured),
     )
 
 

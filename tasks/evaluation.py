@@ -33,7 +33,7 @@ from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.report.assemble import describe_entry
 from evaltools.report.result import ConfigurationResult
-from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime import Session, TensorSpec, WatchedSession
 from evaltools.runtime.restarting import RestartingSession, Restarts
 from evaltools.tasks.measured import Measured
 from evaltools.tasks.run_identity import QUIET
@@ -165,7 +165,13 @@ def carry_out(
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
         return Measured(
-            outcome, count, quiet, _restarts(restarting), startup_seconds=startup.seconds, not_traced=trace.failure
+            outcome,
+            count,
+            quiet,
+            _restarts(restarting),
+            startup_seconds=startup.seconds,
+            not_traced=trace.failure,
+            peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
         )
     finally:
         for sessions in restarting:
@@ -213,4 +219,15 @@ def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
         reasons = [entry.first_reason for entry in each if entry.count]
         if reasons:
             found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
+    return found
+
+
+def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
+    """The largest of each configuration's processes, where that is known."""
+    found: dict[str, int] = {}
+    for name in workers[0]:
+        sessions = [own[name] for own in workers]
+        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, WatchedSession)), default=0)
+        if peak:
+            found[name] = peak
     return found

@@ -14,7 +14,7 @@ from evaltools.datasets.image_folder import ImageFolder, list_images, printable_
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.engine import Example, Outcome, Prepared, Record
 from evaltools.errors import DataError, ModelError
-from evaltools.metrics.agreement import Agreement, Answer, compare_answers
+from evaltools.metrics.agreement import Answer, ComparedAnswers, compare_answers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
 from evaltools.model import ModelFile, TensorInfo
@@ -153,9 +153,9 @@ def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
     return Prepared((picture.values,), truth, picture.steps)
 
 
-def compare(outcome: Outcome[TopKObservation], baseline: str, other: str) -> Agreement:
-    """Agreement and flips between two configurations, over the examples that both finished."""
-    return compare_answers(_pairs_of_answers(outcome.records[baseline], outcome.records[other]))
+def compare(outcome: Outcome[TopKObservation], baseline: str, other: str, most: int) -> ComparedAnswers:
+    """Agreement and flips of Top-1..``most`` between two configurations, over the examples that both finished."""
+    return compare_answers(_pairs_of_answers(outcome.records[baseline], outcome.records[other]), most)
 
 
 def _pairs_of_answers(
@@ -174,7 +174,7 @@ def _pairs_of_answers(
 def _answers(records: Iterable[Record[TopKObservation]]) -> Iterator[tuple[int, Answer]]:
     for record in records:
         if record.observation is not None:
-            yield record.example.index, Answer(record.observation.classes[0], record.observation.rank == 0)
+            yield record.example.index, Answer(record.observation.classes[0], record.observation.rank)
 
 
 def check_model(model: ModelFile, native: bool = False) -> None:

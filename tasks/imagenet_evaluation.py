@@ -15,6 +15,7 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Execution, Open, Outcome, PassOptions, run_journal
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import (
@@ -52,6 +53,7 @@ from evaltools.tasks.imagenet import (
 from evaltools.tasks.label_check import shifted
 from evaltools.tasks.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
+from evaltools.tasks.paired_statistics import accuracy_intervals, latency_comparisons, topk_comparisons, with_conditions
 from evaltools.tasks.run_identity import begin_run, changed_meanwhile, fingerprint_of_files, libraries_of, merged_run
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
@@ -62,8 +64,8 @@ _FEWEST_FOR_CONSTANT: Final = 20
 class ImagenetRequest:
     """What to evaluate with which configurations.
 
-    ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
-    recorded.
+    ``max_failed_examples`` None: no limit. ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
+    ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
     """
 
     model_file: Path
@@ -74,6 +76,7 @@ class ImagenetRequest:
     label_check: bool = True
     max_failed_examples: int | None = None
     record_examples: bool = False
+    margin: float = DEFAULT_MARGIN
     execution: Execution = field(default_factory=Execution)
     flags: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -151,7 +154,7 @@ def _assemble(
 ) -> EvaluationResult:
     observer.measured()
     outcome = measured.outcome
-    configurations = [_figures(entry, material.task, measured) for entry in described]
+    configurations = with_conditions([_figures(entry, material.task, measured) for entry in described], measured)
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
@@ -162,11 +165,12 @@ def _assemble(
         model=describe_model(material.model),
         data=_data(request, material, outcome),
         configurations=configurations,
-        comparisons=_comparisons(configurations, outcome),
+        comparisons=_comparisons(request, configurations, material.task, outcome),
         failed=failed_examples(outcome),
         warnings=_warnings(material, configurations),
         examples=_example_records(material.task, outcome) if request.record_examples else None,
         execution=describe_execution(request.execution, measured),
+        latency_comparisons=latency_comparisons(configurations, measured),
     )
 
 
@@ -225,7 +229,9 @@ def _figures(described: ConfigurationResult, task: ImagenetTask, measured: Measu
     if lost is not None:
         return lost
     records = measured.outcome.records[described.name]
-    return with_figures(described, records, measured.invokes_us(described.name), task.summarise(records))
+    classification = task.summarise(records)
+    found = with_figures(described, records, measured.invokes_us(described.name), classification)
+    return replace(found, topk_intervals=accuracy_intervals(classification.topk))
 
 
 def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKObservation]) -> Data:
@@ -243,11 +249,15 @@ def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKOb
     )
 
 
-def _comparisons(configurations: Sequence[ConfigurationResult], outcome: Outcome[TopKObservation]) -> list[Comparison]:
-    return [
-        Comparison(baseline, other, compare(outcome, baseline, other))
-        for baseline, other in comparison_pairs(configurations)
-    ]
+def _comparisons(
+    request: ImagenetRequest,
+    configurations: Sequence[ConfigurationResult],
+    task: ImagenetTask,
+    outcome: Outcome[TopKObservation],
+) -> list[Comparison]:
+    pairs = comparison_pairs(configurations)
+    compared = {pair: compare(outcome, *pair, task.top_k) for pair in pairs}
+    return topk_comparisons(compared, request.margin)
 
 
 def _warnings(material: _Material, configurations: Sequence[ConfigurationResult]) -> list[str]:

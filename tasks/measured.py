@@ -17,7 +17,8 @@ class Measured:
     """What a pass gave, and how it was carried out.
 
     ``quiet`` has the latencies of the quiet phase, None where there was none: with one worker the pass itself is quiet.
-    ``not_traced`` says why the trace could not be written.
+    ``not_traced`` says why the trace could not be written. ``peak_memory_kb`` is the largest resident memory of a
+    process of each configuration, in units of 1024 bytes.
     """
 
     outcome: Outcome[Any]
@@ -27,6 +28,7 @@ class Measured:
     merged_shards: int = 0
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
+    peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
 
     def invokes_us(self, configuration: str) -> list[int]:
         """The times that a configuration's latency sums up."""

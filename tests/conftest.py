@@ -8,6 +8,8 @@ import pytest
 
 from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
+pytest_plugins = "pytester"
+
 
 @pytest.fixture(scope="session")
 def rounding_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:

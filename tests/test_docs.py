@@ -21,6 +21,7 @@ FURTHER_PAGES = (
     "CHANGELOG.md",
     "benchmarks/README.md",
     "scripts/sample/README.md",
+    "examples/ci/README.md",
     "examples/external_delegate/README.md",
 )
 LINKING_PAGES = [*PAGES, *(ROOT / name for name in FURTHER_PAGES)]
@@ -107,12 +108,12 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import coco, convert, demo, imagenet, inference_diff, inspect
+    from evaltools.cli import coco, convert, demo, gate, imagenet, inference_diff, inspect, power
 
     groups = [*coco.GROUPS.values(), *imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
-    further = (*demo.PARAMETERS, *convert.PARAMETERS, *inspect.PARAMETERS)
+    further = (*demo.PARAMETERS, *convert.PARAMETERS, *inspect.PARAMETERS, *gate.PARAMETERS, *power.PARAMETERS)
     known |= {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
-        for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)", page.read_text()):
+        for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
             assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"

@@ -9,6 +9,7 @@ from typing import Final
 from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
     IMAGES_PATH,
+    MARGIN,
     MAX_FAILED_EXAMPLES,
     NORMALIZATION,
     NUM_IMAGES,
@@ -79,6 +80,13 @@ OUTPUT_PARAMETERS: Final = (
         "What takes the COCO figures; faster-coco-eval gives the same ones (pip install 'evaltools[fast]').",
         choices=("pycocotools", "faster-coco-eval"),
     ),
+    Parameter(
+        "bootstrap_resamples",
+        "int32",
+        1000,
+        "Draws of the pictures by which changes of the COCO figures are judged; 0: not judged, which saves time.",
+    ),
+    MARGIN,
     Parameter("record_examples", "bool", False, "Write every detection to the JSON result."),
     Parameter(
         "detections_path",

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from evaltools.cli import exit_codes
 from evaltools.cli.coco_files import plan_more_files, write_more_files
 from evaltools.cli.configurations import Configurations, read_configurations
+from evaltools.cli.evaluation_flags import read_margin
 from evaltools.cli.evaluation_output import (
     Terminal,
     exit_code,
@@ -32,6 +33,9 @@ from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.coco import CocoOptions, Resize
 from evaltools.tasks.coco_evaluation import CocoRequest, evaluate_coco, merge_coco
+
+_FEWEST_RESAMPLES: Final = 100
+_MOST_RESAMPLES: Final = 100_000
 
 
 def run_coco(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
@@ -57,6 +61,15 @@ def run_coco(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ())
         console.print(f"evaltools: {error}", style="bold red")
     damaged = result.coco is not None and any(figures.nonfinite_detections for figures in result.coco.figures)
     return exit_codes.NOT_WRITTEN if not_written else exit_code(result, damaged)
+
+
+def _resamples(flags: GivenFlags) -> int:
+    resamples = flags.number("bootstrap_resamples")
+    if resamples and not _FEWEST_RESAMPLES <= resamples <= _MOST_RESAMPLES:
+        raise UsageError(
+            f"--bootstrap_resamples={resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 to judge no change"
+        )
+    return resamples
 
 
 def _request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> CocoRequest:
@@ -97,6 +110,8 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         keep_pictures=flags.is_on("record_examples")
         or flags.is_on("debug_mode")
         or bool(flags.text("detections_path") or flags.text("disagreements_path")),
+        margin=read_margin(flags),
+        bootstrap_resamples=_resamples(flags),
         execution=read_execution(flags),
         flags=flags_to_repeat(flags),
         command=tuple(command),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from evaltools.cli.flags import GivenFlags
+from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 
 IMAGES_PATH: Final = Parameter(
@@ -20,6 +22,17 @@ NORMALIZATION: Final = Parameter(
     "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
     '"mean=M[,M,M];std=S[,S,S]".',
 )
+MARGIN: Final = Parameter(
+    "margin", "float", 0.005, "Change of accuracy, 0..1, that counts as none in the verdict; 0.005 is half a point."
+)
 MAX_FAILED_EXAMPLES: Final = Parameter(
     "max_failed_examples", "int32", -1, "Stop once more than this many examples have failed; -1: no limit."
 )
+
+
+def read_margin(flags: GivenFlags) -> float:
+    """The value of ``--margin``; raises :class:`UsageError` for what is no share."""
+    margin = flags.real(MARGIN.name)
+    if not 0 < margin < 1:
+        raise UsageError(f"--{MARGIN.name}={margin:g}: use a share above 0 and below 1; 0.005 is half a point")
+    return margin

@@ -72,6 +72,8 @@ MAY_DIFFER_ON_RESUME: Final = frozenset(
         "disagreements_path",
         "record_examples",
         "debug_mode",
+        "margin",
+        "bootstrap_resamples",
         "executor",
         "ray_address",
         "ray_tasks",

@@ -8,6 +8,7 @@ USAGE: Final = 2
 NOT_MEASURED: Final = 3
 EXAMPLES_FAILED: Final = 4
 NOT_WRITTEN: Final = 5
+INCONCLUSIVE: Final = 6
 INTERRUPTED: Final = 130
 
 EXIT_CODE_HELP: Final = """\
@@ -17,4 +18,5 @@ EXIT_CODE_HELP: Final = """\
   3    a configuration could not be measured here, its delegate took nothing, or its process died too often
   4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
   5    a result file or the journal of --run_dir could not be written
+  6    too few examples to tell whether a limit is kept (evaltools gate)
   130  interrupted; the figures are those of the examples finished until then"""

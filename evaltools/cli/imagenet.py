@@ -9,6 +9,7 @@ from typing import Final
 from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
     IMAGES_PATH,
+    MARGIN,
     MAX_FAILED_EXAMPLES,
     NORMALIZATION,
     NUM_IMAGES,
@@ -45,6 +46,7 @@ TASK_PARAMETERS: Final = (
         "Try a few pictures first, and stop where another reading of the labels fits far better.",
     ),
     MAX_FAILED_EXAMPLES,
+    MARGIN,
     Parameter("record_examples", "bool", False, "Write the best classes of every picture to the JSON result."),
 )
 

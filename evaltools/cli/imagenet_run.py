@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evaltools.cli import exit_codes
 from evaltools.cli.configurations import Configurations, read_configurations
+from evaltools.cli.evaluation_flags import read_margin
 from evaltools.cli.evaluation_output import (
     Terminal,
     exit_code,
@@ -66,6 +67,7 @@ def _request(flags: GivenFlags, configurations: Configurations, command: list[st
         label_check=flags.is_on("label_check"),
         max_failed_examples=(0 if options.native else None) if limit < 0 else limit,
         record_examples=flags.is_on("record_examples"),
+        margin=read_margin(flags),
         execution=read_execution(flags),
         flags=flags_to_repeat(flags),
         command=tuple(command),

@@ -34,12 +34,15 @@ COMMANDS: Final = {
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
     "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),
+    "gate": Command("evaltools.cli.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
     "inspect": Command(
         "evaltools.cli.inspect", "What kind of model is this, which delegates fit, what do they take of it"
     ),
     "convert": Command(
         "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
     ),
+    "baseline": Command("evaltools.cli.baseline", "Keep what a release found, and hold later results against it"),
+    "power": Command("evaltools.cli.power", "How many pictures do I need to see a drop of accuracy"),
     "doctor": Command(
         "evaltools.cli.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"
     ),

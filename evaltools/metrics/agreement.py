@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from evaltools.stats.proportions import PairedCounts
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -27,22 +29,40 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Answer:
-    """One configuration's answer to one example: the class it put first, and whether that is right."""
+    """One configuration's answer to one example: the class it put first, and the place of the right label.
+
+    ``rank`` counts from 0 and is None where the right label is not among the best.
+    """
 
     top1: int
-    right: bool
+    rank: int | None
 
 
-def compare_answers(pairs: Iterable[tuple[Answer, Answer]]) -> Agreement:
-    """Count agreement and flips over ``(baseline, other)`` answers.
+@dataclass(frozen=True)
+class ComparedAnswers:
+    """What two configurations' answers have in common; ``topk[k - 1]`` has the flips of Top-k."""
 
-    >>> compare_answers([(Answer(3, True), Answer(3, True)), (Answer(3, True), Answer(5, False))])
+    agreement: Agreement
+    topk: tuple[PairedCounts, ...]
+
+
+def compare_answers(pairs: Iterable[tuple[Answer, Answer]], most: int) -> ComparedAnswers:
+    """Count agreement and flips over ``(baseline, other)`` answers, for Top-1 to Top-``most``.
+
+    >>> found = compare_answers([(Answer(3, 0), Answer(3, 0)), (Answer(3, 0), Answer(5, 1))], most=2)
+    >>> found.agreement
     Agreement(example_count=2, same_top1=1, right_to_wrong=1, wrong_to_right=0)
+    >>> [(counts.lost, counts.gained) for counts in found.topk]
+    [(1, 0), (0, 0)]
     """
-    count = same = lost = gained = 0
+    count = same = 0
+    lost, gained = [0] * most, [0] * most
     for first, second in pairs:
         count += 1
         same += first.top1 == second.top1
-        lost += first.right and not second.right
-        gained += second.right and not first.right
-    return Agreement(example_count=count, same_top1=same, right_to_wrong=lost, wrong_to_right=gained)
+        own, other = (most if answer.rank is None else answer.rank for answer in (first, second))
+        flipped = lost if own < other else gained
+        for rank in range(min(own, other), max(own, other)):
+            flipped[rank] += 1
+    agreement = Agreement(count, same, sum(lost[:1]), sum(gained[:1]))
+    return ComparedAnswers(agreement, tuple(PairedCounts(count, *flips) for flips in zip(lost, gained, strict=True)))

@@ -63,6 +63,7 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         inference_latency=None,
         failed_examples=0,
         classification=None,
+        cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
     )
 
 
@@ -123,25 +124,16 @@ def _delegates_used(configuration: Configuration, opened: Opened | None) -> list
     requested = configuration.delegates.requested
     if opened is None:
         return [_delegate_used(delegate, True, configuration, None) for delegate in requested]
-    running = opened.running.delegates
+    running = opened.running
     covered = {entry.delegate: entry for entry in opened.session.delegation.delegates}
-    created = list(running.requested)
-    asked_for = []
-    for delegate in requested:
-        ran = bool(created) and _same_flags(delegate, configuration, created[0], opened.running)
-        coverage = covered.pop(created.pop(0).name, None) if ran else None
-        asked_for.append(_delegate_used(delegate, True, configuration, coverage))
+    created = {delegate.name: covered.get(delegate.name) for delegate in running.delegates.requested}
+    asked_for = [_delegate_used(delegate, True, configuration, created.get(delegate.name)) for delegate in requested]
     added = [
-        _delegate_used(delegate, False, opened.running, covered[delegate.name])
+        _delegate_used(delegate, False, running, covered[delegate.name])
         for delegate in DELEGATES
-        if delegate.name in covered
+        if delegate.name in covered and delegate.name not in created
     ]
     return asked_for + added
-
-
-def _same_flags(one: Delegate, configuration: Configuration, other: Delegate, running: Configuration) -> bool:
-    """Whether these are the same delegate; with an earlier one of its kind left out, it has another number."""
-    return configuration.delegates.values_of(one) == running.delegates.values_of(other)
 
 
 def _delegate_used(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.stats.interval import Interval
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class DetectionFigures:
 
     ``evaluation`` has the figures of COCO, ``native`` those of the native tool; both are null without ground truth.
     ``nonfinite_detections`` have a NaN or infinite score, class or box and count nowhere. ``findings`` are signs that
-    outputs are not what they are taken for.
+    outputs are not what they are taken for. ``resampled`` has each figure of COCO over resamples of the pictures, which
+    are the same for every configuration; null in a resample without an object of that kind.
     """
 
     configuration: str
@@ -125,16 +127,37 @@ class DetectionFigures:
     evaluation: CocoEvaluation | None
     native: NativeAveragePrecision | None
     findings: list[str]
+    resampled: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StatChange:
+    """A figure of COCO of ``other`` minus that of ``baseline``, with its 95 % interval (paired bootstrap).
+
+    ``p_value`` is twice the share of resamples in which the figure did not move to the side to which it mostly moves,
+    at most 1: coarse, and 0 where that never happens.
+    """
+
+    stat: str
+    change: float
+    interval: Interval
+    p_value: float
 
 
 @dataclass(frozen=True)
 class BoxComparison:
-    """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished."""
+    """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished.
+
+    ``changes`` has the figures of COCO that both have, where both finished the same pictures; ``verdict`` is in words,
+    on mAP.
+    """
 
     baseline: str
     other: str
     example_count: int
     boxes: BoxAgreement
+    changes: list[StatChange] = field(default_factory=list)
+    verdict: str = ""
 
 
 @dataclass(frozen=True)

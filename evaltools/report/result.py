@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.report.coco_result import CocoDetection
 from evaltools.report.diff_result import InferenceDiff
+from evaltools.report.paired_result import Comparison, LatencyComparison
 from evaltools.report.result_model import Model, Tensor
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift
 
-__all__ = ["Model", "Tensor"]
+__all__ = ["Comparison", "LatencyComparison", "Model", "Tensor"]
 
 SCHEMA_VERSION: Final = "1"
 
@@ -103,6 +105,12 @@ class ConfigurationResult:
     asked for a delegate was measured on the CPU (``--allow_fallback=true``). ``flags`` give the same configuration
     again. ``inference_latency`` is of fewer examples than ``finished_examples`` where it was measured apart in quiet.
 
+    ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
+    ``topk_intervals`` has the 95 % interval (Wilson) of each of the top-k accuracies. ``latency_drift`` is the trend of
+    the times in ``inference_latency``, null for fewer than 10, and for those of several shards. ``peak_memory_mb`` is
+    the largest resident memory of its process, in units of 1024 * 1024 bytes: Python, runtime, model and delegate; null
+    where the platform does not say.
+
     An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
     ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
     sums up, in order.
@@ -125,15 +133,10 @@ class ConfigurationResult:
     first_run_us: int | None = None
     run_and_read_latency: Latency | None = None
     invokes_us: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """``other`` held against ``baseline`` on the same examples."""
-
-    baseline: str
-    other: str
-    agreement: Agreement
+    cannot_exist: bool = False
+    topk_intervals: list[Interval] = field(default_factory=list)
+    latency_drift: Drift | None = None
+    peak_memory_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -224,3 +227,4 @@ class EvaluationResult:
     inference_diff: InferenceDiff | None = None
     coco: CocoDetection | None = None
     execution: ExecutionUsed | None = None
+    latency_comparisons: list[LatencyComparison] = field(default_factory=list)

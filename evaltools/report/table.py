@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evaltools.report import table_coco, table_imagenet, table_inference_diff
 from evaltools.report.result import ConfigurationResult, DelegateUsed, EvaluationResult
-from evaltools.report.table_cells import device_text
+from evaltools.report.table_cells import device_text, print_drift
 from evaltools.report.table_execution import print_execution
 
 _TABLES: Final[dict[str, ModuleType]] = {
@@ -82,5 +82,6 @@ def print_result(result: EvaluationResult, console: Console) -> None:
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
     print_execution(result, console)
+    print_drift(result.configurations, console)
     for warning in result.warnings:
         console.print(f"warning: {warning}", style="yellow")

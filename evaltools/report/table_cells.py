@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
-from evaltools.report.result import ConfigurationResult
+from evaltools.report.result import ConfigurationResult, LatencyComparison
+
+_SMALLEST_P: Final = 1e-9
+_CLEAR_TREND: Final = 0.001
+_MUCH_DRIFT: Final = 0.1
 
 
 def one_line(text: str) -> str:
@@ -53,12 +58,43 @@ def milliseconds(microseconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.3g} ms"
 
 
-def speed(configuration: ConfigurationResult, reference: ConfigurationResult | None) -> str:
-    """How many times as fast as the reference, from the medians."""
+def speed(
+    configuration: ConfigurationResult,
+    reference: ConfigurationResult | None,
+    comparisons: Sequence[LatencyComparison],
+) -> str:
+    """How many times as fast as the reference: on the same examples with its interval, else from the medians."""
     own = configuration.inference_latency
     base = reference.inference_latency if reference else None
-    if own is None or base is None or configuration is reference or not own.count or not base.count:
+    if reference is None or own is None or base is None or configuration is reference:
         return ""
-    if not own.p50_us:
-        return ""
-    return f"{base.p50_us / own.p50_us:.2f}x"
+    paired = [entry for entry in comparisons if (entry.baseline, entry.other) == (reference.name, configuration.name)]
+    if paired:
+        interval = paired[0].interval
+        span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval else ""
+        return f"{1 / paired[0].ratio:.2f}x{span}"
+    return f"{base.p50_us / own.p50_us:.2f}x" if own.p50_us and base.count else ""
+
+
+def p_value(p: float) -> str:
+    """A p-value in a cell.
+
+    >>> p_value(0.351), p_value(0.0004), p_value(1e-12)
+    ('p 0.35', 'p 0.0004', 'p <1e-9')
+    """
+    if p < _SMALLEST_P:
+        return f"p <{_SMALLEST_P:.0e}".replace("e-0", "e-")
+    return f"p {p:.2g}"
+
+
+def print_drift(configurations: Sequence[ConfigurationResult], console: Console) -> None:
+    """Configurations whose times rose or fell while they were measured."""
+    for configuration in configurations:
+        drift = configuration.latency_drift
+        if drift is not None and drift.p_value < _CLEAR_TREND and abs(drift.change) > _MUCH_DRIFT:
+            word = "rose" if drift.change > 0 else "fell"
+            console.print(
+                f"{configuration.name}: its times {word} by {100 * abs(drift.change):.0f} % while they were measured "
+                f"({p_value(drift.p_value)}): the machine was not quiet. Ratios are of pairs, which hides most of it",
+                style="yellow",
+            )

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.coco_stats import CategoryPrecision
-from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
+from evaltools.report.result import EvaluationResult
 from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
 
 _STATS: Final = {
@@ -24,6 +24,11 @@ _STATS: Final = {
     "AR@10": "ar_10",
     "AR@100": "ar_100",
 }
+_NAMES: Final = {stat: name for name, stat in _STATS.items()} | {
+    "ar_small": "AR small",
+    "ar_medium": "AR medium",
+    "ar_large": "AR large",
+}
 _MOST_CATEGORIES: Final = 5
 
 
@@ -36,9 +41,10 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         _print_data(coco.data, console)
         if coco.data.ground_truth is not None:
             console.print(_accuracy(coco.figures))
+            _print_verdicts(coco, console)
             _print_changes(coco, console)
             console.print()
-        console.print(_boxes_and_speed(result.configurations, coco))
+        console.print(_boxes_and_speed(result, coco))
         _print_other_comparisons(coco, console)
     print_not_measured(result.configurations, console)
 
@@ -76,7 +82,8 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
-def _boxes_and_speed(configurations: Sequence[ConfigurationResult], coco: CocoDetection) -> Table:
+def _boxes_and_speed(result: EvaluationResult, coco: CocoDetection) -> Table:
+    configurations = result.configurations
     baseline = coco.comparisons[0].baseline if coco.comparisons else None
     reference = next((entry for entry in configurations if entry.name == baseline), None)
     against = {entry.other: entry for entry in coco.comparisons if entry.baseline == baseline}
@@ -96,7 +103,7 @@ def _boxes_and_speed(configurations: Sequence[ConfigurationResult], coco: CocoDe
             str(figures.detections),
             *_agreement(against.get(configuration.name)),
             median(configuration.inference_latency),
-            speed(configuration, reference),
+            speed(configuration, reference, result.latency_comparisons),
             delegated(configuration),
         )
     return table
@@ -115,6 +122,27 @@ def _agreement(comparison: BoxComparison | None) -> list[str]:
         "-" if mean_iou is None else f"{mean_iou:.4f}",
         "-" if mean_shift is None else f"{mean_shift:.2g}, max {boxes.score_shift:.2g}",
     ]
+
+
+def _print_verdicts(coco: CocoDetection, console: Console) -> None:
+    """The verdict on mAP, then the other figures of which chance alone does not explain the change."""
+    for comparison in coco.comparisons:
+        if comparison.baseline != coco.comparisons[0].baseline or not comparison.verdict:
+            continue
+        console.print(f"{comparison.other}: mAP {comparison.verdict}")
+        clear = [
+            _change(entry)
+            for entry in comparison.changes
+            if entry.stat != "ap" and (entry.interval.low > 0 or entry.interval.high < 0)
+        ]
+        if clear:
+            console.print(f"{comparison.other}: changed more than chance explains: {', '.join(clear)}")
+
+
+def _change(found: StatChange) -> str:
+    """In percentage points with its interval."""
+    low, high = 100 * found.interval.low, 100 * found.interval.high
+    return f"{_NAMES[found.stat]} {100 * found.change:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _print_changes(coco: CocoDetection, console: Console) -> None:

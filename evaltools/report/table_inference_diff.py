@@ -11,7 +11,7 @@ from rich.table import Table
 from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.report.result import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.report.table_cells import delegated, median, milliseconds, speed
 
 _MOST_OUTPUTS: Final = 8
@@ -40,7 +40,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
         console.print()
-        console.print(_latencies(result.configurations))
+        console.print(_latencies(result))
         console.print()
     for comparison in diff.comparisons:
         _print_verdict(comparison, console)
@@ -173,18 +173,21 @@ def _required(judged: JudgedOutput) -> str:
     return f"{found.output}: abs={found.max:.3g}{relative}{quanta}"
 
 
-def _latencies(configurations: Sequence[ConfigurationResult]) -> Table:
+def _latencies(result: EvaluationResult) -> Table:
+    configurations = result.configurations
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("latency", overflow="fold")
     for heading in ("p50", "p90", "run+read p50", "first run", "vs ref", "delegated"):
         table.add_column(heading, justify="right", no_wrap=True)
     reference = next((entry for entry in configurations if entry.role == "reference"), None)
     for entry in configurations:
-        table.add_row(entry.name, *_latency_cells(entry, reference))
+        table.add_row(entry.name, *_latency_cells(entry, reference, result.latency_comparisons))
     return table
 
 
-def _latency_cells(entry: ConfigurationResult, reference: ConfigurationResult | None) -> list[str]:
+def _latency_cells(
+    entry: ConfigurationResult, reference: ConfigurationResult | None, comparisons: Sequence[LatencyComparison]
+) -> list[str]:
     latency, read, proof = entry.inference_latency, entry.run_and_read_latency, entry.delegation
     if latency is None or read is None or proof is None:
         return ["-"] * 6
@@ -193,7 +196,7 @@ def _latency_cells(entry: ConfigurationResult, reference: ConfigurationResult | 
         milliseconds(latency.p90_us),
         median(read),
         "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
-        speed(entry, reference),
+        speed(entry, reference, comparisons),
         delegated(entry),
     ]
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
+
 from evaltools.cli.terminal import make_console
+from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
+from evaltools.report.paired_result import Comparison, LatencyComparison, TopKChange
 from evaltools.report.result import EvaluationResult
 from evaltools.report.table import describe_configuration, print_result
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift
 from tests.report.results import configuration, result
 
 
@@ -42,14 +48,47 @@ def test_the_table_holds_figures_comparison_and_failures() -> None:
         "agrees",
         "lost",
         "gained",
+        "McNemar",
         "p50",
         "vs",
         "ref",
         "delegated",
     ]
     assert lines[1].split() == ["reference", "50.00", "%", "-", "2", "ms", "-"]
-    assert lines[2].split() == ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "2", "ms", "1.00x", "9/10"]
+    row = ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "-", "2", "ms", "1.00x", "9/10"]
+    assert lines[2].split() == row
     assert lines[3] == "failed: bad.jpg: is [no] picture"
+
+
+def test_the_table_holds_intervals_and_verdicts() -> None:
+    reference, test = configuration("reference", "reference"), configuration("test")
+    reference = replace(reference, topk_intervals=[Interval(0.1, 0.9)])
+    flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
+    evaluated = replace(
+        result(reference, test),
+        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), "WORSE by 25 points", [flips])],
+        latency_comparisons=[LatencyComparison("reference", "test", 4, 0.5, Interval(0.25, 0.8))],
+    )
+    lines = printed(evaluated)
+    assert "50.00 ±40.00 %" in lines[1]
+    assert "2.00x [1.25, 4.00]" in lines[2]
+    assert "p 0.0004" in lines[2]
+    assert "test: top-1 WORSE by 25 points" in lines
+
+
+@pytest.mark.parametrize(
+    ("drift", "words"),
+    [
+        (Drift(0.31, 1e-6), "x: its times rose by 31 % while they were measured (p 1e-06): the machine was not quiet"),
+        (Drift(-0.2, 1e-12), "x: its times fell by 20 % while they were measured (p <1e-9)"),
+        (Drift(0.31, 0.01), ""),
+        (Drift(0.05, 1e-6), ""),
+    ],
+)
+def test_a_clear_drift_is_said(drift: Drift, words: str) -> None:
+    shown = "\n".join(printed(result(replace(configuration("x"), latency_drift=drift))))
+    assert words in shown
+    assert ("its times" in shown) == bool(words)
 
 
 def test_long_times_are_written_in_full() -> None:

@@ -1,0 +1,169 @@
+"""``evaltools gate`` behind its flags: read or run, judge, write, print."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.cli import exit_codes
+from evaltools.cli.evaluation_output import require_output_file
+from evaltools.cli.flags import GivenFlags
+from evaltools.cli.gate_runs import run_source
+from evaltools.cli.output_file import write_file
+from evaltools.cli.streams import say
+from evaltools.cli.terminal import make_console
+from evaltools.errors import DataError, OutputError, UsageError
+from evaltools.gates.decide import GateVerdict
+from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
+from evaltools.report.gate_junit import junit_xml
+from evaltools.report.gate_markdown import markdown_summary
+from evaltools.report.gate_report import GateReport, hold_gates, report_unjudged
+from evaltools.report.gate_table import print_gates
+from evaltools.report.gate_words import GateOutcome, outcome_of
+from evaltools.report.json_file import encode_json, read_result
+from evaltools.report.result import EvaluationResult
+
+_DEFAULTS: Final = ("gates.toml", "pyproject.toml")
+_RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
+    "junit": junit_xml,
+    "markdown": markdown_summary,
+    "output_file_path": encode_json,
+}
+_EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
+    "pass": exit_codes.OK,
+    "inconclusive": exit_codes.INCONCLUSIVE,
+    "fail": exit_codes.LIMIT_BROKEN,
+    "not measured": exit_codes.NOT_MEASURED,
+}
+
+
+def gate(flags: GivenFlags, results: Sequence[str]) -> int:
+    """Hold results, or the runs of the file where none are given, against its gates; returns the exit code."""
+    is_inconclusive_allowed = flags.is_on("allow_inconclusive")
+    file = read_gate_file(_gate_file(flags))
+    sources = _named(results, file) if results else _runs(file)
+    files = _planned_files(flags, [file.path, *_files_read(sources, file.path.parent)])
+    console = make_console()
+    found = _results(sources, file.path.parent, console)
+    outcome = outcome_of(version("evaltools"), str(file.path), _reports(file, found))
+    not_written = _write(outcome, files)
+    if not say(_text(outcome)):
+        not_written.append(OutputError("stdout cannot be written"))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return exit_codes.NOT_WRITTEN
+    if outcome.verdict == "inconclusive" and is_inconclusive_allowed:
+        return exit_codes.OK
+    return _EXIT_CODES[outcome.verdict]
+
+
+def _gate_file(flags: GivenFlags) -> Path:
+    given = flags.path("gates")
+    if given is not None:
+        return given
+    for name in _DEFAULTS:
+        if os.path.exists(name):
+            return Path(name)
+    raise UsageError(
+        f"there is neither {' nor '.join(_DEFAULTS)} in this folder; write one as docs/gates.md shows, or give "
+        "--gates=FILE"
+    )
+
+
+def _runs(file: GateFile) -> tuple[RunSource, ...]:
+    if not file.runs:
+        raise UsageError(
+            f"there is no result to judge: {file.path} has no [runs.NAME]; add some, or give the result files: "
+            "evaltools gate RESULT.json"
+        )
+    return file.runs
+
+
+def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
+    """The results given as words, each by the name of the run whose file it is, or else by its own."""
+    runs = {os.path.realpath(run.result): run.name for run in file.runs if run.result is not None}
+    files: dict[str, str] = {}
+    for word in results:
+        name = runs.get(os.path.realpath(word), Path(word).stem) if word else ""
+        if not name or "\0" in word:
+            raise UsageError(f"{word!r} is no name of a result file; give evaltools gate RESULT.json")
+        if name in files:
+            raise UsageError(
+                f"{files[name]} and {word} are both taken for the run {name!r}; name one of them in {file.path}: "
+                f"[runs.NAME] with result = {word!r}"
+            )
+        files[name] = word
+    return [RunSource(name, result=Path(word)) for name, word in files.items()]
+
+
+def _files_read(sources: Sequence[RunSource], folder: Path) -> list[Path]:
+    """The results, and what the flags of commands name: what is no file among them does no harm."""
+    results = [source.result for source in sources if source.result is not None]
+    return results + [folder / word.rpartition("=")[2] for source in sources for word in source.command]
+
+
+def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
+    """Where to write what, checked before anything is run."""
+    files: dict[str, Path] = {}
+    for name in _RENDERERS:
+        path = flags.path(name)
+        if path is None:
+            continue
+        if name == "output_file_path" and path.suffix.lower() != ".json":
+            raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
+        require_output_file(path, f"--{name}", inputs)
+        same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
+        if same:
+            raise UsageError(f"--{name}={path} is the file of --{same[0]}, too; give another name")
+        files[name] = path
+    return files
+
+
+def _results(sources: Sequence[RunSource], folder: Path, console: Console) -> dict[str, EvaluationResult]:
+    """Files first: one that cannot be read is told before hours of runs."""
+    found = {source.name: read_result(source.result) for source in sources if source.result is not None}
+    with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
+        for number, source in enumerate(sources):
+            if source.result is None:
+                console.print(f"run {source.name}: evaltools {shlex.join(source.command)}")
+                found[source.name] = run_source(source, folder, Path(scratch, f"{number}.json"))
+    return {source.name: found[source.name] for source in sources}
+
+
+def _reports(file: GateFile, found: Mapping[str, EvaluationResult]) -> list[GateReport]:
+    try:
+        return hold_gates(file.gates, found) + report_unjudged(file.gates, found)
+    except (KeyError, ValueError) as error:
+        raise DataError(
+            f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
+        ) from error
+
+
+def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:
+    failed = []
+    for name, path in files.items():
+        try:
+            write_file(path, _RENDERERS[name](outcome))
+        except OutputError as error:
+            failed.append(error)
+    return failed
+
+
+def _text(outcome: GateOutcome) -> str:
+    text = io.StringIO()
+    console = make_console(text)
+    if sys.stdout is not None and sys.stdout.isatty():
+        console.width = shutil.get_terminal_size().columns
+    print_gates(outcome, console)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

@@ -1,0 +1,197 @@
+"""From a limit and what was measured to a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final, Literal
+
+from evaltools.gates.criteria import FIGURES, Criterion
+from evaltools.gates.evidence import Evidence
+from evaltools.stats.interval import Interval
+from evaltools.stats.power import MOST_EXAMPLES
+from evaltools.stats.proportions import wilson_interval
+
+GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
+GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
+"""From best to worst."""
+_AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would tell; move the limit"
+_DAMAGED: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on one limit for one configuration.
+
+    ``found`` is what the limit was held against, in words; ``reason`` says what is missing, and the next step.
+    ``examples_needed`` would decide an inconclusive one, null where no number would, or none is known.
+    ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
+    """
+
+    configuration: str
+    limit: str
+    verdict: GateVerdict
+    found: str
+    reason: str = ""
+    examples_needed: int | None = None
+    cannot_exist: bool = False
+
+
+def decide(criterion: Criterion, evidence: Evidence) -> Decision:
+    """Hold one limit against one configuration.
+
+    A configuration that was not measured, or measured on something else than it asked for, keeps no limit. With a
+    confidence a limit is kept where the one-sided bound is on its right side, broken where the other bound is on its
+    wrong side, else inconclusive.
+
+    >>> from evaltools.gates.criteria import parse_criterion
+    >>> decide(parse_criterion("top1 >= 0.7"), Evidence("xnnpack", figures={"top1": 0.75})).verdict
+    'pass'
+    """
+    if evidence.not_measured is not None:
+        return Decision(
+            evidence.configuration,
+            criterion.text,
+            "not measured",
+            "",
+            evidence.not_measured,
+            cannot_exist=evidence.cannot_exist,
+        )
+    if criterion.is_relative and evidence.reference_not_measured is not None:
+        return _missing(criterion, evidence, evidence.reference_not_measured)
+    if criterion.kind == "drop":
+        return _decide_drop(criterion, evidence)
+    if criterion.kind == "ratio":
+        return _decide_ratio(criterion, evidence)
+    if criterion.output is not None or any(criterion.figure in values for _, values in evidence.outputs):
+        return _decide_outputs(criterion, evidence)
+    return _decide_value(criterion, evidence)
+
+
+def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
+    if criterion.figure not in evidence.figures:
+        return _missing(criterion, evidence, f"this result has no {criterion.figure} ({FIGURES[criterion.figure]})")
+    value = evidence.figures[criterion.figure]
+    if value is None:
+        reason = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
+        return _missing(criterion, evidence, reason)
+    share = evidence.shares.get(criterion.figure)
+    if criterion.confidence is None:
+        return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)}")
+    if share is None or share.count == 0:
+        return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
+    interval = wilson_interval(share.successes, share.count, 2 * criterion.confidence - 1)
+    found = f"{criterion.figure} {_number(value)} [{_number(interval.low)}, {_number(interval.high)}]"
+    needed = _for_share(criterion, share.successes, share.count)
+    return _bounded(criterion, evidence, Interval(interval.low, interval.high), found, _too_few(needed), needed)
+
+
+def _for_share(criterion: Criterion, successes: int, count: int) -> int | None:
+    """How many examples with the same share would take the interval off the limit.
+
+    Wilson's interval of n examples ends at the limit v where ``(share - v)^2 = z^2 v (1 - v) / n``.
+    """
+    distance = successes / count - criterion.value
+    if distance == 0 or criterion.confidence is None:
+        return None
+    quantile = NormalDist().inv_cdf(criterion.confidence)
+    needed = math.ceil(quantile**2 * criterion.value * (1 - criterion.value) / distance**2)
+    return max(count, needed) if needed <= MOST_EXAMPLES else None
+
+
+def _decide_drop(criterion: Criterion, evidence: Evidence) -> Decision:
+    change = evidence.changes.get(criterion.figure)
+    if change is None:
+        reason = (
+            f"there is no change of {criterion.figure} against a reference; run with a reference on the same examples"
+        )
+        return _missing(criterion, evidence, reason)
+    drop = 0.0 - change.change
+    if criterion.confidence is None:
+        return _compared(criterion, evidence, drop, f"{criterion.figure} drop {_number(drop)}")
+    low = 0.0 - change.bound(criterion.confidence, upper=True)
+    high = 0.0 - change.bound(criterion.confidence, upper=False)
+    found = f"{criterion.figure} drop {_number(drop)} [{_number(low)}, {_number(high)}]"
+    needed = change.examples_to_decide(criterion.value, criterion.confidence)
+    return _bounded(criterion, evidence, Interval(low, high), found, _too_few(needed), needed)
+
+
+def _decide_ratio(criterion: Criterion, evidence: Evidence) -> Decision:
+    if evidence.ratio is None:
+        return _missing(criterion, evidence, "there is no reference whose times belong to the same examples")
+    ratio, interval = evidence.ratio
+    if criterion.confidence is None:
+        return _compared(criterion, evidence, ratio, f"latency ratio {_number(ratio)}")
+    if interval is None:
+        return _missing(criterion, evidence, "one example gives no interval; measure more")
+    found = f"latency ratio {_number(ratio)} [{_number(interval.low)}, {_number(interval.high)}]"
+    reason = "too few examples to tell; measure more, or where nothing else runs"
+    return _bounded(criterion, evidence, interval, found, reason, None)
+
+
+def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
+    """The worst of the outputs that the limit is about and that have such a figure."""
+    named = [
+        (names[0], values[criterion.figure])
+        for names, values in evidence.outputs
+        if criterion.figure in values and (criterion.output is None or criterion.output in names)
+    ]
+    if not named:
+        known = ", ".join(names[0] for names, _ in evidence.outputs) or "none"
+        reason = f"no output {criterion.output!r} has {criterion.figure}; outputs of this result: {known}"
+        return _missing(criterion, evidence, reason)
+    name, value = max(named, key=lambda entry: _badness(criterion, entry[1]))
+    return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)} in {name}")
+
+
+def _badness(criterion: Criterion, value: float | None) -> float:
+    if _is_no_number(value):
+        return math.inf
+    assert value is not None
+    return value if criterion.at_most else -value
+
+
+def _compared(criterion: Criterion, evidence: Evidence, value: float | None, found: str) -> Decision:
+    if _is_no_number(value):
+        return Decision(evidence.configuration, criterion.text, "fail", found, _DAMAGED)
+    assert value is not None
+    kept = value <= criterion.value if criterion.at_most else value >= criterion.value
+    return Decision(evidence.configuration, criterion.text, "pass" if kept else "fail", found)
+
+
+def _is_no_number(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _bounded(
+    criterion: Criterion, evidence: Evidence, interval: Interval, found: str, if_undecided: str, needed: int | None
+) -> Decision:
+    limit = criterion.value
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
+    kept = interval.high <= limit if criterion.at_most else interval.low >= limit
+    broken = interval.low > limit if criterion.at_most else interval.high < limit
+    if kept or broken:
+        return Decision(evidence.configuration, criterion.text, "pass" if kept else "fail", found)
+    return Decision(evidence.configuration, criterion.text, "inconclusive", found, if_undecided, needed)
+
+
+def _too_few(needed: int | None) -> str:
+    if needed is None:
+        return _AT_THE_LIMIT
+    return f"too few examples to tell; about {needed} would do if they are like these"
+
+
+def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:
+    return Decision(evidence.configuration, criterion.text, "not measured", "", reason)
+
+
+def _number(value: float | None) -> str:
+    return "no number" if value is None else f"{value:.4g}"
+
+
+def worst_verdict(decisions: Sequence[Decision]) -> GateVerdict:
+    """The worst verdict; ``not measured`` for none at all, because nothing was shown."""
+    return max((decision.verdict for decision in decisions), key=GATE_VERDICTS.index, default="not measured")

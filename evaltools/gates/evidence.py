@@ -1,0 +1,103 @@
+"""What is known of one configuration, in the words of limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+
+from evaltools.stats.interval import Interval
+from evaltools.stats.power import examples_to_decide
+from evaltools.stats.proportions import PairedCounts, change_bound
+
+_FEWEST_TO_RESAMPLE: Final = 2
+
+
+class Change(Protocol):
+    """How a figure of a configuration differs from the reference's."""
+
+    @property
+    def change(self) -> float:
+        """The figure minus the reference's."""
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """With this confidence the true change is not above (``upper``), or not below, this."""
+
+    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+        """How many examples would decide whether the drop is at most ``limit``, None where that is not known."""
+
+
+@dataclass(frozen=True)
+class CountedChange:
+    """That of a share of examples, by how many changed sides."""
+
+    counts: PairedCounts
+
+    @property
+    def change(self) -> float:
+        """The share minus the reference's."""
+        return self.counts.change
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """Tango's, see :func:`~evaltools.stats.proportions.change_bound`."""
+        return change_bound(self.counts, confidence, upper)
+
+    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+        """At the same rates."""
+        return examples_to_decide(self.counts, limit, confidence)
+
+
+@dataclass(frozen=True)
+class ResampledChange:
+    """That of any figure, by its differences over resamples of ``examples`` examples, the same for both sides."""
+
+    change: float
+    differences: Sequence[float]
+    examples: int
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """The percentile of the differences; NaN where nothing could be resampled."""
+        if self.examples < _FEWEST_TO_RESAMPLE or not self.differences:
+            return math.nan
+        return float(np.percentile(self.differences, 100 * (confidence if upper else 1 - confidence)))
+
+    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+        """With an interval that shrinks with the square root of the number of examples."""
+        distance = abs(self.change + limit)
+        is_kept_so_far = self.change > -limit
+        reach = abs(self.change - self.bound(confidence, upper=not is_kept_so_far))
+        if distance == 0 or not reach > 0:
+            return None
+        return int(np.ceil(self.examples * max(1.0, reach / distance) ** 2))
+
+
+@dataclass(frozen=True)
+class Share:
+    """``successes`` of ``count`` examples."""
+
+    successes: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One configuration.
+
+    ``not_measured`` says why its figures are none of its own; ``cannot_exist`` that this machine cannot have what it
+    asks for. ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by
+    name, None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
+    counts behind figures that are shares. ``ratio`` is the latency ratio.
+    """
+
+    configuration: str
+    not_measured: str | None = None
+    cannot_exist: bool = False
+    reference_not_measured: str | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+    outputs: Sequence[tuple[Sequence[str], Mapping[str, float | None]]] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    ratio: tuple[float, Interval | None] | None = None

@@ -1,0 +1,180 @@
+"""``gates.toml``: what to run, and the limits that must be kept.
+
+::
+
+    [runs.mobilenet]
+    command = "imagenet --model_file=mobilenet.tflite ... --config='xnnpack: use_xnnpack=true'"
+
+    [[gates]]
+    run = "mobilenet"
+    configuration = "xnnpack"
+    limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %", "delegated_nodes >= 0.98"]
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.criteria import Criterion, parse_criterion
+from evaltools.parameter import did_you_mean
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PYPROJECT: Final = "pyproject.toml"
+TASKS: Final = ("imagenet", "inference_diff", "coco")
+"""The tasks that results are of."""
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """Where a result comes from: the words of an evaltools ``command``, or a ``result`` file that exists."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    result: Path | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Limits on the configurations that a pattern names, in the results of a run, a task or a model.
+
+    Patterns are those of file names (``*`` stands for anything), or the name as it is; empty ones name everything.
+    """
+
+    run: str
+    task: str
+    model: str
+    configuration: str
+    criteria: tuple[Criterion, ...]
+
+    def is_about(self, run: str, task: str, model: str) -> bool:
+        """Whether a result falls under this gate; ``model`` is the file's name."""
+        wanted = ((self.run, run), (self.task, task), (self.model, model))
+        return all(_fits(value, pattern) for pattern, value in wanted)
+
+    def names(self, configuration: str) -> bool:
+        """Whether a configuration falls under this gate."""
+        return _fits(configuration, self.configuration)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return not pattern or name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+@dataclass(frozen=True)
+class GateFile:
+    """A file of gates; relative paths in it are meant from its folder."""
+
+    path: Path
+    runs: tuple[RunSource, ...]
+    gates: tuple[Gate, ...]
+
+
+class _Run(msgspec.Struct, forbid_unknown_fields=True):
+    command: str = ""
+    result: str = ""
+
+
+class _Gate(msgspec.Struct, forbid_unknown_fields=True):
+    limits: list[str]
+    run: str = ""
+    task: str = ""
+    model: str = ""
+    configuration: str = "*"
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    gates: list[_Gate] = []
+    runs: dict[str, _Run] = {}
+
+
+def read_gate_file(path: Path) -> GateFile:
+    """Read ``gates.toml``, or the table ``tool.evaltools`` of a ``pyproject.toml``.
+
+    Raises :class:`DataError` for a file that cannot be read or is no TOML, and :class:`UsageError` naming the place for
+    anything that would not take effect.
+    """
+    document = _document(path)
+    prefix = ""
+    if path.name == _PYPROJECT:
+        document, prefix = _own_table(document, path), "tool.evaltools."
+    try:
+        read = msgspec.convert(document, _Document)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}; see docs/gates.md for what a file of gates holds") from None
+    if not read.gates:
+        raise UsageError(f"{path} has no gates; add [[{prefix}gates]] with limits")
+    runs = tuple(_run(name, run, path) for name, run in read.runs.items())
+    gates = tuple(_gate(number, gate, runs, path) for number, gate in enumerate(read.gates, 1))
+    for run in runs:
+        if not any(_fits(run.name, gate.run) for gate in gates):
+            raise UsageError(f"{path}: runs.{run.name}: no gate is about it; add one, or leave the run out")
+    return GateFile(path, runs, gates)
+
+
+def _document(path: Path) -> Any:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is no TOML: {error}") from error
+    except RecursionError:
+        raise DataError(f"{path} is nested too deeply for a file of gates") from None
+
+
+def _own_table(document: Any, path: Path) -> Any:
+    tools = document.get("tool")
+    if not isinstance(tools, dict) or "evaltools" not in tools:
+        raise UsageError(
+            f"{path} has no table tool.evaltools; write [[tool.evaltools.gates]] there, or a file gates.toml; "
+            "see docs/gates.md"
+        )
+    return tools["evaltools"]
+
+
+def _run(name: str, run: _Run, path: Path) -> RunSource:
+    if bool(run.command) == bool(run.result):
+        raise UsageError(f"{path}: runs.{name}: give either command or result")
+    if "\0" in run.command + run.result:
+        raise UsageError(f"{path}: runs.{name}: a NUL character can be in no command and no file name")
+    try:
+        words = tuple(shlex.split(run.command))
+    except ValueError as error:
+        raise UsageError(f"{path}: runs.{name}: {run.command!r} cannot be split into words: {error}") from None
+    if words[:1] == ("evaltools",):
+        words = words[1:]
+    if run.command and not words:
+        raise UsageError(
+            f"{path}: runs.{name}: {run.command!r} is no command; write such as 'imagenet --model_file=...'"
+        )
+    return RunSource(name, words, path.parent / run.result if run.result else None)
+
+
+def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
+    place = f"{path}: gate {number}"
+    if not gate.limits:
+        raise UsageError(f"{place} has no limits; add some, such as 'top1 >= 0.70'")
+    names = [run.name for run in runs]
+    if names and not any(_fits(name, gate.run) for name in names):
+        hint = did_you_mean(gate.run, names)
+        raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
+    if not any(_fits(task, gate.task) for task in TASKS):
+        hint = did_you_mean(gate.task, TASKS)
+        raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(TASKS)}.{hint}")
+    try:
+        criteria = tuple(parse_criterion(text) for text in gate.limits)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+    return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria)

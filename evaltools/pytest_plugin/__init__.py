@@ -1,0 +1,85 @@
+"""The pytest plug-in: gates as tests, and evaluations as fixtures. ``docs/pytest.md`` explains it.
+
+Every run of pytest loads this module, also those that have nothing to do with evaltools: it imports pytest alone, and
+what does the work is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evaltools.pytest_plugin.settings import MARKER, add_options, find_gate_files, read_settings
+
+if TYPE_CHECKING:
+    from evaltools.report.result import EvaluationResult
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options and settings."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker; where files of gates are given, have them collected."""
+    config.addinivalue_line("markers", MARKER)
+    files = find_gate_files(config)
+    if files:
+        from evaltools.pytest_plugin.collect import GateCollection
+
+        config.pluginmanager.register(GateCollection(files, read_settings(config)), "evaltools_gates")
+
+
+@pytest.fixture(scope="session")
+def evaltools_run(pytestconfig: pytest.Config) -> Callable[..., EvaluationResult]:
+    """Run an evaluation once per session: ``evaltools_run("imagenet", "--model_file=...")`` gives its result.
+
+    Relative paths are meant from pytest's rootdir.
+    """
+    from evaltools.errors import EvaltoolsError
+    from evaltools.gates.gate_file import RunSource
+    from evaltools.pytest_plugin.session_runs import session_runs
+
+    def run(*words: str | Path) -> EvaluationResult:
+        __tracebackhide__ = True
+        command = tuple(str(word) for word in words)
+        source = RunSource("".join(command[:1]), command)
+        try:
+            return session_runs(pytestconfig).result(source, pytestconfig.rootpath)
+        except EvaltoolsError as error:
+            message = str(error)
+        pytest.fail(message)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def assert_equivalent(
+    pytestconfig: pytest.Config, evaltools_run: Callable[..., EvaluationResult]
+) -> Callable[..., None]:
+    """Assert that a configuration computes what the CPU computes, or what it would in a lower precision.
+
+    ``assert_equivalent(model, configuration, inputs=None, within="equivalent", num_runs=None)``; the configuration is
+    text as in ``--config``. Without ``inputs`` they are random; else files, a folder of files or a folder of pictures.
+    """
+    from evaltools.pytest_plugin.equivalence import diff_words, judge_diff
+
+    def check(
+        model: str | Path,
+        configuration: str,
+        inputs: str | Path | Sequence[str | Path] | None = None,
+        within: str = "equivalent",
+        num_runs: int | None = None,
+    ) -> None:
+        __tracebackhide__ = True
+        words = diff_words(pytestconfig.rootpath, model, configuration, inputs, num_runs)
+        outcome = judge_diff(evaltools_run(*words), within, read_settings(pytestconfig).strict)
+        if outcome.kind == "skip":
+            pytest.skip(outcome.text)
+        if outcome.kind != "pass":
+            pytest.fail(outcome.text)
+
+    return check

@@ -1,0 +1,75 @@
+"""An inference diff as an assertion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from evaltools.gates.verdict import DIVERGED, GRADES, Grade, wording
+from evaltools.parameter import did_you_mean
+from evaltools.preprocess import IMAGE_EXTENSIONS
+from evaltools.pytest_plugin.outcome import Outcome
+from evaltools.report.result import EvaluationResult
+
+WITHIN: Final = tuple(grade for grade in GRADES if grade != DIVERGED)
+_NAME: Final = "test"
+
+
+def diff_words(
+    root: Path,
+    model: str | Path,
+    configuration: str,
+    inputs: str | Path | Sequence[str | Path] | None = None,
+    num_runs: int | None = None,
+) -> list[str]:
+    """The command that compares a configuration with the reference; relative paths are meant from ``root``.
+
+    >>> diff_words(Path(), "a.tflite", "use_xnnpack=true", num_runs=20)
+    ['inference-diff', '--model_file=a.tflite', '--config=test: use_xnnpack=true', '--num_runs=20']
+    """
+    named = configuration if _has_name(configuration) else f"{_NAME}: {configuration}"
+    words = ["inference-diff", f"--model_file={model}", f"--config={named}"]
+    if inputs is not None:
+        several = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+        words += [f"--{_input_flag(root, entry)}={entry}" for entry in several]
+    return words + ([f"--num_runs={num_runs}"] if num_runs is not None else [])
+
+
+def _has_name(configuration: str) -> bool:
+    name, colon, _ = configuration.partition(":")
+    return bool(colon) and bool(name.strip()) and "=" not in name
+
+
+def _input_flag(root: Path, entry: str | Path) -> str:
+    folder = root / entry
+    if folder.is_dir() and any(Path(name).suffix.lower() in IMAGE_EXTENSIONS for name in os.listdir(folder)):
+        return "input_images"
+    return "input_files"
+
+
+def judge_diff(result: EvaluationResult, within: str, strict: bool) -> Outcome:
+    """Whether the verdict on the configuration is at least as good as ``within``."""
+    if within not in WITHIN:
+        known = ", ".join(WITHIN)
+        return Outcome("fail", f"within={within!r}: no such grade.{did_you_mean(within, WITHIN)} Use {known}")
+    assert result.inference_diff is not None
+    comparison = result.inference_diff.comparisons[0]
+    entry = next(entry for entry in result.configurations if entry.name == comparison.configuration)
+    obstacle = entry.reason or "not measured" if entry.status == "not measured" else entry.fallback
+    place = f"{Path(result.model.file).name}, {entry.name}"
+    if obstacle is not None:
+        return Outcome("skip" if entry.cannot_exist and not strict else "fail", f"{place}: not measured: {obstacle}")
+    if entry.failed_examples or not result.complete:
+        reasons = [failed.reason for failed in result.failed] or [f"the run ended early ({result.stopped})"]
+        return Outcome("fail", f"{place}: {entry.failed_examples} runs failed: {reasons[0]}")
+    grade = _grade(comparison.verdict)
+    if grade is not None and GRADES.index(grade) <= GRADES.index(within):
+        return Outcome("pass")
+    asked = f"asked for {wording(within)} or better"
+    return Outcome("fail", f"{place}: {comparison.verdict}, {asked}: {comparison.reason}")
+
+
+def _grade(verdict: str) -> Grade | None:
+    return next((grade for grade in GRADES if wording(grade) == verdict), None)

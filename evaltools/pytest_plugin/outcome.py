@@ -1,0 +1,88 @@
+"""From the decisions on a limit to the outcome of its test, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltools.gates.decide import Decision
+from evaltools.pytest_plugin.settings import Settings
+from evaltools.report.gate_report import GateReport
+from evaltools.report.table_cells import one_line
+
+Kind = Literal["pass", "fail", "skip", "xfail"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a test, and why."""
+
+    kind: Kind
+    text: str = ""
+
+
+def judge(reports: Sequence[GateReport], settings: Settings) -> Outcome:
+    """The outcome of one limit over everything that it is held against.
+
+    A configuration that cannot exist here is left out, unless ``strict``; where nothing else is left, nothing was
+    shown, and the test is skipped.
+    """
+    found = [(report, decision) for report in reports for decision in report.decisions]
+    left_out = [entry for entry in found if _is_left_out(entry[1], settings.strict)]
+    open_ones = [entry for entry in found if entry[1].verdict == "inconclusive"]
+    broken = [entry for entry in found if entry[1].verdict in ("fail", "not measured") and entry not in left_out]
+    if broken or (open_ones and settings.inconclusive == "fail"):
+        return Outcome("fail", "\n\n".join(_block(*entry) for entry in broken + open_ones))
+    if open_ones:
+        return Outcome("skip" if settings.inconclusive == "skip" else "xfail", _line(open_ones))
+    if len(left_out) == len(found):
+        return Outcome("skip", _line(left_out))
+    return Outcome("pass")
+
+
+def properties(reports: Sequence[GateReport]) -> list[tuple[str, str]]:
+    """The figures of a test by name, as they stand in a report of JUnit's form."""
+    found = []
+    for report in reports:
+        for decision in report.decisions:
+            values = {
+                "model": report.model,
+                "verdict": decision.verdict,
+                "found": decision.found,
+                "reason": decision.reason,
+                "examples_needed": "" if decision.examples_needed is None else str(decision.examples_needed),
+            }
+            place = _place(report, decision)
+            found += [(f"{place}.{name}", value) for name, value in values.items() if value]
+    return found
+
+
+def _is_left_out(decision: Decision, strict: bool) -> bool:
+    return decision.verdict == "not measured" and decision.cannot_exist and not strict
+
+
+def _place(report: GateReport, decision: Decision) -> str:
+    return "/".join(word for word in (report.run, decision.configuration) if word)
+
+
+def _line(entries: Sequence[tuple[GateReport, Decision]]) -> str:
+    return one_line(
+        "; ".join(
+            _headline(report, decision) + (f", {decision.reason}" if decision.found and decision.reason else "")
+            for report, decision in entries
+        )
+    )
+
+
+def _headline(report: GateReport, decision: Decision) -> str:
+    return f"{_place(report, decision)}: {decision.verdict}: {decision.found or decision.reason}"
+
+
+def _block(report: GateReport, decision: Decision) -> str:
+    reason = decision.reason if decision.found else ""
+    if decision.verdict == "inconclusive":
+        reason += ". That is no proof: the limit may be broken"
+    lines = {"limit": decision.limit, "model": report.model, "reason": reason}
+    details = [f"  {name:<6}  {text}" for name, text in lines.items() if text]
+    return "\n".join(one_line(line) for line in [_headline(report, decision), *details])

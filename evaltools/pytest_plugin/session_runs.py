@@ -1,0 +1,98 @@
+"""Evaluations that are carried out once per session, however many tests and worker processes want them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from evaltools.cli.gate_runs import run_source
+from evaltools.errors import EvaltoolsError, UsageError
+from evaltools.gates.gate_file import RunSource
+from evaltools.report.json_file import read_result
+from evaltools.report.result import EvaluationResult
+
+_FOLDER: Final = "evaltools"
+
+
+class SessionRuns:
+    """Results by run. What a run gave lies in ``shared``, the same folder for all processes of the session."""
+
+    def __init__(self, shared: Path, has_workers: bool) -> None:
+        self._shared = shared
+        self._has_workers = has_workers
+        self._known: dict[tuple[Path, RunSource], EvaluationResult | EvaltoolsError] = {}
+
+    def result(self, source: RunSource, folder: Path) -> EvaluationResult:
+        """The result of a run whose relative paths are meant from ``folder``; carried out when first asked for.
+
+        Raises :class:`EvaltoolsError` for a run that gave none, every time with the same message.
+        """
+        key = (folder, source)
+        if key not in self._known:
+            try:
+                self._known[key] = read_result(source.result) if source.result else self._command(source, folder)
+            except EvaltoolsError as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, EvaltoolsError):
+            raise UsageError(str(known))
+        return known
+
+    def file(self, source: RunSource, folder: Path) -> Path:
+        """Where the result of a run lies."""
+        if source.result is not None:
+            return source.result
+        identity = hashlib.sha256(repr((str(folder), source.name, source.command)).encode()).hexdigest()[:12]
+        name = re.sub(r"[^\w.-]", "_", source.name)
+        return self._shared / identity / f"{name}.json"
+
+    def _command(self, source: RunSource, folder: Path) -> EvaluationResult:
+        output = self.file(source, folder)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        ended = output.with_suffix(".ended")
+        with self._lock(output.with_suffix(".lock")):
+            if not ended.exists():
+                ended.write_text(_failure(source, folder, output), encoding="utf-8")
+        failure = ended.read_text(encoding="utf-8")
+        if failure:
+            raise UsageError(failure)
+        return read_result(output)
+
+    def _lock(self, file: Path) -> AbstractContextManager[object]:
+        if not self._has_workers:
+            return nullcontext()
+        try:
+            from filelock import FileLock
+        except ImportError:
+            raise UsageError(
+                "the processes of pytest-xdist share evaluations by filelock, which is not installed: "
+                "pip install 'evaltools[pytest]'"
+            ) from None
+        return FileLock(file)
+
+
+def _failure(source: RunSource, folder: Path, output: Path) -> str:
+    """Why the run gave no result, empty where it did."""
+    try:
+        run_source(source, folder, output)
+    except EvaltoolsError as error:
+        return str(error)
+    return ""
+
+
+_RUNS: Final = pytest.StashKey[SessionRuns]()
+
+
+def session_runs(config: pytest.Config) -> SessionRuns:
+    """Those of this session. They lie in pytest's folder for temporary files, one level up for a worker of xdist."""
+    if _RUNS not in config.stash:
+        has_workers = hasattr(config, "workerinput")
+        base: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        shared = (base.parent if has_workers else base) / _FOLDER
+        config.stash[_RUNS] = SessionRuns(shared, has_workers)
+    return config.stash[_RUNS]

@@ -1,0 +1,84 @@
+"""What a user may set, and which files of gates that gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+MARKER: Final = "accuracy_gate: an accuracy limit of evaltools; those of --evaltools-gates have it, others may"
+INCONCLUSIVE: Final = ("fail", "skip", "xfail")
+_FILES: Final = "evaltools_gates"
+_INCONCLUSIVE: Final = "evaltools_inconclusive"
+_STRICT: Final = "evaltools_strict"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``inconclusive`` is what becomes of a limit that too few examples leave open; see the options."""
+
+    inconclusive: str
+    strict: bool
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the options, and the same as settings of the ini file."""
+    group = parser.getgroup("evaltools", "accuracy gates of evaltools")
+    group.addoption(
+        "--evaltools-gates",
+        action="append",
+        default=[],
+        metavar="FILE",
+        dest=_FILES,
+        help="gates.toml, or pyproject.toml with a table tool.evaltools: its limits are tests. May be repeated.",
+    )
+    group.addoption(
+        "--evaltools-inconclusive",
+        choices=INCONCLUSIVE,
+        default=None,
+        dest=_INCONCLUSIVE,
+        help="What becomes of a limit that too few examples leave open: fail (the default), skip or xfail.",
+    )
+    group.addoption(
+        "--evaltools-strict",
+        action="store_true",
+        default=None,
+        dest=_STRICT,
+        help="A delegate that cannot exist here is a failure instead of a skip.",
+    )
+    parser.addini(_FILES, "Files of gates, collected unless other paths are given.", type="args", default=[])
+    parser.addini(_INCONCLUSIVE, "As --evaltools-inconclusive.", default=INCONCLUSIVE[0])
+    parser.addini(_STRICT, "As --evaltools-strict.", type="bool", default=False)
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """The settings in force; the command line comes first."""
+    inconclusive = config.getoption(_INCONCLUSIVE) or config.getini(_INCONCLUSIVE)
+    if inconclusive not in INCONCLUSIVE:
+        raise pytest.UsageError(f"{_INCONCLUSIVE} = {inconclusive}: use {', '.join(INCONCLUSIVE)}")
+    strict = config.getoption(_STRICT)
+    return Settings(str(inconclusive), bool(config.getini(_STRICT) if strict is None else strict))
+
+
+def find_gate_files(config: pytest.Config) -> frozenset[Path]:
+    """The files to collect as gates; those that are not among pytest's paths are added to these.
+
+    Files of the ini file are added only where the user named no paths.
+    """
+    given = [config.invocation_params.dir / name for name in config.getoption(_FILES)]
+    ini_folder = config.inipath.parent if config.inipath is not None else config.invocation_params.dir
+    stated = [ini_folder / name for name in config.getini(_FILES)]
+    takes_all = config.args_source is not pytest.Config.ArgsSource.ARGS
+    for file in given + (stated if takes_all else []):
+        if not file.is_file():
+            raise pytest.UsageError(f"there is no file of gates {file}; correct --evaltools-gates or {_FILES}")
+        if file.resolve() not in _named(config):
+            config.args.append(str(file))
+    return frozenset(file.resolve() for file in given + stated)
+
+
+def _named(config: pytest.Config) -> set[Path]:
+    """The files among pytest's paths, without what is chosen from them: ``FILE::TEST`` names one test alone."""
+    return {(config.invocation_params.dir / word.partition("::")[0]).resolve() for word in config.args}

@@ -1,0 +1,167 @@
+"""A result held against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
+from evaltools.gates.evidence import ResampledChange
+from evaltools.report.baseline import Baseline, BaselineConfiguration, resampled_values
+from evaltools.stats.proportions import PairedCounts, mcnemar_p
+
+_BETTER_WHEN_LARGER: Final = frozenset({"delegated_nodes", "snr_db"})
+_BETTER_WHEN_SMALLER: Final = frozenset({"avg_error", "max_error", "max_quanta", "relative_rms", "failed_examples"})
+_TOLERANCE_OF_ERRORS: Final = 0.1
+"""Errors of outputs may grow by this share; on the same machine they are the same numbers again."""
+_LEVEL: Final = 0.05
+_ONE_SIDE: Final = 0.975
+
+
+@dataclass(frozen=True)
+class FigureChange:
+    """One figure of one configuration, in the baseline and now.
+
+    ``output`` names the output that it is of, if any. ``statistic`` is a verdict in words, empty where there is none.
+    ``regressed``: it became worse, beyond what chance explains where a statistic tells.
+    """
+
+    configuration: str
+    figure: str
+    output: str
+    before: float
+    now: float
+    statistic: str
+    regressed: bool
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """Everything that differs between a baseline and now.
+
+    ``paired``: both are of the same examples. ``setup`` says in words what was set up in another way, ``missing`` names
+    configurations of the baseline that were not measured now.
+    """
+
+    paired: bool
+    setup: list[str]
+    changes: list[FigureChange]
+    missing: list[str]
+
+    @property
+    def regressions(self) -> list[FigureChange]:
+        """The figures that became worse."""
+        return [change for change in self.changes if change.regressed]
+
+
+def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> BaselineComparison:
+    """Figures of the configurations that both have; ``margin`` is the change of accuracy, 0..1, that counts as none."""
+    paired = before.task == now.task and before.examples_sha256 == now.examples_sha256
+    current = {entry.name: entry for entry in now.configurations}
+    pairs = [(entry, current[entry.name]) for entry in before.configurations if entry.name in current]
+    conditions = _Conditions(paired, (before.example_count, now.example_count), margin)
+    return BaselineComparison(
+        paired=paired,
+        setup=_setup(before, now, pairs),
+        changes=[change for pair in pairs for change in _changes(*pair, conditions)],
+        missing=[entry.name for entry in before.configurations if entry.name not in current],
+    )
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """How two baselines may be compared; ``counts`` are their numbers of examples."""
+
+    paired: bool
+    counts: tuple[int, int]
+    margin: float
+
+
+def _setup(
+    before: Baseline, now: Baseline, pairs: Sequence[tuple[BaselineConfiguration, BaselineConfiguration]]
+) -> list[str]:
+    found = []
+    if before.model_sha256 != now.model_sha256:
+        found.append(f"another model file: {before.model} then, {now.model} now, with other content")
+    if before.example_count != now.example_count:
+        found.append(f"{before.example_count} examples then, {now.example_count} now")
+    elif before.examples_sha256 != now.examples_sha256:
+        found.append("other examples, or only one of the two was made with --record_examples")
+    for old, new in pairs:
+        if old.runtime != new.runtime:
+            found.append(f"{old.name}: {old.runtime} then, {new.runtime} now")
+        if old.flags != new.flags:
+            found.append(f"{old.name}: {' '.join(old.flags) or 'no flags'} then, {' '.join(new.flags) or 'none'} now")
+    return found
+
+
+def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions: _Conditions) -> list[FigureChange]:
+    found = []
+    for figure, before in old.figures.items():
+        if figure in new.figures:
+            statistic = _statistic(figure, old, new, conditions)
+            found.append(_judged(old.name, figure, "", before, new.figures[figure], statistic))
+    for output, figures in old.outputs.items():
+        for figure, before in figures.items():
+            value = new.outputs.get(output, {}).get(figure)
+            if value is not None:
+                found.append(_judged(old.name, figure, output, before, value, ""))
+    return found
+
+
+def _judged(name: str, figure: str, output: str, before: float, now: float, statistic: str) -> FigureChange:
+    if statistic:
+        regressed = statistic.startswith("WORSE")
+    elif figure in _BETTER_WHEN_LARGER:
+        regressed = now < before * (1 - _tolerance(output))
+    else:
+        regressed = figure in _BETTER_WHEN_SMALLER and now > before * (1 + _tolerance(output))
+    return FigureChange(name, figure, output, before, now, statistic, regressed)
+
+
+def _tolerance(output: str) -> float:
+    return _TOLERANCE_OF_ERRORS if output else 0.0
+
+
+def _statistic(figure: str, old: BaselineConfiguration, new: BaselineConfiguration, conditions: _Conditions) -> str:
+    """The verdict on a figure that differs, empty where it does not or nothing tells."""
+    if figure.startswith("top"):
+        if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
+            flips = flips_of(old.ranks, new.ranks, int(figure.removeprefix("top")))
+            if flips.lost + flips.gained == 0:
+                return ""
+            return f"{accuracy_verdict(flips, conditions.margin)}, McNemar p {mcnemar_p(flips):.2g}"
+        return _unpaired(old.figures[figure], new.figures[figure], conditions)
+    if conditions.paired and len(old.resampled.get(figure, [])) == len(new.resampled.get(figure, [])) > 0:
+        values = zip(resampled_values(old.resampled[figure]), resampled_values(new.resampled[figure]), strict=True)
+        differences = [after - before for before, after in values if before is not None and after is not None]
+        if not any(differences):
+            return ""
+        change = ResampledChange(new.figures[figure] - old.figures[figure], differences, conditions.counts[1])
+        ends = change.bound(_ONE_SIDE, False), change.bound(_ONE_SIDE, True)
+        return change_verdict(change.change, *ends, conditions.margin)
+    return ""
+
+
+def _unpaired(before: float, now: float, conditions: _Conditions) -> str:
+    """Fisher's exact test of two shares of different examples."""
+    if before == now:
+        return ""
+    from scipy import stats
+
+    hits = [round(share * count) for share, count in zip((before, now), conditions.counts, strict=True)]
+    table = [[hit, count - hit] for hit, count in zip(hits, conditions.counts, strict=True)]
+    p_value = float(stats.fisher_exact(table).pvalue)
+    word = "not decided" if p_value > _LEVEL else "WORSE" if now < before else "better"
+    return f"{word}: {100 * (now - before):+.2f} points, p {p_value:.2g} (Fisher's exact test: not the same examples)"
+
+
+def flips_of(before: str, now: str, k: int) -> PairedCounts:
+    """Lost and gained examples of Top-``k``, from the ranks of a baseline.
+
+    >>> flips_of("0-10", "01-0", 1), flips_of("0-10", "01-0", 2)
+    (PairedCounts(count=4, lost=0, gained=0), PairedCounts(count=4, lost=1, gained=1))
+    """
+    right = [tuple(rank.isdigit() and int(rank) < k for rank in pair) for pair in zip(before, now, strict=True)]
+    return PairedCounts(len(right), right.count((True, False)), right.count((False, True)))

@@ -1,0 +1,22 @@
+"""Several tests at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values that hold for all tests together, in the order given.
+
+    Of ``m`` tests the k-th smallest p (from 0) is multiplied by ``m - k``, and none becomes smaller than one before it.
+    Source: S. Holm 1979. Comparing each with 0.05 errs in at most 5 % of the families in which nothing differs.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted

@@ -1,0 +1,135 @@
+"""Shares and how well they are known, and the change of a share on the same examples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from evaltools.stats.interval import Interval
+
+
+def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval of a share, 0..1.
+
+    ``(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)`` with ``p = successes / count``. Source: E. B. Wilson
+    1927; recommended by Brown, Cai and DasGupta 2001 for any ``count``. Raises :class:`ValueError` for no examples.
+
+    >>> interval = wilson_interval(7, 10)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.3968, 0.8922)
+    """
+    if not 0 <= successes <= count or count == 0:
+        raise ValueError(f"{successes} of {count} is no share")
+    share = successes / count
+    square = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
+    middle = share + square / (2 * count)
+    half = math.sqrt(square * (share * (1 - share) / count + square / (4 * count * count)))
+    scale = 1 + square / count
+    low = 0.0 if successes == 0 else (middle - half) / scale
+    high = 1.0 if successes == count else (middle + half) / scale
+    return Interval(low, high, confidence)
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """Two configurations on the same ``count`` examples.
+
+    ``lost``: the first is right and the second wrong; ``gained`` the other way round. The others do not tell the two
+    apart.
+    """
+
+    count: int
+    lost: int
+    gained: int
+
+    def __post_init__(self) -> None:
+        if min(self.lost, self.gained) < 0 or self.lost + self.gained > self.count:
+            raise ValueError(f"{self.lost} lost and {self.gained} gained of {self.count} examples cannot be")
+
+    @property
+    def change(self) -> float:
+        """Share of the second minus share of the first, -1..1; 0 without examples."""
+        return (self.gained - self.lost) / self.count if self.count else 0.0
+
+
+def mcnemar_p(counts: PairedCounts) -> float:
+    """Two-sided p of McNemar's test, exact: as many lost as gained are expected where nothing changed.
+
+    ``min(1, 2 P(X <= min(lost, gained)))`` with ``X`` binomial of ``lost + gained`` and 1/2. Source: Q. McNemar 1947;
+    the exact form in Fagerland, Lydersen and Laake 2013. Without a flip it is 1.
+
+    >>> round(mcnemar_p(PairedCounts(100, 8, 1)), 4)
+    0.0391
+    """
+    from scipy import special
+
+    flips = counts.lost + counts.gained
+    return min(1.0, 2 * float(special.bdtr(min(counts.lost, counts.gained), flips, 0.5)))
+
+
+def change_z(counts: PairedCounts, change: float) -> float:
+    """Tango's score: how many standard errors the observed change lies above ``change``, -1 < change < 1.
+
+    ``(gained - lost - n d) / sqrt(n (2 q + d (1 - d)))``, where ``q`` is the most likely share of lost examples if the
+    true change is ``d``: the larger root of ``2n q^2 - (gained + lost - (2n - gained + lost) d) q - lost d (1 - d)``,
+    as Tango writes it. Source: T. Tango 1998, Statistics in Medicine 17, 891-908.
+
+    >>> round(change_z(PairedCounts(44, 1, 0), 0.0), 4)
+    -1.0
+    """
+    return _score(counts.count, counts.lost, counts.gained, change)
+
+
+def _score(count: int, lost: float, gained: float, change: float) -> float:
+    second = -gained - lost + (2 * count - gained + lost) * change
+    third = -lost * change * (1 - change)
+    share_lost = (math.sqrt(max(0.0, second * second - 8 * count * third)) - second) / (4 * count)
+    variance = count * (2 * share_lost + change * (1 - change))
+    distance = gained - lost - count * change
+    if variance <= 0:
+        return 0.0 if distance == 0 else math.copysign(math.inf, distance)
+    return distance / math.sqrt(variance)
+
+
+def change_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
+    """One-sided bound of the change: with this confidence the true change is not above (``upper``), or not below, it.
+
+    Where Tango's score leaves the quantile of the normal distribution; -1 or 1 without examples.
+
+    >>> round(change_bound(PairedCounts(5000, 41, 32), 0.95, upper=False), 5)
+    -0.00469
+    """
+    return expected_bound(counts.count, counts.lost, counts.gained, confidence, upper)
+
+
+def expected_bound(count: int, lost: float, gained: float, confidence: float, upper: bool) -> float:
+    """The bound of :func:`change_bound` for expected numbers of flips, which need not be whole."""
+    from scipy import optimize
+
+    edge = 1.0 if upper else -1.0
+    if count == 0:
+        return edge
+    quantile = NormalDist().inv_cdf(confidence)
+    target = -quantile if upper else quantile
+
+    def excess(change: float) -> float:
+        return _score(count, lost, gained, change) - target
+
+    inner, outer = (gained - lost) / count, edge * (1 - 1e-12)
+    if (inner - edge) * edge >= 0 or (excess(outer) > 0) == (excess(inner) > 0):
+        return edge
+    return float(optimize.brentq(excess, inner, outer, xtol=1e-12))
+
+
+def change_interval(counts: PairedCounts, confidence: float = 0.95) -> Interval:
+    """Two-sided interval of the change by Tango's score (see :func:`change_z`), with half of the error on each side.
+
+    Unlike Wald's it has a width where nothing flipped.
+
+    >>> interval = change_interval(PairedCounts(44, 1, 0))
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (-0.118, 0.059)
+    """
+    one_sided = (1 + confidence) / 2
+    return Interval(change_bound(counts, one_sided, False), change_bound(counts, one_sided, True), confidence)

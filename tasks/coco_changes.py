@@ -1,0 +1,65 @@
+"""How sure changes of COCO figures are, by a paired bootstrap over pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Final
+
+import numpy as np
+
+from evaltools.gates.accuracy_verdict import change_verdict
+from evaltools.metrics.coco_stats import CocoStats
+from evaltools.report.coco_result import DetectionFigures, StatChange
+from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, percentile_interval, resample_weights
+
+SEED: Final = 0
+"""The same pictures are drawn for every configuration, in every run over the same pictures."""
+_STATS: Final = tuple(field.name for field in fields(CocoStats))
+_DIGITS: Final = 6
+
+
+def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[float | None]]:
+    """Each of the twelve figures over ``resamples`` draws of the pictures.
+
+    None where no object of that kind was drawn.
+    """
+    if resamples == 0 or matches.image_count == 0:
+        return {}
+    values = coco_figures(matches, resample_weights(matches.image_count, resamples, SEED))
+    return {
+        stat: [None if np.isnan(value) else round(value, _DIGITS) for value in column.tolist()]
+        for stat, column in zip(_STATS, values.T, strict=True)
+    }
+
+
+def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> list[StatChange]:
+    """The figures that both have, with the 95 % interval of their change; both must be of the same pictures."""
+    if baseline.evaluation is None or other.evaluation is None:
+        return []
+    changes = []
+    for stat, values in baseline.resampled.items():
+        before, after = getattr(baseline.evaluation.stats, stat), getattr(other.evaluation.stats, stat)
+        differences = paired_differences(values, other.resampled.get(stat, []))
+        if before is None or after is None or not differences:
+            continue
+        rose, fell = (np.mean(np.sign(differences) == sign) for sign in (1, -1))
+        p_value = 1.0 if rose == fell == 0 else min(1.0, 2 * (1 - float(max(rose, fell))))
+        changes.append(StatChange(stat, after - before, percentile_interval(np.array(differences)), p_value))
+    return changes
+
+
+def paired_differences(before: Sequence[float | None], after: Sequence[float | None]) -> list[float]:
+    """``after - before`` of the resamples in which both have a figure; none where these are not the same resamples."""
+    if len(before) != len(after):
+        return []
+    return [new - old for old, new in zip(before, after, strict=True) if old is not None and new is not None]
+
+
+def verdict_on_map(changes: Sequence[StatChange], margin: float) -> str:
+    """The verdict on mAP in words, empty where its change is not known."""
+    found: Mapping[str, StatChange] = {change.stat: change for change in changes}
+    if "ap" not in found:
+        return ""
+    ap = found["ap"]
+    return change_verdict(ap.change, ap.interval.low, ap.interval.high, margin)

@@ -1,0 +1,92 @@
+"""``evaltools baseline`` on results of the sample."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from tests.command import Completed, evaltools
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """a.json and b.json of 40 pictures, with another name of the test configuration."""
+    folder = tmp_path_factory.mktemp("results")
+    common = (
+        f"--model_file={sample.model_file('int8')}",
+        f"--ground_truth_images_path={sample.images_dir()}",
+        f"--ground_truth_labels={sample.ground_truth_file()}",
+        f"--model_output_labels={sample.labels_file()}",
+        "--num_images=40",
+        "--record_examples",
+    )
+    one = evaltools(
+        "imagenet", *common, "--config=xnnpack: use_xnnpack=true", f"--output_file_path={folder / 'a.json'}"
+    )
+    assert one.code == 0, one.err
+    two = evaltools("imagenet", *common, "--config=other: use_xnnpack=true", f"--output_file_path={folder / 'b.json'}")
+    assert two.code == 0, two.err
+    return folder
+
+
+def baseline(action: str, result: Path, file: Path) -> Completed:
+    return evaltools("baseline", action, str(result), f"--baseline_file={file}")
+
+
+def test_a_result_is_no_worse_than_itself(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    saved = baseline("save", results / "a.json", file)
+    assert (saved.code, saved.err.strip()) == (
+        0,
+        f"{file} saved: imagenet of int8.tflite, 40 examples, reference, xnnpack",
+    )
+    same = baseline("diff", results / "a.json", file)
+    assert same.code == 0, same.out
+    assert "are the same number as before" in same.out
+    assert "WORSE" not in same.out
+    assert file.stat().st_size < 10_000
+
+
+def test_what_became_worse_is_exit_code_1(results: Path, tmp_path: Path) -> None:
+    document = json.loads((results / "a.json").read_text())
+    for example in document["examples"][:12]:
+        example["answers"]["xnnpack"]["rank"] = None
+    test = next(entry for entry in document["configurations"] if entry["name"] == "xnnpack")
+    test["classification"]["topk"]["accuracies"][0] -= 0.3
+    (tmp_path / "worse.json").write_text(json.dumps(document))
+    file = tmp_path / "baseline.json"
+    baseline("save", results / "a.json", file)
+    found = baseline("diff", tmp_path / "worse.json", file)
+    assert found.code == 1
+    assert "xnnpack: top1 WORSE by " in found.out
+    assert "WORSE: xnnpack: top1 " in found.out
+    updated = baseline("update", tmp_path / "worse.json", file)
+    assert (updated.code, "WORSE: xnnpack: top1 " in updated.out) == (0, True)
+    assert baseline("diff", tmp_path / "worse.json", file).code == 0
+
+
+def test_a_configuration_that_is_missing_is_exit_code_3(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    baseline("save", results / "a.json", file)
+    found = baseline("diff", results / "b.json", file)
+    assert found.code == 3
+    assert "NOT MEASURED now: xnnpack" in found.out
+
+
+def test_wrong_words_and_files(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    assert "give an action and a result first" in evaltools("baseline").err
+    assert "Did you mean save?" in evaltools("baseline", "sav", "r.json").err
+    assert "evaltools baseline save makes it" in baseline("diff", results / "a.json", file).err
+    assert "cannot be read" in baseline("save", tmp_path / "none.json", file).err
+    baseline("save", results / "a.json", file)
+    again = baseline("save", results / "a.json", file)
+    assert (again.code, "evaltools baseline update replaces it" in again.err) == (2, True)
+    other = json.loads((results / "a.json").read_text())
+    other["model"]["file"] = "another.tflite"
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    assert "is about imagenet of int8.tflite" in baseline("diff", tmp_path / "other.json", file).err
+    assert "--margin=3: use a share" in evaltools("baseline", "diff", "r.json", "--margin=3").err

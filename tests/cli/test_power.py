@@ -1,0 +1,48 @@
+"""``evaltools power``."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.command import evaltools
+
+
+def test_the_probability_is_that_of_simulated_evaluations() -> None:
+    completed = evaltools("power", "--drop=0.005", "--flip_rate=0.01", "--num_images=5000")
+    assert completed.code == 0
+    found = re.search(r"5000 examples show .* with a probability of ([\d.]+) %", completed.out)
+    assert found is not None
+    generator = np.random.default_rng(1)
+    drawn = generator.multinomial(5000, [0.0075, 0.0025, 0.99], 4000)
+    seen = [stats.binomtest(int(lost), int(lost + gained)).pvalue <= 0.05 for lost, gained, _ in drawn]
+    assert float(found[1]) == pytest.approx(100 * np.mean(seen), abs=2)
+
+
+def test_the_number_of_examples() -> None:
+    completed = evaltools("power", "--drop=0.005", "--flip_rate=0.01", "--power=0.8")
+    assert completed.out.startswith(
+        "3373 examples show a drop of 0.5 points with 1 % flips with a probability of 80 %\n"
+    )
+    hopeless = evaltools("power", "--drop=0.0001", "--flip_rate=0.2")
+    assert hopeless.out.startswith("more than 100000000 examples")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((), "missing: --drop=... --flip_rate=..."),
+        (("--drop=0.01",), "missing: --flip_rate=..."),
+        (("--drop=0.02", "--flip_rate=0.01"), "0 < drop <= flip rate <= 1 is needed"),
+        (("--drop=0.01", "--flip_rate=0.1", "--power=1"), "--power=1: use 0.5 or more, and less than 1"),
+        (("--drop=0.01", "--flip_rate=0.1", "--confidence=95"), "--confidence=95: use 0.5 or more"),
+        (("--drop=0.01", "--flip_rate=0.1", "--num_images=-3"), "--num_images=-3: use 1 or more"),
+    ],
+)
+def test_wrong_flags(flags: tuple[str, ...], message: str) -> None:
+    completed = evaltools("power", *flags)
+    assert (completed.code, completed.out) == (2, "")
+    assert message in completed.err

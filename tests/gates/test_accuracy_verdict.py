@@ -1,0 +1,85 @@
+"""Accuracy in words: equivalent, worse, better, not decided, with bounds found by another method."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from scipy import optimize
+
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
+from evaltools.stats.proportions import PairedCounts
+
+QUANTILE = 1.959963985
+
+
+def tango(counts: PairedCounts, change: float) -> float:
+    """The score of Tango 1998, with the rates under the hypothesis found by search."""
+    count, rest = counts.count, counts.count - counts.lost - counts.gained
+
+    def slope(lost: float) -> float:
+        return counts.lost / lost + counts.gained / (lost + change) - 2 * rest / (1 - 2 * lost - change)
+
+    lowest, highest = max(0.0, -change), (1 - change) / 2
+    lost = optimize.brentq(slope, lowest + 1e-14, highest - 1e-14, xtol=1e-15)
+    variance = count * (2 * lost + change - change * change)
+    return float((counts.gained - counts.lost - count * change) / variance**0.5)
+
+
+def interval(counts: PairedCounts) -> tuple[float, float]:
+    low = optimize.brentq(lambda change: tango(counts, change) - QUANTILE, counts.change - 0.3, counts.change - 1e-9)
+    high = optimize.brentq(lambda change: tango(counts, change) + QUANTILE, counts.change + 1e-9, counts.change + 0.3)
+    return low, high
+
+
+@pytest.mark.parametrize(
+    ("counts", "start"),
+    [
+        ((50_000, 40, 35), "equivalent within 0.5 points: -0.01 points ["),
+        ((50_000, 150, 30), "equivalent within 0.5 points: -0.24 points ["),
+        ((5000, 178, 42), "WORSE by 2.72 points ["),
+        ((5000, 42, 178), "better by 2.72 points ["),
+        ((5000, 41, 32), "not decided: -0.18 points ["),
+        ((200, 3, 4), "not decided: +0.50 points ["),
+    ],
+)
+def test_the_words_follow_from_an_interval_found_by_search(counts: tuple[int, int, int], start: str) -> None:
+    pairs = PairedCounts(*counts)
+    said = accuracy_verdict(pairs)
+    assert said.startswith(start)
+    low, high = interval(pairs)
+    worse, better = high < 0, low > 0
+    within = low >= -DEFAULT_MARGIN and high <= DEFAULT_MARGIN
+    word = "equivalent" if within else "WORSE" if worse else "better" if better else "not decided"
+    assert said.startswith(word)
+    shown = re.search(r"\[([-+.\d]+), ([-+.\d]+)\]", said)
+    assert shown is not None
+    assert [float(shown[1]), float(shown[2])] == pytest.approx([100 * low, 100 * high], abs=0.00501)
+
+
+def test_a_clear_change_within_the_margin_is_equivalent() -> None:
+    assert accuracy_verdict(PairedCounts(50_000, 150, 30), margin=0.001).startswith("WORSE by 0.24 points")
+
+
+def test_the_number_of_examples_that_would_tell_does_tell() -> None:
+    said = accuracy_verdict(PairedCounts(5000, 41, 32))
+    found = re.search(r"about (\d+) examples would tell whether it is within 0.5 points", said)
+    assert found is not None
+    needed = round(1.04 * int(found[1]))  # whole flips
+    low, _ = interval(PairedCounts(needed, round(needed * 41 / 5000), round(needed * 32 / 5000)))
+    assert low >= -DEFAULT_MARGIN
+    fewer = round(0.85 * needed)
+    low, _ = interval(PairedCounts(fewer, round(fewer * 41 / 5000), round(fewer * 32 / 5000)))
+    assert low < -DEFAULT_MARGIN
+
+
+def test_where_no_number_would_tell_none_is_named() -> None:
+    assert "examples would" not in accuracy_verdict(PairedCounts(1000, 5, 0), margin=0.005)
+
+
+def test_the_margin_is_named() -> None:
+    assert accuracy_verdict(PairedCounts(50_000, 40, 35), margin=0.02).startswith("equivalent within 2 points: ")
+
+
+def test_nothing_measured_is_nothing_decided() -> None:
+    assert accuracy_verdict(PairedCounts(0, 0, 0)) == "not decided: +0.00 points [-100.00, +100.00]"

@@ -1,0 +1,140 @@
+"""Limits as a user writes them: what they are read as, and what each mistake is answered with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import get_args
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.gates.criteria import FIGURES, PER_OUTPUT, WITH_DROP, Criterion, Kind, parse_criterion
+from evaltools.metrics.coco_stats import CocoStats
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("top1 >= 0.70", ("top1", None, "value", False, 0.7, None)),
+        ("top1>=70%", ("top1", None, "value", False, 0.7, None)),
+        ("top5 >= 90 % at 99.5 %", ("top5", None, "value", False, 0.9, 0.995)),
+        ("top1 drop <= 0.005 at 95 %", ("top1", None, "drop", True, 0.005, 0.95)),
+        ("top1 drop <= 0.5 points at 95%", ("top1", None, "drop", True, 0.005, 0.95)),
+        ("top1 drop <= 1 point", ("top1", None, "drop", True, 0.01, None)),
+        ("top1 drop <= -1 point", ("top1", None, "drop", True, -0.01, None)),
+        ("mAP drop <= .01", ("ap", None, "drop", True, 0.01, None)),
+        ("map >= 0.3", ("ap", None, "value", False, 0.3, None)),
+        ("max_quanta[scores] <= 2", ("max_quanta", "scores", "value", True, 2.0, None)),
+        (
+            "max_error[ StatefulPartitionedCall:0 ] <= 1e-3",
+            ("max_error", "StatefulPartitionedCall:0", "value", True, 1e-3, None),
+        ),
+        ("snr_db >= -3", ("snr_db", None, "value", False, -3.0, None)),
+        ("latency_ms <= 5 ms", ("latency_ms", None, "value", True, 5.0, None)),
+        ("latency_ms<=5", ("latency_ms", None, "value", True, 5.0, None)),
+        ("latency ratio <= 0.8 at 97.5 %", ("latency", None, "ratio", True, 0.8, 0.975)),
+        ("failed_examples <= 0", ("failed_examples", None, "value", True, 0.0, None)),
+    ],
+)
+def test_what_a_limit_is_read_as(text: str, expected: tuple[object, ...]) -> None:
+    assert dataclasses.astuple(parse_criterion(text))[1:] == expected
+
+
+def test_the_text_is_kept_with_single_spaces() -> None:
+    assert parse_criterion("  top1   drop\n<= 0.5  points ").text == "top1 drop <= 0.5 points"
+
+
+@pytest.mark.parametrize("percent", range(101))
+def test_a_percentage_is_the_share_that_so_many_of_a_hundred_give(percent: int) -> None:
+    assert parse_criterion(f"top1 >= {percent} %").value == percent / 100
+    assert parse_criterion(f"top1 drop <= {percent / 10} points").value == percent / 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'"),
+        ("top1 > 0.7", "'top1 > 0.7' is no limit"),
+        ("top1 == 0.7", "'top1 == 0.7' is no limit"),
+        ("top1 >= nan", "'top1 >= nan' is no limit"),
+        ("top1 >= 0,7", "'top1 >= 0,7' is no limit"),
+        ("top1 >= 0.7 at 95", "'top1 >= 0.7 at 95' is no limit"),
+        ("0.7 <= top1", "'0.7 <= top1' is no limit"),
+        ("top1 >= 0.7; top5 >= 0.9", "is no limit"),
+        ("max_quanta[] <= 2", "'max_quanta[] <= 2' is no limit"),
+        ("top1 >= 0.7 at 95 % ms", "is no limit"),
+        ("top_1 >= 0.7", "'top_1 >= 0.7': no such figure 'top_1'. Did you mean top1? Known are top1, top2, "),
+        ("accuracy >= 0.7", "'accuracy >= 0.7': no such figure 'accuracy'. Known are top1, "),
+        ("top11 >= 0.7", "no such figure 'top11'. Did you mean top1"),
+        ("agreement drop <= 0.1", "'agreement drop <= 0.1': only ap, ap50, "),
+        ("latency drop <= 0.1", "can drop"),
+        ("top1 ratio >= 0.9", "'top1 ratio >= 0.9': write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time"),
+        ("latency <= 5", "'latency <= 5': write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself"),
+        ("latency_ms ratio <= 5", "write 'latency ratio <= 0.8'"),
+        ("top1[scores] >= 0.7", "'top1[scores] >= 0.7': top1 is not a figure of one output; leave [scores] out"),
+        ("top1 drop >= 0.01", "'top1 drop >= 0.01': a drop is limited from above: top1 drop <= ..."),
+        ("top1 >= 0.7 at 50 %", "use a confidence above 50 % and below 100 %"),
+        ("top1 >= 0.7 at 100 %", "use a confidence above 50 % and below 100 %"),
+        ("latency ratio <= 1 at 99 %", "hold the 95 % interval of the ratio, so 97.5 % on one side is the most"),
+        (
+            "agreement >= 0.99 at 95 %",
+            "only top1 to top10, drops and the latency ratio have an interval; leave 'at ...' out",
+        ),
+        ("top1 >= 70", "'top1 >= 70': top1 is a share, 0..1, and 70 is none; write such as 0.70 or 70 %"),
+        ("top1 >= -0.1", "-0.1 is none"),
+        ("top1 drop <= 5", "and a drop as 0.005 or 0.5 points"),
+        ("delegated_nodes >= 98", "delegated_nodes is a share, 0..1, and 98 is none"),
+        ("top1 >= 0.7 ms", "'top1 >= 0.7 ms': top1 is not measured in ms; leave the unit out"),
+        ("latency_ms <= 5 %", "'latency_ms <= 5 %': latency_ms is no share, so it has no %; leave the unit out"),
+        ("snr_db >= 3 points", "snr_db is no share, so it has no points; leave the unit out"),
+        ("latency ratio <= 80 %", "latency is no share, so it has no %"),
+        ("max_error <= 1e999", "'max_error <= 1e999': inf limits nothing; give a finite number"),
+        ("failed_examples <= -1", "failed_examples is never negative; give a number of 0 or more"),
+        ("latency ratio <= -1", "latency is never negative"),
+    ],
+)
+def test_what_is_no_limit_is_answered_with_what_would_be(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_criterion(text)
+    assert message in str(error.value)
+    assert str(error.value).startswith(repr(text))
+
+
+def read(figure: str) -> list[Criterion]:
+    """Every limit that a figure takes."""
+    found = []
+    for text in (f"{figure} >= 0.5", f"{figure} drop <= 0.5 at 95 %", f"{figure} ratio <= 0.5", f"{figure}[y] <= 1"):
+        try:
+            found.append(parse_criterion(text))
+        except UsageError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_takes_the_kinds_of_limits_that_it_says(figure: str) -> None:
+    kinds = {criterion.kind for criterion in read(figure)}
+    expected = {"ratio"} if figure == "latency" else {"value", "drop"} if figure in WITH_DROP else {"value"}
+    assert kinds == expected <= set(get_args(Kind))
+    assert any(criterion.output == "y" for criterion in read(figure)) == (figure in PER_OUTPUT)
+
+
+def test_every_figure_of_coco_can_be_limited() -> None:
+    assert {entry.name for entry in dataclasses.fields(CocoStats)} <= WITH_DROP
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("top1 >= 0.7", False),
+        ("latency_ms <= 5", False),
+        ("delegated_nodes >= 0.9", False),
+        ("ap >= 0.3", False),
+        ("top1 drop <= 0.1", True),
+        ("latency ratio <= 1", True),
+        ("agreement >= 0.9", True),
+        ("snr_db >= 40", True),
+    ],
+)
+def test_what_is_about_a_comparison_with_the_reference(text: str, expected: bool) -> None:
+    assert parse_criterion(text).is_relative == expected

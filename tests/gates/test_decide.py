@@ -1,0 +1,294 @@
+"""Verdicts on limits, with bounds from statsmodels, by brute force, and from figures worked out by hand."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize
+from statsmodels.stats.proportion import proportion_confint
+
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, decide, worst_verdict
+from evaltools.gates.evidence import CountedChange, Evidence, ResampledChange, Share
+from evaltools.stats.interval import Interval
+from evaltools.stats.proportions import PairedCounts
+
+QUANTILE_95 = 1.6448536269514722
+
+
+def decided(limit: str, evidence: Evidence) -> Decision:
+    found = decide(parse_criterion(limit), evidence)
+    assert (found.configuration, found.limit) == (evidence.configuration, limit)
+    return found
+
+
+def verdict(limit: str, evidence: Evidence) -> GateVerdict:
+    return decided(limit, evidence).verdict
+
+
+def share(successes: int, count: int) -> Evidence:
+    return Evidence("x", figures={"top1": successes / count}, shares={"top1": Share(successes, count)})
+
+
+def flips(count: int, lost: int, gained: int) -> Evidence:
+    return Evidence("x", changes={"top1": CountedChange(PairedCounts(count, lost, gained))})
+
+
+def outputs(*values: tuple[str, dict[str, float | None]]) -> Evidence:
+    return Evidence("x", outputs=[((name, str(number)), figures) for number, (name, figures) in enumerate(values)])
+
+
+def shown_interval(found: Decision) -> tuple[float, float]:
+    ends = re.search(r"\[(\S+), (\S+)\]", found.found)
+    assert ends is not None, found.found
+    return float(ends[1]), float(ends[2])
+
+
+def test_a_figure_at_the_limit_keeps_it() -> None:
+    evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9})
+    assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
+    assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
+    assert decided("latency_ms <= 4", evidence).found == "latency_ms 5"
+
+
+def test_a_figure_that_is_nan_breaks_both_limits_and_one_without_a_value_shows_nothing() -> None:
+    for sign in ("<=", ">="):
+        damaged = decided(f"latency_ms {sign} 5", Evidence("x", figures={"latency_ms": math.nan}))
+        assert (damaged.verdict, damaged.found) == ("fail", "latency_ms nan")
+        nothing = decided(f"ap_small {sign} 0.5", Evidence("x", figures={"ap_small": None}))
+        assert nothing.verdict == "not measured"
+        assert nothing.reason == "ap_small has no value: there is nothing in the data that it could be measured on"
+
+
+def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
+    found = decided("top10 >= 0.5", Evidence("x", figures={"top1": 0.9}))
+    assert (found.verdict, found.reason) == ("not measured", "this result has no top10 (Top-10 accuracy, 0..1)")
+
+
+@pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 1", "latency ratio <= 99", "snr_db >= 0"])
+def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
+    evidence = replace(
+        share(9, 10),
+        not_measured="no NNAPI here",
+        cannot_exist=True,
+        changes=flips(10, 0, 0).changes,
+        ratio=(0.5, None),
+        outputs=outputs(("y", {"snr_db": 99.0})).outputs,
+    )
+    assert decided(limit, evidence) == Decision("x", limit, "not measured", "", "no NNAPI here", None, True)
+    assert decided(limit, replace(evidence, not_measured=None)).verdict == "pass"
+
+
+def test_without_a_reference_only_what_needs_none_is_decided() -> None:
+    evidence = replace(
+        share(9, 10),
+        reference_not_measured="the reference died",
+        changes=flips(10, 0, 0).changes,
+        ratio=(0.5, None),
+        outputs=outputs(("y", {"max_error": 0.0})).outputs,
+    )
+    assert verdict("top1 >= 0.9", evidence) == "pass"
+    for limit in ("top1 drop <= 1", "latency ratio <= 1", "max_error <= 1", "agreement >= 0"):
+        assert (decided(limit, evidence).verdict, decided(limit, evidence).reason) == (
+            "not measured",
+            "the reference died",
+        )
+
+
+@pytest.mark.parametrize(("successes", "count"), [(180, 200), (9, 10), (450, 500), (0, 20), (20, 20), (35_800, 50_000)])
+@pytest.mark.parametrize("confidence", [90, 95, 99.5])
+def test_the_bounds_of_a_share_are_those_of_statsmodels(successes: int, count: int, confidence: float) -> None:
+    alpha = 2 * (1 - confidence / 100)
+    low, high = proportion_confint(successes, count, alpha=alpha, method="wilson")
+    for limit in np.linspace(0.005, 0.995, 67).round(4).tolist():
+        at_least = "pass" if low >= limit else "fail" if high < limit else "inconclusive"
+        at_most = "pass" if high <= limit else "fail" if low > limit else "inconclusive"
+        evidence = share(successes, count)
+        assert verdict(f"top1 >= {limit} at {confidence} %", evidence) == at_least
+        assert verdict(f"top1 <= {limit} at {confidence} %", evidence) == at_most
+    assert shown_interval(decided(f"top1 >= 0.5 at {confidence} %", evidence)) == pytest.approx((low, high), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("successes", "count", "limit"), [(180, 200, 0.88), (180, 200, 0.92), (7, 10, 0.5), (19, 20, 0.94)]
+)
+def test_so_many_examples_with_the_same_share_would_decide(successes: int, count: int, limit: float) -> None:
+    found = decided(f"top1 >= {limit} at 95 %", share(successes, count))
+    assert found.verdict == "inconclusive"
+    needed = found.examples_needed
+    assert needed is not None
+    assert found.reason == f"too few examples to tell; about {needed} would do if they are like these"
+
+    def is_decided(examples: int) -> bool:
+        low, high = proportion_confint(successes / count * examples, examples, alpha=0.1, method="wilson")
+        return bool(low >= limit or high < limit)
+
+    assert is_decided(needed)
+    assert not is_decided(needed - 1)
+
+
+def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:
+    found = decided("top1 >= 0.9 at 95 %", share(180, 200))
+    assert (found.verdict, found.examples_needed) == ("inconclusive", None)
+    assert found.reason.endswith("no number of examples would tell; move the limit")
+
+
+def test_a_share_without_examples_has_no_interval() -> None:
+    evidence = Evidence("x", figures={"top1": 0.0}, shares={"top1": Share(0, 0)})
+    assert verdict("top1 >= 0.5 at 95 %", evidence) == "not measured"
+
+
+def likelihood_score(count: int, lost: int, gained: int) -> Callable[[float], float]:
+    """Tango's score as a function of the true change, with the rates under it found by search, not by formula."""
+    rest = count - lost - gained
+
+    def score(change: float) -> float:
+        def unlikeliness(share_lost: float) -> float:
+            shares = np.array([share_lost, share_lost + change, 1 - 2 * share_lost - change])
+            return float(-np.sum(np.array([lost, gained, rest]) * np.log(np.maximum(shares, 1e-300))))
+
+        bounds = (max(0.0, -change), (1 - change) / 2)
+        found = optimize.minimize_scalar(unlikeliness, bounds=bounds, method="bounded", options={"xatol": 1e-13})
+        variance = count * (2 * float(found.x) + change - change * change)
+        return float((gained - lost - count * change) / math.sqrt(max(variance, 1e-30)))
+
+    return score
+
+
+@pytest.mark.parametrize("counts", [(200, 12, 3), (5000, 41, 32), (300, 0, 9), (60, 0, 0), (44, 1, 0)])
+def test_the_bounds_of_a_drop_are_where_the_score_passes_the_quantile(counts: tuple[int, int, int]) -> None:
+    score = likelihood_score(*counts)
+    for drop in np.linspace(-0.1, 0.1, 41).round(4).tolist():
+        found = score(-drop)
+        expected = "pass" if found >= QUANTILE_95 else "fail" if found < -QUANTILE_95 else "inconclusive"
+        assert verdict(f"top1 drop <= {drop} at 95 %", flips(*counts)) == expected, drop
+    low, high = shown_interval(decided("top1 drop <= 0 at 95 %", flips(*counts)))
+    assert score(-low) == pytest.approx(-QUANTILE_95, abs=0.01)
+    assert score(-high) == pytest.approx(QUANTILE_95, abs=0.01)
+
+
+def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
+    found = decided("top1 drop <= 0.005 at 95 %", flips(1000, 10, 8))
+    assert found.verdict == "inconclusive"
+    needed = found.examples_needed
+    assert needed is not None
+    assert f"about {needed} would do" in found.reason
+
+    def margin(examples: float) -> float:
+        return likelihood_score(examples, 0.010 * examples, 0.008 * examples)(-0.005)  # type: ignore[arg-type]
+
+    assert margin(1.1 * needed) > QUANTILE_95
+    assert margin(0.8 * needed) < QUANTILE_95
+
+
+def test_a_drop_without_a_confidence_is_the_one_that_was_found() -> None:
+    evidence = flips(200, 3, 2)
+    assert [verdict(f"top1 drop <= {limit}", evidence) for limit in ("0.4 points", "0.5 points")] == ["fail", "pass"]
+    assert decided("top1 drop <= 0", evidence).found == "top1 drop 0.005"
+    assert decided("top1 drop <= 0", flips(200, 0, 0)).found == "top1 drop 0"
+
+
+def test_a_drop_that_was_not_taken_names_the_next_step() -> None:
+    found = decided("top5 drop <= 0.1 at 95 %", flips(10, 0, 0))
+    assert found.verdict == "not measured"
+    assert "no change of top5 against a reference; run with a reference on the same examples" in found.reason
+
+
+def resampled(differences: Sequence[float], change: float = -0.01, examples: int = 100) -> Evidence:
+    return Evidence("x", changes={"ap": ResampledChange(change, list(differences), examples)})
+
+
+def test_the_bounds_of_a_resampled_drop_are_percentiles() -> None:
+    """Of 0.0001 .. 0.1000 that fell: 5 % lie above 0.095, 5 % below 0.005."""
+    evidence = resampled([-step / 10_000 for step in range(1, 1001)], change=-0.05)
+    assert verdict("mAP drop <= 0.0952 at 95 %", evidence) == "pass"
+    assert verdict("mAP drop <= 0.0948 at 95 %", evidence) == "inconclusive"
+    assert verdict("mAP drop <= 0.0053 at 95 %", evidence) == "inconclusive"
+    assert verdict("mAP drop <= 0.0048 at 95 %", evidence) == "fail"
+
+
+def test_four_times_the_examples_halve_the_way_to_a_resampled_bound() -> None:
+    """The bound is 0.045 from the drop of 0.05; to keep 0.0725 it must be 0.0225 away."""
+    evidence = resampled([-step / 10_000 for step in range(1, 1001)], change=-0.05)
+    found = decided("ap drop <= 0.0725 at 95 %", evidence)
+    assert found.verdict == "inconclusive"
+    assert found.examples_needed == pytest.approx(400, abs=5)
+    at_the_limit = decided("ap drop <= 0.05 at 95 %", evidence)
+    assert (at_the_limit.verdict, at_the_limit.examples_needed) == ("inconclusive", None)
+
+
+@pytest.mark.parametrize("evidence", [resampled([]), resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
+def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
+    found = decided("ap drop <= 0.1 at 95 %", evidence)
+    assert (found.verdict, found.reason) == ("not measured", "ap has no interval in this result")
+
+
+def test_a_ratio_is_held_against_its_interval() -> None:
+    evidence = Evidence("x", ratio=(0.5, Interval(0.45, 0.6)))
+    limits = (0.44, 0.45, 0.5, 0.59, 0.6)
+    at_most = [verdict(f"latency ratio <= {limit} at 95 %", evidence) for limit in limits]
+    assert at_most == ["fail", "inconclusive", "inconclusive", "inconclusive", "pass"]
+    assert verdict("latency ratio >= 0.45 at 95 %", evidence) == "pass"
+    assert verdict("latency ratio <= 0.5", evidence) == "pass"
+    assert verdict("latency ratio <= 0.49", evidence) == "fail"
+    undecided = decided("latency ratio <= 0.5 at 95 %", evidence)
+    assert undecided.found == "latency ratio 0.5 [0.45, 0.6]"
+    assert undecided.reason == "too few examples to tell; measure more, or where nothing else runs"
+
+
+def test_a_ratio_of_one_pair_or_of_none() -> None:
+    single = Evidence("x", ratio=(0.5, None))
+    assert verdict("latency ratio <= 0.5", single) == "pass"
+    assert decided("latency ratio <= 0.5 at 95 %", single).reason == "one example gives no interval; measure more"
+    none = decided("latency ratio <= 0.5", Evidence("x"))
+    assert (none.verdict, none.reason) == (
+        "not measured",
+        "there is no reference whose times belong to the same examples",
+    )
+
+
+def test_the_worst_output_decides_and_is_named() -> None:
+    evidence = outputs(("a", {"max_quanta": 2.0}), ("b", {"max_error": 9.0}), ("c", {"max_quanta": 5.0}))
+    assert decided("max_quanta <= 1", evidence).found == "max_quanta 5 in c"
+    assert verdict("max_quanta <= 5", evidence) == "pass"
+    snr = outputs(("a", {"snr_db": 60.0}), ("b", {"snr_db": 30.0}), ("c", {"snr_db": math.inf}))
+    assert decided("snr_db >= 40", snr) == Decision("x", "snr_db >= 40", "fail", "snr_db 30 in b")
+    assert verdict("snr_db >= 30", snr) == "pass"
+
+
+@pytest.mark.parametrize("broken", [None, math.nan])
+@pytest.mark.parametrize("limit", ["max_error <= 999", "max_error >= 0"])
+def test_an_output_without_a_number_breaks_every_limit(broken: float | None, limit: str) -> None:
+    found = decided(limit, outputs(("a", {"max_error": 0.0}), ("b", {"max_error": broken})))
+    assert found.verdict == "fail"
+    assert found.found in ("max_error no number in b", "max_error nan in b")
+    assert found.reason.startswith("no number: a side has NaN or infinite values or another shape")
+
+
+def test_one_output_by_name_or_number_leaves_the_others_alone() -> None:
+    evidence = outputs(("a", {"max_error": 9.0}), ("b", {"max_error": 0.5}))
+    assert [verdict(f"max_error[{name}] <= 1", evidence) for name in ("a", "0", "b", "1")] == [
+        "fail", "fail", "pass", "pass",
+    ]  # fmt: skip
+
+
+def test_an_output_that_is_not_there_is_not_measured() -> None:
+    evidence = outputs(("a", {"max_error": 9.0}), ("b", {}))
+    assert decided("max_error[c] <= 1", evidence).reason == "no output 'c' has max_error; outputs of this result: a, b"
+    assert verdict("max_error[b] <= 1", evidence) == "not measured"
+    without = decided("max_error[c] <= 1", Evidence("x", figures={"top1": 0.5}))
+    assert without.reason == "no output 'c' has max_error; outputs of this result: none"
+    assert "this result has no max_quanta (inference_diff: " in decided("max_quanta <= 1", evidence).reason
+
+
+def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
+    assert GATE_VERDICTS == ("pass", "inconclusive", "fail", "not measured")
+    made = {name: Decision("x", "top1 >= 0.5", name, "") for name in GATE_VERDICTS}
+    for place, name in enumerate(GATE_VERDICTS):
+        assert worst_verdict([made[other] for other in reversed(GATE_VERDICTS[: place + 1])]) == name
+    assert worst_verdict([]) == "not measured"

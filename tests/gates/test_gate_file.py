@@ -1,0 +1,208 @@
+"""The file of gates: what is read from it, and what each mistake is answered with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.gate_file import TASKS, Gate, RunSource, read_gate_file
+from evaltools.report.result import EvaluationResult
+
+GOOD = """\
+[runs.mobilenet]
+command = "evaltools imagenet --model_file=m.tflite --config 'fast: use_xnnpack=true'"
+
+[runs.detector]
+result = "results/detector.json"
+
+[[gates]]
+run = "mobilenet"
+configuration = "fast"
+limits = ["top1 >= 0.70", "top1 drop <= 0.005 at 95 %"]
+
+[[gates]]
+task = "coco"
+model = "*.tflite"
+limits = ["mAP >= 0.3"]
+"""
+
+
+def written(folder: Path, text: str, name: str = "gates.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_runs_and_gates_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    file = read_gate_file(path)
+    assert file.path == path
+    assert file.runs == (
+        RunSource("mobilenet", ("imagenet", "--model_file=m.tflite", "--config", "fast: use_xnnpack=true")),
+        RunSource("detector", (), tmp_path / "results" / "detector.json"),
+    )
+    accuracy = (parse_criterion("top1 >= 0.70"), parse_criterion("top1 drop <= 0.005 at 95 %"))
+    assert file.gates == (
+        Gate("mobilenet", "", "", "fast", accuracy),
+        Gate("", "coco", "*.tflite", "*", (parse_criterion("mAP >= 0.3"),)),
+    )
+
+
+def test_a_file_of_limits_alone_is_enough(tmp_path: Path) -> None:
+    file = read_gate_file(written(tmp_path, '[[gates]]\nrun = "a"\nlimits = ["top1 >= 0.7"]\n'))
+    assert (file.runs, len(file.gates)) == ((), 1)
+
+
+def test_paths_are_those_of_the_files_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ci").mkdir()
+    text = '[runs.a]\nresult = "../a.json"\n[runs.b]\nresult = "/b.json"\n[[gates]]\nlimits = ["top1 >= 0.7"]\n'
+    written(tmp_path / "ci", text)
+    first, second = read_gate_file(Path("ci/gates.toml")).runs
+    assert (first.result, second.result) == (Path("ci/../a.json"), Path("/b.json"))
+
+
+def test_pyproject_has_them_in_a_table_of_its_own(tmp_path: Path) -> None:
+    text = """\
+[project]
+name = "mine"
+[tool.ruff]
+line-length = 100
+[tool.evaltools.runs.a]
+result = "a.json"
+[[tool.evaltools.gates]]
+limits = ["top1 >= 0.7"]
+"""
+    file = read_gate_file(written(tmp_path, text, "pyproject.toml"))
+    assert file.runs == (RunSource("a", (), tmp_path / "a.json"),)
+    assert [gate.criteria for gate in file.gates] == [(parse_criterion("top1 >= 0.7"),)]
+
+
+GATE = '[[gates]]\nlimits = ["top1 >= 0.7"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": has no gates; add [[gates]] with limits"),
+        ("gates = []", " has no gates; add [[gates]] with limits"),
+        ("gates = 3", "Expected `array`, got `int` - at `$.gates`; see docs/gates.md for what a file of gates holds"),
+        ("[gates]\nlimits = []", "Expected `array`, got `object`"),
+        ('[[gates]]\nlimits = "top1 >= 0.7"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
+        ("[[gates]]\nrun = 'a'", "missing required field `limits` - at `$.gates[0]`"),
+        ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 0.70'"),
+        (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is no limit; write such as"),
+        (GATE + "[gate]", "unknown field `gate`"),
+        (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
+        (
+            GATE + "task = 'inference-diff'",
+            ": gate 1: there is no task 'inference-diff'; there are imagenet, inference_diff, coco. "
+            "Did you mean inference_diff?",
+        ),
+        (
+            GATE + "run = 'mobilnet'\n[runs.mobilenet]\nresult = 'a.json'",
+            ": gate 1: there is no run 'mobilnet'; there are mobilenet. Did you mean mobilenet?",
+        ),
+        (
+            GATE + "run = 'a'\n[runs.a]\nresult = 'a'\n[runs.b]\nresult = 'b'",
+            ": runs.b: no gate is about it; add one, or leave the run out",
+        ),
+        (GATE + "[runs.a]", ": runs.a: give either command or result"),
+        (GATE + "[runs.a]\ncommand = 'imagenet'\nresult = 'a.json'", ": runs.a: give either command or result"),
+        (GATE + "[runs.a]\nfile = 'a.json'", "unknown field `file` - at `$.runs[...]`"),
+        (
+            GATE + '[runs.a]\ncommand = "imagenet --config=\'a"',
+            ': runs.a: "imagenet --config=\'a" cannot be split into words: No closing quotation',
+        ),
+        (GATE + "[runs.a]\ncommand = 'evaltools'", ": runs.a: 'evaltools' is no command; write such as"),
+        (GATE + "[runs.a]\ncommand = '  '", ": runs.a: '  ' is no command"),
+        (GATE + '[runs.a]\nresult = "a\\u0000b"', ": runs.a: a NUL character can be in no command and no file name"),
+        (GATE + "[runs]\na = 3", "Expected `object`, got `int` - at `$.runs[...]`"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as error:
+        read_gate_file(path)
+    said = str(error.value)
+    assert said.startswith(str(path))
+    assert message.removeprefix(": has") in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[[gates]", "is no TOML: "),
+        (b"\xff\xfe", "is no TOML: "),
+        (b"a = " + b"[" * 100_000, "is n"),
+    ],
+)
+def test_what_is_no_toml(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_gate_file(path)
+    assert str(error.value).startswith(f"{path} {message}")
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="gates.toml cannot be read: No such file or directory"):
+        read_gate_file(tmp_path / "gates.toml")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_gate_file(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "tool = 3", "[tool.ruff]\nx = 1", GATE])
+def test_a_pyproject_without_the_table(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text, "pyproject.toml")
+    with pytest.raises(UsageError) as error:
+        read_gate_file(path)
+    assert str(error.value) == (
+        f"{path} has no table tool.evaltools; write [[tool.evaltools.gates]] there, or a file gates.toml; "
+        "see docs/gates.md"
+    )
+
+
+def test_a_pyproject_with_a_table_that_has_no_gates(tmp_path: Path) -> None:
+    path = written(tmp_path, "[tool.evaltools]\n", "pyproject.toml")
+    with pytest.raises(UsageError, match=r"has no gates; add \[\[tool.evaltools.gates\]\] with limits"):
+        read_gate_file(path)
+    path = written(tmp_path, "[tool]\nevaltools = 3\n", "pyproject.toml")
+    with pytest.raises(UsageError, match="Expected `object`, got `int`"):
+        read_gate_file(path)
+
+
+def gate(run: str = "", task: str = "", model: str = "", configuration: str = "*") -> Gate:
+    return Gate(run, task, model, configuration, (parse_criterion("top1 >= 0.7"),))
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (gate(), True),
+        (gate(run="night*", task="imagenet", model="*.tflite"), True),
+        (gate(run="nightly [arm]"), True),
+        (gate(run="Night*"), False),
+        (gate(task="coco"), False),
+        (gate(model="*.lite"), False),
+        (gate(run="nightly [arm]", model="other"), False),
+    ],
+)
+def test_a_gate_is_about_what_fits_all_its_patterns(made: Gate, expected: bool) -> None:
+    assert made.is_about("nightly [arm]", "imagenet", "m.tflite") == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("*", True), ("", True), ("plain *", True), ("plain C++ [x]", True), ("plain C++ [[]x]", True), ("plain", False)],
+)
+def test_configurations_are_named_by_pattern_or_as_they_are(pattern: str, expected: bool) -> None:
+    assert gate(configuration=pattern).names("plain C++ [x]") == expected
+
+
+def test_the_tasks_are_those_of_results() -> None:
+    assert get_args(get_type_hints(EvaluationResult)["task"]) == TASKS

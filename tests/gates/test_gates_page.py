@@ -1,0 +1,77 @@
+"""docs/gates.md says of figures, numbers of pictures and the sample's file what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.gates.criteria import FIGURES, parse_criterion
+from evaltools.stats.proportions import change_z
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
+QUANTILE_95 = 1.6448536269514722
+SPECIAL = {
+    "at ... %": "{} >= 0.5 at 95 %",
+    "drop": "{} drop <= 0.5 at 95 %",
+    "ratio": "{} ratio <= 0.5 at 95 %",
+    "[OUTPUT]": "{}[y] <= 1",
+}
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the rows below a heading row."""
+    rows = PAGE.partition(f"\n{heading}\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert rows, heading
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def is_limit(text: str) -> bool:
+    try:
+        parse_criterion(text)
+    except UsageError:
+        return False
+    return True
+
+
+def test_every_figure_is_listed_with_its_meaning_and_its_limits() -> None:
+    listed = {}
+    for names, meaning, limits in table("| figure | meaning | limits |"):
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.sub(r"Top-\d+", "Top-k", FIGURES[name]) == meaning
+            listed[name] = set(re.findall(r"`(.*?)`", limits))
+    assert list(listed) == list(FIGURES)
+    for name, own in listed.items():
+        assert own == {special for special, form in SPECIAL.items() if is_limit(form.format(name))}, name
+
+
+def test_limits_that_the_page_shows_can_be_read() -> None:
+    shown = [text for text in re.findall(r"`([^`\n]+)`", PAGE) if re.search(r"[<>]= [\d.]+", text)]
+    assert len(shown) >= 10
+    assert [text for text in shown if not is_limit(text)] == []
+
+
+def score(count: float, flips: float, limit: float) -> float:
+    counts: Any = SimpleNamespace(count=count, lost=flips * count / 2, gained=flips * count / 2)
+    return change_z(counts, -limit)
+
+
+def test_so_many_pictures_decide() -> None:
+    """Tango's score for a drop of the limit reaches the quantile at that number of pictures, not one earlier."""
+    limits = [0.0025, 0.005, 0.01, 0.02]
+    rows = table("| flips | 0.25 points | 0.5 points | 1 point | 2 points |")
+    assert len(rows) == 5
+    for flips, *numbers in rows:
+        share = 0.0 if flips == "none" else float(flips.removesuffix(" %")) / 100
+        for limit, number in zip(limits, map(int, numbers), strict=True):
+            assert score(number, share, limit) >= QUANTILE_95 > score(number - 1, share, limit)
+
+
+@pytest.mark.parametrize("line", (ROOT / "datasets/sample/gates.toml").read_text(encoding="utf-8").splitlines()[2:])
+def test_the_file_of_the_sample_is_the_one_shown(line: str) -> None:
+    assert f"\n{line}\n" in PAGE

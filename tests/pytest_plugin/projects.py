@@ -1,0 +1,84 @@
+"""Projects whose tests hold gates, and what pytest, in a process of its own, makes of them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.sample_runs import imagenet
+
+PICTURES = 20
+_COUNTER = """
+import os, sys
+if "evaltools.cli.main" in sys.orig_argv:
+    with open({log!r}, "a") as log:
+        log.write(os.getcwd() + " " + " ".join(sys.orig_argv) + chr(10))
+"""
+
+
+@dataclass(frozen=True)
+class CountedRuns:
+    """A log to which every start of the command ``evaltools`` adds a line."""
+
+    log: Path
+
+    def started(self) -> list[str]:
+        """The lines."""
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+def sample_command(*configurations: str) -> list[str]:
+    """The float classifier on 20 pictures."""
+    return imagenet(*(f"--config={text}" for text in configurations), pictures=PICTURES)
+
+
+def command_run(name: str, words: Sequence[str]) -> str:
+    """A table of gates.toml for a run of a command."""
+    return f"[runs.{name}]\ncommand = {json.dumps(shlex.join(words))}\n"
+
+
+def result_run(name: str, result: Path) -> str:
+    """A table of gates.toml for a result that exists."""
+    return f"[runs.{name}]\nresult = {json.dumps(str(result))}\n"
+
+
+def gate(run: str, configuration: str, *limits: str) -> str:
+    """A gate of gates.toml."""
+    return (
+        f"[[gates]]\nrun = {json.dumps(run)}\nconfiguration = {json.dumps(configuration)}\n"
+        f"limits = {json.dumps(limits)}\n"
+    )
+
+
+def write_gates(pytester: pytest.Pytester, *tables: str) -> Path:
+    """Write gates.toml."""
+    file = pytester.path / "gates.toml"
+    file.write_text("\n".join(tables))
+    return file
+
+
+def count_runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> CountedRuns:
+    """Have every start of ``evaltools`` logged."""
+    folder = pytester.mkdir("counter")
+    log = folder / "started.log"
+    (folder / "sitecustomize.py").write_text(_COUNTER.format(log=str(log)))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return CountedRuns(log)
+
+
+def run_pytest(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run pytest with ``gates.toml``; nothing of ours may show up as a traceback."""
+    result = plain_pytest(pytester, "--evaltools-gates=gates.toml", *arguments)
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert "def runtest" not in result.stdout.str()
+    return result
+
+
+def plain_pytest(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run pytest."""
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments, timeout=200)

@@ -1,0 +1,121 @@
+"""Which files of gates are collected, and which tests that gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.projects import gate, plain_pytest, result_run, run_pytest, write_gates
+
+ID = "gates.toml::sample/xnnpack: top1 >= 0.5"
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, sample_result: Path) -> pytest.Pytester:
+    """Two limits that are kept and one test beside them, another test in a folder below."""
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.5", "top1 <= 1"))
+    pytester.makepyfile(test_own="def test_own(): pass")
+    below = pytester.mkdir("below")
+    (below / "test_below.py").write_text("def test_below(): pass")
+    return pytester
+
+
+def test_gates_are_collected_beside_other_tests(project: pytest.Pytester) -> None:
+    run_pytest(project).assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize(
+    ("paths", "count"),
+    [(["below"], 3), (["."], 4), (["gates.toml"], 2), ([".", "gates.toml"], 4), ([ID], 1), ([ID, "below"], 2)],
+)
+def test_gates_are_collected_once_whatever_paths_are_given(
+    paths: list[str], count: int, project: pytest.Pytester
+) -> None:
+    run_pytest(project, *paths).assert_outcomes(passed=count)
+
+
+def test_files_may_be_several_and_elsewhere(project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "more.toml"
+    elsewhere.write_text((project.path / "gates.toml").read_text())
+    run_pytest(project, "below", f"--evaltools-gates={elsewhere}").assert_outcomes(passed=5)
+
+
+def test_a_file_given_twice_counts_once(project: pytest.Pytester) -> None:
+    run_pytest(project, "below", f"--evaltools-gates={project.path / 'gates.toml'}").assert_outcomes(passed=3)
+
+
+def test_gates_may_stand_in_pyproject(project: pytest.Pytester, sample_result: Path) -> None:
+    tables = (
+        f"[tool.evaltools.runs.sample]\nresult = '{sample_result}'\n[[tool.evaltools.gates]]\nlimits = ['top1 >= 0']\n"
+    )
+    (project.path / "pyproject.toml").write_text(f"{tables}configuration = 'xnnpack'\n")
+    plain_pytest(project, "--evaltools-gates=pyproject.toml", "below").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("paths", "count"), [([], 4), (["."], 4), (["gates.toml"], 2), (["below"], 1), (["test_own.py"], 1)]
+)
+def test_files_of_the_ini_file_are_collected_where_paths_lead_to_them(
+    paths: list[str], count: int, project: pytest.Pytester
+) -> None:
+    project.makeini("[pytest]\nevaltools_gates = gates.toml")
+    plain_pytest(project, *paths).assert_outcomes(passed=count)
+
+
+def test_files_of_the_ini_file_are_meant_from_its_folder(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nevaltools_gates = gates.toml\ntestpaths = below")
+    plain_pytest(project).assert_outcomes(passed=3)
+
+
+def test_equal_limits_have_names_of_their_own(pytester: pytest.Pytester, sample_result: Path) -> None:
+    same = gate("sample", "xnnpack", "top1 >= 0.5", "top1 >= 0.5")
+    write_gates(pytester, result_run("sample", sample_result), same)
+    result = run_pytest(pytester, f"{ID} (2)", "-v")
+    result.assert_outcomes(passed=1)
+    assert f"{ID} (2) PASSED" in result.stdout.str()
+
+
+def test_the_marker_selects_gates_and_tests_that_have_it(project: pytest.Pytester) -> None:
+    project.makepyfile(test_marked="import pytest\n@pytest.mark.accuracy_gate\ndef test_marked(): pass")
+    run_pytest(project, "--strict-markers", "-m", "accuracy_gate").assert_outcomes(passed=3, deselected=2)
+    run_pytest(project, "--strict-markers", "-m", "not accuracy_gate").assert_outcomes(passed=2, deselected=3)
+
+
+def test_the_marker_is_explained(pytester: pytest.Pytester) -> None:
+    assert "@pytest.mark.accuracy_gate: an accuracy limit" in plain_pytest(pytester, "--markers").stdout.str()
+
+
+def test_tests_that_failed_run_again_alone(project: pytest.Pytester) -> None:
+    file = project.path / "gates.toml"
+    file.write_text(file.read_text().replace("top1 >= 0.5", "top1 >= 0.99"))
+    options = ("--evaltools-gates=gates.toml", "-p", "cacheprovider")
+    project.runpytest_subprocess(*options).assert_outcomes(passed=3, failed=1)
+    project.runpytest_subprocess(*options, "--lf").assert_outcomes(failed=1)
+
+
+def test_a_file_that_is_not_there_is_refused(pytester: pytest.Pytester) -> None:
+    result = run_pytest(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: there is no file of gates */gates.toml; correct --evaltools-gates or *"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[gates]\n", "*gates.toml is no TOML: *"),
+        ("", "*gates.toml*gates*"),
+        ("[[gates]]\nlimits = ['top1 > 0.5']\n", "*gates.toml: gate 1: 'top1 > 0.5' is no limit; write such as *"),
+        ("[[gates]]\nlimits = ['top1 >= 0.5']\nmodels = 'a'\n", "*gates.toml: *models*"),
+        (
+            "runs = {a.result = 'a.json', b.result = 'b.json'}\n[[gates]]\nrun = 'a*'\nlimits = ['top1 >= 0.5']\n",
+            "*gates.toml: runs.b: no gate is about it*",
+        ),
+    ],
+)
+def test_a_broken_file_is_an_error_of_the_collection(text: str, message: str, pytester: pytest.Pytester) -> None:
+    write_gates(pytester, text)
+    result = run_pytest(pytester)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([message])

@@ -1,0 +1,141 @@
+"""Evaluations within tests of a user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.datasets import sample
+from evaltools.pytest_plugin.equivalence import diff_words
+from tests.cli.sample_runs import inference_diff
+from tests.pytest_plugin.projects import count_runs, plain_pytest
+
+FLOAT32 = str(sample.model_file("float32"))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_the_same_words_run_once(
+    workers: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    words = inference_diff("--config=xnnpack: use_xnnpack=true", runs=2)
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_result(number, evaltools_run):
+            result = evaltools_run(*{words!r})
+            assert result is evaltools_run(*{words!r})
+            assert result.configurations[1].delegation.delegated_nodes == 19
+        """
+    )
+    plain_pytest(pytester, *workers).assert_outcomes(passed=4)
+    assert len(runs.started()) == 1
+
+
+@pytest.mark.parametrize("words", [["diff", "--model_file=nowhere.tflite"], []])
+def test_a_run_without_result_fails_the_test_with_what_it_said(words: list[str], pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(f"def test_result(evaltools_run):\n    evaltools_run(*{words!r})")
+    result = plain_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E*Failed: run *: no result from 'evaltools*' (exit code 2); it said:", "E*evaltools*"]
+    )
+    assert "session_runs.py" not in result.stdout.str()
+
+
+@pytest.mark.once
+def test_a_delegate_is_held_against_a_grade(pytester: pytest.Pytester, rounding_delegate: Path) -> None:
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        BF16 = "bf16: external_delegate_path={rounding_delegate} --external_delegate_options=precision:bf16"
+
+        @pytest.mark.parametrize("within", ["equivalent", "fp16", "bf16", "int8"])
+        def test_rounded(within, assert_equivalent):
+            assert_equivalent({FLOAT32!r}, BF16, num_runs=5, within=within)
+
+        def test_xnnpack(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "use_xnnpack=true", num_runs=5)
+        """
+    )
+    result = plain_pytest(pytester, "-v")
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_rounded[[]equivalent] FAILED*",
+            "*test_rounded[[]fp16] FAILED*",
+            "*test_rounded[[]bf16] PASSED*",
+            ">*assert_equivalent(*",
+            "E*float32.tflite, bf16: within expected precision of bf16, asked for equivalent or better: *",
+        ]
+    )
+
+
+@pytest.mark.once
+def test_a_delegate_that_did_not_run_is_not_equivalent(pytester: pytest.Pytester) -> None:
+    (pytester.path / "broken.so").write_text("no library")
+    pytester.makepyfile(
+        f"""
+        def test_absent(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "nnapi: use_nnapi=true", num_runs=1)
+
+        def test_broken(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "broken: external_delegate_path=broken.so", num_runs=1)
+
+        def test_no_such_grade(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "nnapi: use_nnapi=true", num_runs=1, within="diverged")
+        """
+    )
+    result = plain_pytest(pytester, "-rs")
+    result.assert_outcomes(skipped=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E*Failed: float32.tflite, broken: not measured: *",
+            "E*Failed: within='diverged': no such grade. Use equivalent, fp16, bf16, int8",
+            "SKIPPED*test_a_delegate*.py:2: float32.tflite, nnapi: not measured: the NNAPI delegate cannot be created*",
+        ]
+    )
+    plain_pytest(pytester, "--evaltools-strict").assert_outcomes(failed=3)
+
+
+@pytest.mark.once
+def test_inputs_may_be_files_or_pictures(pytester: pytest.Pytester) -> None:
+    np.save(pytester.path / "input.npy", np.zeros((3, 64, 64, 3), np.float32))
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        @pytest.mark.parametrize(
+            ("inputs", "num_runs"), [("input.npy", None), (["input.npy"], None), ({str(sample.images_dir())!r}, 3)]
+        )
+        def test_inputs(inputs, num_runs, assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs=inputs, num_runs=num_runs)
+
+        def test_file_that_is_not_there(assert_equivalent):
+            assert_equivalent({FLOAT32!r}, "xnnpack: use_xnnpack=true", inputs="nowhere.npy")
+        """
+    )
+    result = plain_pytest(pytester)
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["E*nowhere.npy*"])
+
+
+def test_inputs_become_the_flags_for_them(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.JPG").write_text("")
+    (tmp_path / "arrays").mkdir()
+    (tmp_path / "arrays" / "a.npy").write_text("")
+    words = ["inference-diff", "--model_file=m.tflite", "--config=x: use_xnnpack=true"]
+    given = ["arrays", "pictures", "image=a.npy"]
+    flags = ["--input_files=arrays", "--input_images=pictures", "--input_files=image=a.npy"]
+    assert diff_words(tmp_path, "m.tflite", "x: use_xnnpack=true", given) == words + flags
+    assert diff_words(tmp_path, Path("m.tflite"), "x: use_xnnpack=true", tmp_path / "arrays") == [
+        *words,
+        f"--input_files={tmp_path / 'arrays'}",
+    ]

@@ -1,0 +1,120 @@
+"""What becomes of a limit, and how it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.projects import gate, plain_pytest, result_run, run_pytest, write_gates
+
+UNDECIDED = "top1 drop <= 0.005 at 95 %"
+
+
+def test_a_limit_that_is_kept_passes(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.95", "top1 <= 1"))
+    result = run_pytest(pytester, "-v")
+    result.assert_outcomes(passed=2)
+    assert "gates.toml::sample/xnnpack: top1 >= 0.95 PASSED" in result.stdout.str()
+
+
+def test_a_broken_limit_fails_with_what_was_found(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "top1 >= 0.951"))
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "sample/xnnpack: fail: top1 0.95",
+            "  limit   top1 >= 0.951",
+            "  model   float32.tflite",
+            f"  result  {sample_result}",
+        ],
+        consecutive=True,
+    )
+
+
+def test_too_few_pictures_are_no_proof(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", UNDECIDED))
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["sample/xnnpack: inconclusive: top1 drop 0 [[]-0.1*, 0.1*", "*about 5?? would do*That is no proof*"]
+    )
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("skip", "skipped"), ("xfail", "xfailed"), ("fail", "failed")])
+@pytest.mark.parametrize("where", ["option", "ini"])
+def test_what_is_open_may_be_a_skip_or_an_expected_failure(
+    kind: str, outcome: str, where: str, pytester: pytest.Pytester, sample_result: Path
+) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", UNDECIDED))
+    if where == "ini":
+        pytester.makeini(f"[pytest]\nevaltools_inconclusive = {kind}")
+    result = run_pytest(pytester, *([f"--evaltools-inconclusive={kind}"] if where == "option" else []))
+    result.assert_outcomes(**{outcome: 1})
+
+
+def test_an_expected_failure_fails_where_those_are_switched_off(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", UNDECIDED))
+    run_pytest(pytester, "--evaltools-inconclusive=xfail", "--runxfail").assert_outcomes(failed=1)
+
+
+def test_an_unknown_word_in_the_ini_file_is_refused(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", UNDECIDED))
+    pytester.makeini("[pytest]\nevaltools_inconclusive = pass")
+    result = run_pytest(pytester)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "evaltools_inconclusive = pass: use fail, skip, xfail" in result.stderr.str()
+
+
+def test_what_cannot_exist_here_is_skipped_with_the_reason(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "nnapi", "top1 >= 0.5"))
+    result = run_pytest(pytester, "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED [[]1] gates.toml:1: sample/nnapi: not measured: the NNAPI delegate cannot*"])
+
+
+def test_what_cannot_exist_here_fails_where_that_is_asked_for(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "nnapi", "top1 >= 0.5"))
+    result = run_pytest(pytester, "--evaltools-strict")
+    result.assert_outcomes(failed=1)
+    assert "sample/nnapi: not measured: the NNAPI delegate cannot" in result.stdout.str()
+    pytester.makeini("[pytest]\nevaltools_strict = true")
+    run_pytest(pytester).assert_outcomes(failed=1)
+
+
+def test_a_delegate_that_should_have_run_and_did_not_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "broken", "top1 >= 0"))
+    result = run_pytest(pytester, "--evaltools-inconclusive=skip")
+    result.assert_outcomes(failed=1)
+    assert "sample/broken: not measured: " in result.stdout.str()
+
+
+def test_what_was_measured_decides_where_others_cannot_exist(pytester: pytest.Pytester, sample_result: Path) -> None:
+    gates = [gate("sample", "[xn]n*", "top1 >= 0.5", "top1 >= 0.99"), gate("sample", "*", "top1 >= 0.5")]
+    write_gates(pytester, result_run("sample", sample_result), *gates)
+    result = run_pytest(pytester, "-v")
+    result.assert_outcomes(passed=1, failed=2)
+    assert "[xn]n*: top1 >= 0.5 PASSED" in result.stdout.str()
+    assert "sample/*: top1 >= 0.5 FAILED" in result.stdout.str()
+
+
+def test_a_figure_that_the_result_lacks_fails(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "xnnpack", "map >= 0.3"))
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=1)
+    assert "this result has no ap" in result.stdout.str()
+
+
+def test_a_result_that_is_none_fails_every_limit_on_it(pytester: pytest.Pytester) -> None:
+    (pytester.path / "result.json").write_text("{}")
+    write_gates(pytester, result_run("old", Path("result.json")), gate("old", "*", "top1 >= 0.5", "top1 >= 0.6"))
+    result = run_pytest(pytester)
+    result.assert_outcomes(failed=2)
+    assert result.stdout.str().count("result.json is no evaltools result") >= 2
+
+
+def test_without_the_option_nothing_changes(pytester: pytest.Pytester, sample_result: Path) -> None:
+    write_gates(pytester, result_run("sample", sample_result), gate("sample", "*", "top1 >= 0.5"))
+    pytester.makepyfile("def test_own(): pass")
+    plain_pytest(pytester).assert_outcomes(passed=1)

@@ -1,0 +1,94 @@
+"""From decisions to the outcome of a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.pytest_plugin.outcome import judge, properties
+from evaltools.pytest_plugin.settings import Settings
+from evaltools.report.gate_report import GateReport
+
+LENIENT = Settings("skip", strict=False)
+
+
+def decided(name: str, verdict: GateVerdict, cannot_exist: bool = False) -> Decision:
+    found = "" if verdict == "not measured" else "top1 0.5"
+    reason = "" if verdict in ("pass", "fail") else f"because of {name}"
+    return Decision(name, "top1 >= 0.5", verdict, found, reason, None, cannot_exist)
+
+
+def reported(*decisions: Decision) -> list[GateReport]:
+    return [GateReport("run", "model.tflite", decisions)]
+
+
+PASSES = decided("a", "pass")
+FAILS = decided("b", "fail")
+OPEN = decided("c", "inconclusive")
+STOPPED = decided("d", "not measured")
+ABSENT = decided("e", "not measured", cannot_exist=True)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "kind"),
+    [
+        ([PASSES], "pass"),
+        ([PASSES, ABSENT], "pass"),
+        ([ABSENT], "skip"),
+        ([ABSENT, ABSENT], "skip"),
+        ([], "skip"),
+        ([PASSES, OPEN], "skip"),
+        ([PASSES, FAILS], "fail"),
+        ([OPEN, FAILS], "fail"),
+        ([PASSES, STOPPED], "fail"),
+        ([ABSENT, STOPPED], "fail"),
+        ([ABSENT, FAILS], "fail"),
+    ],
+)
+def test_the_worst_that_counts_decides(decisions: list[Decision], kind: str) -> None:
+    assert judge(reported(*decisions), LENIENT).kind == kind
+
+
+def test_strictness_and_what_becomes_of_open_limits_are_settings() -> None:
+    assert judge(reported(PASSES, ABSENT), Settings("skip", strict=True)).kind == "fail"
+    assert judge(reported(PASSES, OPEN), Settings("fail", strict=False)).kind == "fail"
+    assert judge(reported(PASSES, OPEN), Settings("xfail", strict=False)).kind == "xfail"
+    assert judge(reported(ABSENT, OPEN), Settings("xfail", strict=True)).kind == "fail"
+
+
+def test_a_failure_names_all_that_does_not_keep_the_limit_and_nothing_else() -> None:
+    assert judge(reported(PASSES, FAILS, OPEN, STOPPED, ABSENT), LENIENT).text == (
+        "run/b: fail: top1 0.5\n"
+        "  limit   top1 >= 0.5\n"
+        "  model   model.tflite\n"
+        "\n"
+        "run/d: not measured: because of d\n"
+        "  limit   top1 >= 0.5\n"
+        "  model   model.tflite\n"
+        "\n"
+        "run/c: inconclusive: top1 0.5\n"
+        "  limit   top1 >= 0.5\n"
+        "  model   model.tflite\n"
+        "  reason  because of c. That is no proof: the limit may be broken"
+    )
+
+
+def test_a_skip_says_all_reasons_in_one_line() -> None:
+    assert judge(reported(ABSENT), LENIENT).text == "run/e: not measured: because of e"
+    assert judge(reported(OPEN), LENIENT).text == "run/c: inconclusive: top1 0.5, because of c"
+
+
+def test_words_of_native_code_cannot_command_the_terminal() -> None:
+    crashed = Decision("x", "top1 >= 0.5", "not measured", "", "died\n\x1b[2J")
+    assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died??[2J"
+
+
+def test_properties_hold_what_was_found() -> None:
+    undecided = Decision("c", "top1 >= 0.5", "inconclusive", "top1 0.5 [0.4, 0.6]", "too few", 300)
+    assert properties(reported(undecided)) == [
+        ("run/c.model", "model.tflite"),
+        ("run/c.verdict", "inconclusive"),
+        ("run/c.found", "top1 0.5 [0.4, 0.6]"),
+        ("run/c.reason", "too few"),
+        ("run/c.examples_needed", "300"),
+    ]

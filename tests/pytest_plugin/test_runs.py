@@ -1,0 +1,159 @@
+"""How often evaluations run, and where."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.gate_runs import run_source
+from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
+from evaltools.gates.gate_file import RunSource
+from evaltools.pytest_plugin.session_runs import SessionRuns
+from tests.cli.sample_runs import inference_diff
+from tests.pytest_plugin.projects import command_run, count_runs, gate, run_pytest, sample_command, write_gates
+
+XNNPACK = "xnnpack: use_xnnpack=true"
+FIVE_LIMITS = ("top1 >= 0.5", "top1 <= 1", "top5 >= 0.5", "agreement >= 0.9", "delegated_nodes >= 0.5")
+
+
+@pytest.mark.once
+def test_a_run_is_carried_out_once_for_all_its_limits(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    gates = [gate("sample", "xnnpack", *FIVE_LIMITS), gate("s*", "xnnpack", "failed_examples <= 0")]
+    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), *gates)
+    run_pytest(pytester).assert_outcomes(passed=6)
+    assert len(runs.started()) == 1
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("dist", ["load", "each", "worksteal"])
+def test_a_run_is_carried_out_once_for_all_workers(
+    dist: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", *FIVE_LIMITS))
+    result = run_pytest(pytester, "-n", "2", "--dist", dist, "-v")
+    result.assert_outcomes(passed=10 if dist == "each" else 5)
+    assert "[gw0]" in result.stdout.str()
+    assert "[gw1]" in result.stdout.str()
+    assert len(runs.started()) == 1
+
+
+def test_workers_without_filelock_are_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with pytest.raises(UsageError, match=r"filelock, which is not installed: pip install 'evaltools\[pytest\]'"):
+        SessionRuns(tmp_path, has_workers=True).result(RunSource("r", ("diff",)), tmp_path)
+    with pytest.raises(UsageError, match="run r: no result from 'evaltools diff'"):
+        SessionRuns(tmp_path, has_workers=False).result(RunSource("r", ("diff",)), tmp_path)
+
+
+def test_a_run_that_no_selected_test_needs_is_left_out(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    write_gates(pytester, command_run("sample", sample_command(XNNPACK)), gate("sample", "xnnpack", "top1 >= 0.5"))
+    run_pytest(pytester, "--collect-only")
+    run_pytest(pytester, "-k", "top5")
+    assert runs.started() == []
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_run_without_result_fails_every_gate_with_what_it_said(
+    workers: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    broken = command_run("broken", ["diff", "--model_file=nowhere.tflite"])
+    write_gates(pytester, broken, gate("broken", "*", "snr_db >= 50"), gate("", "*", "snr_db >= 60"))
+    result = run_pytest(pytester, *workers)
+    result.assert_outcomes(failed=2)
+    said = result.stdout.str()
+    assert said.count("run broken: no result from 'evaltools diff --model_file=nowhere.tflite' (exit code 2)") >= 2
+    assert said.count("evaltools: nowhere.tflite cannot be read") >= 2
+    assert len(runs.started()) == 1
+
+
+@pytest.mark.once
+def test_paths_of_a_command_are_meant_from_the_folder_of_the_gates(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = count_runs(pytester, monkeypatch)
+    words = inference_diff("--config=xnnpack: use_xnnpack=true", runs=2)
+    model = Path(words[1].removeprefix("--model_file="))
+    (pytester.path / "model.tflite").write_bytes(model.read_bytes())
+    words[1] = "--model_file=model.tflite"
+    write_gates(pytester, command_run("small", words), gate("small", "*", "snr_db >= 50"))
+    below = pytester.mkdir("below")
+    os.chdir(below)
+    pytester.runpytest_subprocess("--evaltools-gates=../gates.toml").assert_outcomes(passed=1)
+    assert [line.split()[0] for line in runs.started()] == [str(pytester.path)]
+
+
+@pytest.mark.once
+def test_a_run_with_a_broken_limit_or_a_missing_delegate_has_a_result(tmp_path: Path) -> None:
+    words = inference_diff("--config=xnnpack: use_xnnpack=true", "--min_snr_db=900", runs=2)
+    output = tmp_path / "result.json"
+    broken = run_source(RunSource("broken", tuple(words)), tmp_path, output)
+    assert broken.inference_diff is not None
+    assert [entry.within_limits for entry in broken.inference_diff.comparisons] == [False]
+    missing = run_source(RunSource("missing", (*words[:-2], "--use_nnapi=true")), tmp_path, output)
+    assert [entry.status for entry in missing.configurations] == ["not measured", "not measured"]
+    assert json.loads(output.read_text())["configurations"][1]["cannot_exist"]
+
+
+def test_an_older_result_is_not_taken_for_that_of_a_run_that_failed(tmp_path: Path, sample_result: Path) -> None:
+    output = tmp_path / "result.json"
+    output.write_bytes(sample_result.read_bytes())
+    with pytest.raises(UsageError, match=r"run new: no result from 'evaltools diff' \(exit code 2\)"):
+        run_source(RunSource("new", ("diff",)), tmp_path, output)
+    assert not output.exists()
+
+
+def test_a_result_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(OutputError, match=r"run r: .*result\.json cannot be written: Not a directory"):
+        run_source(RunSource("r", ("diff",)), tmp_path, tmp_path / "taken" / "result.json")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "ended"),
+    [(5, OutputError, "exit code 5"), (130, UsageError, "exit code 130"), (-9, UsageError, "ended by SIGKILL")],
+)
+def test_a_run_that_was_cut_short_has_no_result(
+    code: int, error: type[EvaltoolsError], ended: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "result.json"
+    lines = "\n".join(f"line {number}" for number in range(50))
+
+    def cut_short(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        output.write_text("{}")
+        return subprocess.CompletedProcess(words, code, "", lines)
+
+    monkeypatch.setattr(subprocess, "run", cut_short)
+    with pytest.raises(error) as caught:
+        run_source(RunSource("r", ("diff",)), tmp_path, output)
+    assert str(caught.value).startswith(f"run r: no result from 'evaltools diff' ({ended}); it said:\nline 30\n")
+
+
+def test_a_command_that_gives_no_evaluation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="run r: no result from 'evaltools delegates'"):
+        run_source(RunSource("r", ("delegates",)), tmp_path, tmp_path / "result.json")
+
+
+@pytest.mark.parametrize("flag", ["--output_file_path=x.json", "--output-file-path"])
+def test_where_the_result_goes_is_not_for_the_command_to_say(flag: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave --output_file_path out of its command"):
+        run_source(RunSource("r", ("diff", flag)), tmp_path, tmp_path / "result.json")
+
+
+def test_a_result_that_exists_is_read(tmp_path: Path, sample_result: Path) -> None:
+    found = run_source(RunSource("r", result=sample_result), tmp_path, tmp_path / "unused.json")
+    assert [entry.name for entry in found.configurations] == ["reference", "xnnpack", "nnapi", "broken"]
+    with pytest.raises(DataError, match=r"nowhere\.json cannot be read"):
+        run_source(RunSource("r", result=tmp_path / "nowhere.json"), tmp_path, tmp_path / "unused.json")

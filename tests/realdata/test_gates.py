@@ -1,0 +1,115 @@
+"""Statistics and gates on photos: XNNPACK of ai-edge-litert held against the kernels of tflite-runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from tests.command import evaltools
+
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(package) is None for package in ("tflite_runtime", "ai_edge_litert")),
+    reason="both runtimes are compared",
+)
+LIMITS = ["top1 drop <= 5 points at 95 %", "top1 >= 0.7", "top1 drop <= 0.5 points at 95 %"]
+"""Kept, broken, and not decided by 200 photos."""
+
+
+@pytest.fixture(scope="module")
+def result(photos: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JSON result, in a folder with a file of gates that reads it."""
+    folder = tmp_path_factory.mktemp("gates")
+    completed = evaltools(
+        "imagenet",
+        f"--model_file={zoo / 'mobilenet_v1_0.25_128_quant.tflite'}",
+        f"--ground_truth_images_path={photos / 'images'}",
+        f"--ground_truth_labels={photos / 'validation_labels_wnid.txt'}",
+        f"--model_output_labels={photos / 'model_labels_1001_wnid.txt'}",
+        "--reference=runtime=tflite_runtime",
+        "--config=xnnpack: runtime=litert use_xnnpack=true",
+        "--config=phone: use_nnapi=true",
+        "--record_examples",
+        f"--output_file_path={folder / 'result.json'}",
+    )
+    assert completed.code == 3, completed.err
+    (folder / "gates.toml").write_text(
+        '[runs.mobilenet]\nresult = "result.json"\n\n'
+        f'[[gates]]\nconfiguration = "xnnpack"\nlimits = {json.dumps(LIMITS)}\n\n'
+        '[[gates]]\nconfiguration = "phone"\nlimits = ["top1 >= 0.5"]\n'
+    )
+    return folder / "result.json"
+
+
+def answers(result: Path) -> tuple[list[Any], Any]:
+    document = json.loads(result.read_text())
+    (comparison,) = document["comparisons"]
+    return document["examples"], comparison
+
+
+def test_flips_and_p_are_those_of_the_recorded_answers(result: Path) -> None:
+    examples, comparison = answers(result)
+    for change in comparison["topk"]:
+        right = [
+            tuple(
+                example["answers"][name]["rank"] is not None and example["answers"][name]["rank"] < change["k"]
+                for name in ("reference", "xnnpack")
+            )
+            for example in examples
+        ]
+        lost, gained = right.count((True, False)), right.count((False, True))
+        assert (change["lost"], change["gained"]) == (lost, gained)
+        expected = stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
+        assert change["p_value"] == pytest.approx(expected)
+        assert change["interval"]["low"] <= (gained - lost) / len(examples) <= change["interval"]["high"]
+    assert comparison["topk"][0]["lost"] + comparison["topk"][0]["gained"] > 0, "the two do not answer alike"
+    assert comparison["verdict"].startswith("not decided: ")
+
+
+def test_intervals_of_accuracies(result: Path) -> None:
+    for entry in json.loads(result.read_text())["configurations"]:
+        if entry["status"] == "measured":
+            topk = entry["classification"]["topk"]
+            for share, interval in zip(topk["accuracies"], entry["topk_intervals"], strict=True):
+                low, high = proportion_confint(round(share * 200), 200, method="wilson")
+                assert (interval["low"], interval["high"]) == pytest.approx((low, high))
+
+
+def test_the_gate_command_has_all_four_verdicts(result: Path) -> None:
+    report = result.with_name("gates.xml")
+    gated = evaltools("gate", f"--gates={result.with_name('gates.toml')}", f"--junit={report}")
+    assert gated.code == 3, gated.err
+    kinds = {
+        case.name: [type(entry) for entry in case.result] for suite in JUnitXml.fromfile(str(report)) for case in suite
+    }
+    by_limit = {limit: next(kinds[name] for name in kinds if limit in name) for limit in (*LIMITS, "top1 >= 0.5")}
+    assert by_limit == {LIMITS[0]: [], LIMITS[1]: [Failure], LIMITS[2]: [Failure], "top1 >= 0.5": [Skipped]}
+    for verdict in ("pass", "fail", "inconclusive", "not measured"):
+        assert verdict in gated.out
+
+
+@pytest.mark.parametrize("flags", [(), ("-n", "2")])
+def test_pytest_has_all_four_verdicts(result: Path, flags: tuple[str, ...]) -> None:
+    report = result.with_name("pytest.xml")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *flags]
+    completed = subprocess.run(
+        [*command, "--evaltools-gates", "gates.toml"], cwd=result.parent, capture_output=True, text=True
+    )
+    assert completed.returncode == 1, shlex.join(command) + completed.stdout + completed.stderr
+    assert "2 failed, 1 passed, 1 skipped" in completed.stdout
+    cases = [case for suite in JUnitXml.fromfile(str(report)) for case in suite]
+    failed = {
+        case.name: case.result[0].message for case in cases if case.result and isinstance(case.result[0], Failure)
+    }
+    assert len(failed) == 2
+    assert any("too few examples" in message and "would do" in message for message in failed.values())
+    assert not [case for case in cases if case.result and isinstance(case.result[0], Error)]

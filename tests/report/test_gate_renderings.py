@@ -1,0 +1,202 @@
+"""Verdicts as a table, JUnit XML, Markdown and JSON, whatever the names hold."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from evaltools.cli.terminal import make_console
+from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.report.gate_junit import junit_xml
+from evaltools.report.gate_markdown import escape, markdown_summary
+from evaltools.report.gate_report import GateReport
+from evaltools.report.gate_table import print_gates
+from evaltools.report.gate_words import GateOutcome, counts, outcome_of
+from evaltools.report.json_file import encode_json
+
+NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
+
+
+def outcome(*reports: GateReport) -> GateOutcome:
+    return outcome_of("1.2", "ci/gates.toml", reports)
+
+
+def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more: object) -> Decision:
+    found = "" if verdict == "not measured" else "top1 0.9"
+    return Decision(configuration, "top1 >= 0.9", verdict, found, **more)  # type: ignore[arg-type]
+
+
+MIXED = outcome(
+    GateReport("a", "m.tflite", (decision(), decision("fail"))),
+    GateReport("b", "n.tflite", (decision("inconclusive", reason="about 500 would do", examples_needed=500),)),
+    GateReport("a", "m.tflite", (decision("not measured", reason="it died"),)),
+    GateReport("b", "n.tflite", (decision("not measured", reason="no NNAPI", cannot_exist=True),)),
+)
+PASSED = outcome(GateReport("a", "m.tflite", (decision(),)))
+HOSTILE = outcome(
+    GateReport(
+        NASTY,
+        NASTY,
+        (
+            Decision(NASTY, NASTY, "fail", NASTY, NASTY),
+            Decision(NASTY, NASTY, "not measured", "", NASTY),
+            Decision("1. x", "- y", "not measured", "", NASTY, cannot_exist=True),
+        ),
+    )
+)
+EMPTY_NAMES = outcome(GateReport("", "", (Decision("", "top1 >= 0.5", "not measured", "", "no result"),)))
+
+
+def printed(made: GateOutcome, width: int = 160) -> list[str]:
+    text = io.StringIO()
+    console = make_console(text)
+    console.width = width
+    print_gates(made, console)
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def read_junit(made: GateOutcome, folder: Path) -> dict[str | None, list[TestCase]]:
+    """The suites as another program reads them, after its own check of the numbers."""
+    path = folder / "junit.xml"
+    path.write_bytes(junit_xml(made))
+    suites = JUnitXml.fromfile(str(path))
+    found: dict[str | None, list[TestCase]] = {}
+    total = 0
+    for suite in suites:
+        assert isinstance(suite, TestSuite)
+        stated = (suite.tests, suite.failures, suite.errors, suite.skipped)
+        suite.update_statistics()  # type: ignore[no-untyped-call]
+        assert (suite.tests, suite.failures, suite.errors, suite.skipped) == stated
+        found[suite.name] = list(suite)
+        total += suite.tests
+    assert suites.tests == total
+    return found
+
+
+def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> None:
+    lines = printed(MIXED)
+    assert [line.split() for line in lines[:3]] == [
+        ["run", "configuration", "limit", "found", "verdict"],
+        ["a", "fast", "top1", ">=", "0.9", "top1", "0.9", "pass"],
+        ["a", "fast", "top1", ">=", "0.9", "top1", "0.9", "fail"],
+    ]
+    assert lines[6:] == [
+        "",
+        "a, fast, top1 >= 0.9: fail: found top1 0.9",
+        "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
+        "a, fast, top1 >= 0.9: not measured: it died",
+        "b, fast, top1 >= 0.9: not measured: no NNAPI",
+        "5 limits held against configurations: 2 not measured, 1 fail, 1 inconclusive, 1 pass",
+    ]
+    assert printed(PASSED)[2:] == ["", "1 limit held against configurations: 1 pass"]
+
+
+def test_empty_names_stand_for_anything() -> None:
+    assert printed(EMPTY_NAMES)[1].split() == ["*", "*", "top1", ">=", "0.5", "not", "measured"]
+
+
+@pytest.mark.parametrize("width", [160, 20])
+def test_no_name_commands_the_terminal_or_breaks_the_lines(width: int) -> None:
+    text = "\n".join(printed(HOSTILE, width))
+    assert text.replace("\n", "").isprintable()
+    assert counts(HOSTILE) in text
+
+
+def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> None:
+    suites = read_junit(MIXED, tmp_path)
+    kinds = {
+        run: [[(type(entry), entry.type) for entry in case.result] for case in cases] for run, cases in suites.items()
+    }
+    assert kinds == {
+        "a": [[], [(Failure, "fail")], [(Error, "not measured")]],
+        "b": [[(Failure, "inconclusive")], [(Skipped, None)]],
+    }
+    case = suites["b"][0]
+    assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 0.9", "top1 0.9")
+    assert case.result[0].message == "inconclusive: found top1 0.9; about 500 would do"
+    assert suites["b"][1].result[0].message == "not measured: no NNAPI"
+
+
+def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
+    (cases,) = read_junit(HOSTILE, tmp_path).values()
+    assert len(cases) == 3
+    content = junit_xml(HOSTILE)
+    for element in ElementTree.fromstring(content).iter():
+        for text in (element.text or "", *element.attrib.values()):
+            assert text.replace("\n", "").isprintable()
+    assert "a|b <script>&amp; `x`" in str(cases[0].classname)
+
+
+def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
+    assert markdown_summary(MIXED).decode().splitlines() == [
+        "### evaltools gate: not measured",
+        "",
+        "| run | configuration | limit | found | verdict |",
+        "| --- | --- | --- | --- | --- |",
+        "| a | fast | top1 &gt;= 0.9 | top1 0.9 | pass |",
+        "| a | fast | top1 &gt;= 0.9 | top1 0.9 | **fail** |",
+        "| b | fast | top1 &gt;= 0.9 | top1 0.9 | **inconclusive** |",
+        "| a | fast | top1 &gt;= 0.9 |  | **not measured** |",
+        "| b | fast | top1 &gt;= 0.9 |  | **not measured** |",
+        "",
+        "* **fail**: a, fast, top1 &gt;= 0.9: found top1 0.9",
+        "* **inconclusive**: b, fast, top1 &gt;= 0.9: found top1 0.9; about 500 would do",
+        "* **not measured**: a, fast, top1 &gt;= 0.9: it died",
+        "* **not measured**: b, fast, top1 &gt;= 0.9: no NNAPI",
+        "",
+        "5 limits held against configurations: 2 not measured, 1 fail, 1 inconclusive, 1 pass",
+    ]
+    assert markdown_summary(PASSED).decode().splitlines()[5:] == ["", "1 limit held against configurations: 1 pass"]
+
+
+def test_no_name_breaks_out_of_the_markdown_table() -> None:
+    text = markdown_summary(HOSTILE).decode()
+    lines = text.splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert [row.count("|") for row in rows] == [6] * 5
+    assert [line[:5] for line in lines if line and not line.startswith("|")] == [
+        "### e",
+        "* **f",
+        "* **n",
+        "* **n",
+        "3 lim",
+    ]
+    assert "<" not in text
+    assert text.replace("\n", "").isprintable()
+
+
+def test_escaped_text_reads_as_it_was() -> None:
+    """Undone as Markdown does it: a backslash before a punctuation mark, and entities."""
+    for text in ("a|b", "<b>", "&lt;", r"\|", "`x` *y* _z_ [l](u) ~s~ $m$ !", "100 % of 3 - 1"):
+        escaped = escape(text)
+        assert html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped)) == text
+        assert "|" not in escaped
+        assert re.search(r"(?<!\\)[`*_\[\]~$]", escaped) is None
+
+
+def test_json_has_every_decision() -> None:
+    found = json.loads(encode_json(MIXED))
+    assert (found["evaltools"], found["gates"], found["verdict"]) == ("1.2", "ci/gates.toml", "not measured")
+    assert found["reports"][1] == {
+        "run": "b",
+        "model": "n.tflite",
+        "decisions": [
+            {
+                "configuration": "fast",
+                "limit": "top1 >= 0.9",
+                "verdict": "inconclusive",
+                "found": "top1 0.9",
+                "reason": "about 500 would do",
+                "examples_needed": 500,
+                "cannot_exist": False,
+            }
+        ],
+    }
+    assert json.loads(encode_json(HOSTILE))["reports"][0]["decisions"][0]["verdict"] == "fail"

@@ -1,0 +1,82 @@
+"""Latency ratios against simulation, drift against a formula by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaltools.stats.latency_ratio import drift, latency_ratio
+
+
+def test_the_ratio_is_the_median_of_those_of_the_examples() -> None:
+    found = latency_ratio([10, 20, 1000], [5, 11, 30])
+    assert found is not None
+    assert (found.pairs, found.ratio) == (3, 0.5)
+
+
+def test_few_and_short_times() -> None:
+    assert latency_ratio([], []) is None
+    short = latency_ratio([0, 0], [1, 2])
+    assert short is not None
+    assert short.ratio == 1.5
+    single = latency_ratio([4], [2])
+    assert single is not None
+    assert (single.ratio, single.interval) == (0.5, None)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    first, second = np.random.default_rng(3).integers(100, 200, (2, 50)).tolist()
+    assert latency_ratio(first, second) == latency_ratio(first, second)
+    assert latency_ratio(first, second) != latency_ratio(first, second, seed=1)
+
+
+def test_the_interval_holds_the_true_ratio_in_95_of_100_samples() -> None:
+    """Both configurations feel the same slow moments, as in a run in which they take turns."""
+    generator = np.random.default_rng(5)
+    held = 0
+    for sample in range(1000):
+        moment = generator.lognormal(0, 0.3, 200)
+        first = (10_000 * moment * generator.lognormal(0, 0.05, 200)).astype(int)
+        second = (8_000 * moment * generator.lognormal(0, 0.05, 200)).astype(int)
+        found = latency_ratio(first.tolist(), second.tolist(), seed=sample)
+        assert found is not None
+        assert found.interval is not None
+        held += found.interval.low <= 0.8 <= found.interval.high
+    assert 0.93 <= held / 1000 <= 0.97
+
+
+def test_pairs_that_share_slow_moments_make_a_narrow_interval() -> None:
+    generator = np.random.default_rng(6)
+    moment = generator.lognormal(0, 0.5, 300)
+    first, second = (10_000 * moment).astype(int), (5_000 * moment).astype(int)
+    paired = latency_ratio(first.tolist(), second.tolist())
+    unpaired = latency_ratio(first.tolist(), generator.permutation(second).tolist())
+    assert paired is not None
+    assert unpaired is not None
+    assert paired.interval is not None
+    assert unpaired.interval is not None
+    assert paired.interval.high - paired.interval.low < 0.01 * (unpaired.interval.high - unpaired.interval.low)
+
+
+def test_drift_as_kendall_and_as_thirds() -> None:
+    times = [100 + place // 10 + place % 7 for place in range(120)]
+    found = drift(times)
+    assert found is not None
+    assert found.p_value == stats.kendalltau(range(120), times).pvalue
+    assert found.change == np.median(times[80:]) / np.median(times[:40]) - 1
+
+
+def test_no_drift_in_noise_nor_in_what_stands_still() -> None:
+    noise = drift(np.random.default_rng(8).integers(1000, 1100, 20_000).tolist())
+    assert noise is not None
+    assert noise.p_value > 0.01
+    still = drift([7] * 50)
+    assert still is not None
+    assert (still.change, still.p_value) == (0.0, 1.0)
+    assert drift(range(9)) is None
+
+
+@pytest.mark.parametrize("count", [10, 11, 5001])
+def test_any_number_of_times(count: int) -> None:
+    assert drift(range(1, count + 1)) is not None

@@ -1,0 +1,96 @@
+"""How sure figures are: which examples are paired, and which comparisons are corrected together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from evaltools.engine import Example, Outcome, QuietTimes, Record
+from evaltools.engine.task import Failure
+from evaltools.metrics.agreement import Agreement, ComparedAnswers
+from evaltools.metrics.topk import TopKAccuracy
+from evaltools.stats.proportions import PairedCounts, wilson_interval
+from evaltools.tasks.measured import Measured
+from evaltools.tasks.paired_statistics import accuracy_intervals, latency_comparisons, topk_comparisons, with_conditions
+from tests.report.results import configuration
+
+BOTH = [configuration("reference", "reference"), configuration("test")]
+
+
+def records(name: str, times: dict[int, int], failed: tuple[int, ...] = ()) -> list[Record[int]]:
+    found: list[Record[int]] = [Record(Example(index, ""), name, (time,), 0) for index, time in times.items()]
+    return found + [Record(Example(index, ""), name, (), None, Failure("inference", "died")) for index in failed]
+
+
+def compared(count: int, lost: int, gained: int) -> ComparedAnswers:
+    flips = PairedCounts(count, lost, gained)
+    return ComparedAnswers(Agreement(count, count - lost - gained, lost, gained), (flips, PairedCounts(count, 0, 0)))
+
+
+def test_times_are_paired_by_example() -> None:
+    outcome = Outcome(
+        {
+            "reference": records("reference", {0: 10, 1: 100, 3: 1000}),
+            "test": records("test", {1: 50, 3: 500, 4: 1}, (0,)),
+        }
+    )
+    (found,) = latency_comparisons(BOTH, Measured(outcome))
+    assert (found.baseline, found.other, found.pairs, found.ratio) == ("reference", "test", 2, 0.5)
+
+
+def test_times_of_the_quiet_phase_are_paired_in_order_where_none_is_missing() -> None:
+    outcome = Outcome({"reference": records("reference", {0: 1}), "test": records("test", {0: 1})})
+    quiet = QuietTimes(2, {"reference": [10, 20], "test": [30, 60]})
+    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=quiet))
+    assert (found.pairs, found.ratio) == (2, 3.0)
+    missing = replace(quiet, invokes_us={"reference": [10, 20], "test": [30]})
+    assert latency_comparisons(BOTH, Measured(outcome, quiet=missing)) == []
+
+
+def test_a_reference_that_ran_elsewhere_has_no_ratio() -> None:
+    assert latency_comparisons(BOTH, Measured(Outcome({"test": records("test", {0: 1})}))) == []
+
+
+def test_drift_is_of_one_run() -> None:
+    rising = {index: 1000 + 20 * index for index in range(40)}
+    outcome = Outcome({"reference": records("reference", rising), "test": records("test", dict.fromkeys(range(40), 5))})
+    reference, test = with_conditions(BOTH, Measured(outcome))
+    assert reference.latency_drift is not None
+    assert reference.latency_drift.change == pytest.approx((1000 + 20 * 33) / (1000 + 20 * 6) - 1)
+    assert test.latency_drift is not None
+    assert test.latency_drift.change == 0
+    assert [entry.latency_drift for entry in with_conditions(BOTH, Measured(outcome, merged_shards=2))] == [None, None]
+
+
+def test_memory_is_that_of_its_process() -> None:
+    outcome = Outcome({name: records(name, {0: 5}) for name in ("reference", "test")})
+    reference, test = with_conditions(BOTH, Measured(outcome, peak_memory_kb={"test": 51_200}))
+    assert (reference.peak_memory_mb, test.peak_memory_mb) == (None, 50.0)
+
+
+def test_holm_corrects_all_that_are_held_against_one_baseline() -> None:
+    pairs = {
+        ("reference", "a"): compared(100, 9, 1),
+        ("reference", "b"): compared(100, 4, 4),
+        ("a", "b"): compared(100, 0, 8),
+    }
+    found = {(entry.baseline, entry.other): entry.topk[0] for entry in topk_comparisons(pairs, 0.005)}
+    alone = {pair: stats.binomtest(lost, total).pvalue for pair, lost, total in
+             ((("reference", "a"), 9, 10), (("reference", "b"), 4, 8), (("a", "b"), 0, 8))}  # fmt: skip
+    assert {pair: entry.p_value for pair, entry in found.items()} == pytest.approx(alone)
+    assert found["reference", "a"].p_value_holm == pytest.approx(2 * alone["reference", "a"])
+    assert found["reference", "b"].p_value_holm == 1.0
+    assert found["a", "b"].p_value_holm == pytest.approx(alone["a", "b"]), "another family"
+
+
+def test_without_a_common_example_there_is_nothing_to_test() -> None:
+    (found,) = topk_comparisons({("reference", "a"): compared(0, 0, 0)}, 0.005)
+    assert (found.verdict, found.topk) == ("", [])
+
+
+def test_every_k_has_its_interval() -> None:
+    found = accuracy_intervals(TopKAccuracy(8, (0.5, 0.75)))
+    assert found == [wilson_interval(4, 8), wilson_interval(6, 8)]
+    assert accuracy_intervals(TopKAccuracy(0, ())) == []
