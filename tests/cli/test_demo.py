@@ -30,7 +30,7 @@ def test_the_demo_evaluates_a_model_and_says_what_to_look_at(tmp_path: Path) -> 
     difference, classes = steps(completed)
     assert difference.startswith("inference-diff --model_file=")
     assert classes.startswith("imagenet --model_file=")
-    assert "91.00 %" in classes
+    assert "91.00 ±" in classes
     assert "What to look at" in completed.err
     assert os.listdir(tmp_path) == []
 
