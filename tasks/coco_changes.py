@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
 
 from evaltools.gates.accuracy_verdict import change_verdict
 from evaltools.metrics.coco_stats import CocoStats
-from evaltools.report.coco_result import DetectionFigures, StatChange
+from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
 from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, percentile_interval, resample_weights
+from evaltools.stats.multiple import holm
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""
@@ -45,8 +46,28 @@ def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> l
             continue
         rose, fell = (np.mean(np.sign(differences) == sign) for sign in (1, -1))
         p_value = 1.0 if rose == fell == 0 else min(1.0, 2 * (1 - float(max(rose, fell))))
-        changes.append(StatChange(stat, after - before, percentile_interval(np.array(differences)), p_value))
+        interval = percentile_interval(np.array(differences))
+        changes.append(StatChange(stat, after - before, interval, p_value, p_value))
     return changes
+
+
+def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
+    """With Holm's p-values, for each figure apart, over all others that are held against the same baseline."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for comparison in comparisons:
+        for change in comparison.changes:
+            found.setdefault((comparison.baseline, change.stat), {})[comparison.other] = change.p_value
+    adjusted = {family: dict(zip(values, holm(list(values.values())), strict=True)) for family, values in found.items()}
+    return [
+        replace(
+            comparison,
+            changes=[
+                replace(change, p_value_holm=adjusted[comparison.baseline, change.stat][comparison.other])
+                for change in comparison.changes
+            ],
+        )
+        for comparison in comparisons
+    ]
 
 
 def paired_differences(before: Sequence[float | None], after: Sequence[float | None]) -> list[float]:

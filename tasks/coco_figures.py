@@ -35,7 +35,7 @@ from evaltools.report.coco_result import (
 )
 from evaltools.report.result import ConfigurationResult
 from evaltools.tasks.coco import FoundObjects
-from evaltools.tasks.coco_changes import changes_of_figures, resampled_figures, verdict_on_map
+from evaltools.tasks.coco_changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
 from evaltools.tasks.detection_classes import ClassMapping
 from evaltools.tasks.detection_findings import findings_of
 from evaltools.tasks.detection_truth import EvaluatedPictures, Truth
@@ -142,10 +142,12 @@ def compare_configurations(
 ) -> list[BoxComparison]:
     """Every test with the reference, and the other tests with the first one."""
     by_name = {entry.configuration: entry for entry in figures}
-    return [
-        _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other], margin)
-        for baseline, other in comparison_pairs(configurations)
-    ]
+    return corrected(
+        [
+            _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other], margin)
+            for baseline, other in comparison_pairs(configurations)
+        ]
+    )
 
 
 def _comparison(

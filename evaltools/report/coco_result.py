@@ -135,13 +135,15 @@ class StatChange:
     """A figure of COCO of ``other`` minus that of ``baseline``, with its 95 % interval (paired bootstrap).
 
     ``p_value`` is twice the share of resamples in which the figure did not move to the side to which it mostly moves,
-    at most 1: coarse, and 0 where that never happens.
+    at most 1: coarse, and 0 where that never happens. ``p_value_holm`` is the same where several configurations are
+    held against one baseline.
     """
 
     stat: str
     change: float
     interval: Interval
     p_value: float
+    p_value_holm: float
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,8 @@ def _figures(matches: ImageMatches, rankings: Sequence[_Ranking], drawn: npt.NDA
 
 
 def _mean(sums: Floats, counts: Ints) -> Floats:
-    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    means: Floats = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return means
 
 
 def _weighted(

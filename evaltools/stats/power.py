@@ -46,7 +46,8 @@ def _rejected_up_to(flips: npt.NDArray[np.int64], alpha: float) -> npt.NDArray[n
 
     edge = stats.binom.ppf(alpha / 2, flips, 0.5).astype(np.int64)
     too_likely = 2 * stats.binom.cdf(edge, flips, 0.5) > alpha
-    return np.where(too_likely, edge - 1, edge)
+    most: npt.NDArray[np.int64] = np.where(too_likely, edge - 1, edge)
+    return most
 
 
 def _normal_power(count: int, drop: float, flip_rate: float, alpha: float) -> float:

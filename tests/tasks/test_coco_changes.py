@@ -7,9 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
-from evaltools.report.coco_result import DetectionFigures
-from evaltools.tasks.coco_changes import changes_of_figures, paired_differences, resampled_figures, verdict_on_map
+from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
+from evaltools.stats.interval import Interval
+from evaltools.tasks.coco_changes import (
+    changes_of_figures,
+    corrected,
+    paired_differences,
+    resampled_figures,
+    verdict_on_map,
+)
 
 PICTURES = 40
 BOX = (10.0, 10.0, 50.0, 50.0)
@@ -62,3 +70,13 @@ def test_without_resamples_or_pictures_there_is_nothing() -> None:
     assert resampled_figures(matches, 100) == {}
     evaluated = EvaluatedSet([1], [(1, "cup")], [TrueObject(1, 1, BOX, 2500.0, False)])
     assert resampled_figures(evaluate_with_matches(evaluated, [])[1], 0) == {}
+
+
+def test_holm_corrects_each_figure_over_all_that_are_held_against_one_baseline() -> None:
+    def compared(baseline: str, other: str, **p_values: float) -> BoxComparison:
+        changes = [StatChange(stat, 0.0, Interval(0.0, 0.0), p, p) for stat, p in p_values.items()]
+        return BoxComparison(baseline, other, 4, BoxAgreement.nothing(), changes)
+
+    found = corrected([compared("r", "a", ap=0.01, ap50=0.5), compared("r", "b", ap=0.04), compared("a", "b", ap=0.04)])
+    holm = [{change.stat: change.p_value_holm for change in comparison.changes} for comparison in found]
+    assert holm == [{"ap": 0.02, "ap50": 0.5}, {"ap": 0.04}, {"ap": 0.04}]
