@@ -11,13 +11,16 @@ import numpy as np
 from evaltools.gates.accuracy_verdict import change_verdict
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
-from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, percentile_interval, resample_weights
+from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
+from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
+from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""
 _STATS: Final = tuple(field.name for field in fields(CocoStats))
 _DIGITS: Final = 6
+_ONE_SIDE: Final = 0.975
 
 
 def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[float | None]]:
@@ -35,8 +38,11 @@ def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[f
 
 
 def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> list[StatChange]:
-    """The figures that both have, with the 95 % interval of their change; both must be of the same pictures."""
-    if baseline.evaluation is None or other.evaluation is None:
+    """The figures that both have, with the 95 % interval of their change; both must be of the same pictures.
+
+    None for too few pictures.
+    """
+    if baseline.evaluation is None or other.evaluation is None or baseline.pictures < FEWEST_EXAMPLES:
         return []
     changes = []
     for stat, values in baseline.resampled.items():
@@ -46,7 +52,8 @@ def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> l
             continue
         rose, fell = (np.mean(np.sign(differences) == sign) for sign in (1, -1))
         p_value = 1.0 if rose == fell == 0 else min(1.0, 2 * (1 - float(max(rose, fell))))
-        interval = percentile_interval(np.array(differences))
+        low, high = (drawn_bound(differences, baseline.pictures, _ONE_SIDE, upper) for upper in (False, True))
+        interval = Interval(low, high)
         changes.append(StatChange(stat, after - before, interval, p_value, p_value))
     return changes
 

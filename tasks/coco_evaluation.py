@@ -11,7 +11,7 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Execution, Open, Outcome, PassOptions, Record, run_journal
-from evaltools.engine.run_folder import encode
+from evaltools.engine.run_folder import digest, encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import require_evaluator
@@ -221,6 +221,7 @@ def _assemble(
         coco=detection,
         execution=describe_execution(request.execution, measured),
         latency_comparisons=latency_comparisons(configurations, measured),
+        pictures_digest=digest(path.name for path in material.pictures.paths),
     )
 
 

@@ -171,6 +171,7 @@ def _assemble(
         examples=_example_records(material.task, outcome) if request.record_examples else None,
         execution=describe_execution(request.execution, measured),
         latency_comparisons=latency_comparisons(configurations, measured),
+        pictures_digest=digest(path.name for path in material.images.paths),
     )
 
 

@@ -39,14 +39,24 @@ def topk_comparisons(
             baseline,
             other,
             found.agreement,
-            accuracy_verdict(found.topk[0], margin) if found.topk and found.agreement.example_count else "",
+            "",
             [_topk_change(k, counts) for k, counts in enumerate(found.topk, 1) if counts.count],
         )
         for (baseline, other), found in compared.items()
     ]
     baselines = dict.fromkeys(entry.baseline for entry in comparisons)
     families = {name: [entry for entry in comparisons if entry.baseline == name] for name in baselines}
-    return [corrected for family in families.values() for corrected in _corrected(family)]
+    corrected = [entry for family in families.values() for entry in _corrected(family)]
+    return [replace(entry, verdict=_verdict(entry, margin)) for entry in corrected]
+
+
+def _verdict(comparison: Comparison, margin: float) -> str:
+    """On Top-1, by the p that is corrected for the other comparisons."""
+    if not comparison.topk:
+        return ""
+    top1 = comparison.topk[0]
+    counts = PairedCounts(comparison.agreement.example_count, top1.lost, top1.gained)
+    return accuracy_verdict(counts, margin, top1.p_value_holm)
 
 
 def _topk_change(k: int, counts: PairedCounts) -> TopKChange:

@@ -108,11 +108,18 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import coco, convert, demo, gate, imagenet, inference_diff, inspect, power
+    from evaltools.cli import baseline, coco, convert, demo, gate, imagenet, inference_diff, inspect, power
 
     groups = [*coco.GROUPS.values(), *imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
-    further = (*demo.PARAMETERS, *convert.PARAMETERS, *inspect.PARAMETERS, *gate.PARAMETERS, *power.PARAMETERS)
+    further = (
+        *demo.PARAMETERS,
+        *convert.PARAMETERS,
+        *inspect.PARAMETERS,
+        *gate.PARAMETERS,
+        *power.PARAMETERS,
+        *baseline.PARAMETERS,
+    )
     known |= {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):

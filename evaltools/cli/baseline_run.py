@@ -87,9 +87,14 @@ def _table(changes: list[FigureChange]) -> Table:
     for heading in ("configuration", "figure", "before", "now", "change"):
         table.add_column(heading, justify="left" if heading in ("configuration", "figure") else "right")
     for change in changes:
-        values = (f"{change.before:.6g}", f"{change.now:.6g}", f"{change.now - change.before:+.4g}")
+        difference = "" if change.now is None else f"{change.now - change.before:+.4g}"
+        values = (f"{change.before:.6g}", _number(change.now), difference)
         table.add_row(one_line(change.configuration), _name(change), *values)
     return table
+
+
+def _number(value: float | None) -> str:
+    return "no number" if value is None else f"{value:.6g}"
 
 
 def _name(change: FigureChange) -> str:

@@ -22,12 +22,12 @@ from evaltools.cli.gate_runs import run_source
 from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
-from evaltools.errors import DataError, OutputError, UsageError
+from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.report.gate_junit import junit_xml
 from evaltools.report.gate_markdown import markdown_summary
-from evaltools.report.gate_report import GateReport, hold_gates, report_unjudged
+from evaltools.report.gate_report import hold_gates, report_unjudged
 from evaltools.report.gate_table import print_gates
 from evaltools.report.gate_words import GateOutcome, outcome_of
 from evaltools.report.json_file import encode_json, read_result
@@ -55,7 +55,9 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     files = _planned_files(flags, [file.path, *_files_read(sources, file.path.parent)])
     console = make_console()
     found = _results(sources, file.path.parent, console)
-    outcome = outcome_of(version("evaltools"), str(file.path), _reports(file, found))
+    outcome = outcome_of(
+        version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
+    )
     not_written = _write(outcome, files)
     if not say(_text(outcome)):
         not_written.append(OutputError("stdout cannot be written"))
@@ -139,15 +141,6 @@ def _results(sources: Sequence[RunSource], folder: Path, console: Console) -> di
                 console.print(f"run {source.name}: evaltools {shlex.join(source.command)}")
                 found[source.name] = run_source(source, folder, Path(scratch, f"{number}.json"))
     return {source.name: found[source.name] for source in sources}
-
-
-def _reports(file: GateFile, found: Mapping[str, EvaluationResult]) -> list[GateReport]:
-    try:
-        return hold_gates(file.gates, found) + report_unjudged(file.gates, found)
-    except (KeyError, ValueError) as error:
-        raise DataError(
-            f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
-        ) from error
 
 
 def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:

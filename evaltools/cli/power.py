@@ -13,6 +13,7 @@ from evaltools.parameter import Parameter
 DESCRIPTION: Final = """\
 How many examples do I need to see a drop of accuracy, or how surely do as many as I have show it? For the exact McNemar
 test on paired examples, which evaltools imagenet makes."""
+_SUREST: Final = 0.9999
 PARAMETERS: Final = (
     Parameter("drop", "float", 0.0, "The drop to be seen, 0..1; 0.005 is half a point. Required."),
     Parameter(
@@ -58,6 +59,6 @@ def _rates(flags: GivenFlags) -> tuple[float, float, float, float]:
         message = f"--drop={drop:g} --flip_rate={flip_rate:g}: 0 < drop <= flip rate <= 1 is needed"
         raise UsageError(f"{message}, because every lost example is a flip")
     for name in ("power", "confidence"):
-        if not 0.5 <= flags.real(name) < 1:
-            raise UsageError(f"--{name}={flags.real(name):g}: use 0.5 or more, and less than 1")
+        if not 0.5 <= flags.real(name) <= _SUREST:
+            raise UsageError(f"--{name}={flags.real(name):g}: use 0.5 to {_SUREST:g}")
     return drop, flip_rate, flags.real("power"), flags.real("confidence")

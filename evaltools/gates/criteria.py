@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
+from evaltools.stats.resampled import MOST_CONFIDENCE
 
 Kind = Literal["value", "drop", "ratio"]
 
@@ -127,6 +128,8 @@ def _require_sense(criterion: Criterion) -> None:
             raise UsageError(
                 f"{text!r}: results hold the 95 % interval of the ratio, so 97.5 % on one side is the most"
             )
+        if kind == "drop" and figure in _COCO and criterion.confidence > MOST_CONFIDENCE:
+            raise UsageError(f"{text!r}: figures of COCO are judged by a thousand draws, so 99 % is the most")
         if kind == "value" and figure not in _SHARES:
             raise UsageError(
                 f"{text!r}: only top1 to top10, drops and the latency ratio have an interval; leave 'at ...' out"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import examples_to_decide
 from evaltools.stats.proportions import PairedCounts, change_bound
-
-_FEWEST_TO_RESAMPLE: Final = 2
+from evaltools.stats.resampled import drawn_bound
 
 
 class Change(Protocol):
@@ -59,10 +57,8 @@ class ResampledChange:
     examples: int
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """The percentile of the differences; NaN where nothing could be resampled."""
-        if self.examples < _FEWEST_TO_RESAMPLE or not self.differences:
-            return math.nan
-        return float(np.percentile(self.differences, 100 * (confidence if upper else 1 - confidence)))
+        """See :func:`~evaltools.stats.resampled.drawn_bound`; NaN for too few examples."""
+        return drawn_bound(self.differences, self.examples, confidence, upper)
 
     def examples_to_decide(self, limit: float, confidence: float) -> int | None:
         """With an interval that shrinks with the square root of the number of examples."""

@@ -112,7 +112,10 @@ class Limit(pytest.Item):
                 failures.append(str(error))
         if failures:
             raise LimitNotKept("\n\n".join(failures))
-        reports = hold_gates([self._gate], results)
+        try:
+            reports = hold_gates([self._gate], results)
+        except EvaltoolsError as error:
+            raise LimitNotKept(str(error)) from None
         self.user_properties += properties(reports)
         outcome = judge(reports, self._settings)
         if outcome.kind == "skip":

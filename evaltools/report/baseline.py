@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from evaltools.errors import DataError
 from evaltools.report.gate_report import evidence_of
@@ -19,6 +21,7 @@ BASELINE_VERSION: Final = "1"
 _RANKS: Final = "0123456789"
 _NO_RANK: Final = "-"
 _RESAMPLED_DIGITS: Final = 5
+_MOST_EXAMPLES: Final = 10**12
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,18 @@ class BaselineConfiguration:
     ``figures`` are those that limits use, ``outputs`` those of each output. ``ranks`` has one character per example,
     the place of the right label from 0, ``-`` where it is not among the best; empty where no examples were recorded.
     ``resampled`` has figures of COCO over resamples of the pictures, in units of 0.00001, null as in the result.
+    ``answered`` counts the examples that the figures are of. A figure is null where there is no number for it, such as
+    that of an output with NaN.
     """
 
     name: str
     flags: list[str]
     runtime: str
-    figures: dict[str, float]
-    outputs: dict[str, dict[str, float]] = field(default_factory=dict)
-    ranks: str = ""
-    resampled: dict[str, list[int | None]] = field(default_factory=dict)
+    figures: dict[str, float | None]
+    outputs: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    ranks: Annotated[str, Meta(pattern="^[0-9-]*$")] = ""
+    resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
+    answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,9 @@ class Baseline:
     model_sha256: str
     evaltools: str
     started_at: str
-    example_count: int
+    example_count: Annotated[int, Meta(ge=1, le=_MOST_EXAMPLES)]
     examples_sha256: str
-    configurations: list[BaselineConfiguration]
+    configurations: Annotated[list[BaselineConfiguration], Meta(min_length=1)]
 
 
 def make_baseline(result: EvaluationResult) -> Baseline:
@@ -89,13 +95,13 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
         outputs={names[0]: _numbers(values) for names, values in evidence.outputs},
         ranks=_ranks(result, entry.name),
         resampled=_resampled(result, entry.name),
+        answered=entry.finished_examples,
     )
 
 
-def _numbers(figures: object) -> dict[str, float]:
-    """The figures that are finite numbers."""
-    assert isinstance(figures, dict)
-    return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
+def _numbers(figures: Mapping[str, float | None]) -> dict[str, float | None]:
+    """The same with None for what is no finite number."""
+    return {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
 
 
 def _ranks(result: EvaluationResult, name: str) -> str:
@@ -124,7 +130,8 @@ def resampled_values(values: list[int | None]) -> list[float | None]:
 
 def _digest_of_examples(result: EvaluationResult) -> str:
     """Of names and labels where examples were recorded, else of what says which examples were taken."""
-    parts = [result.task, str(result.examples_done)]
+    shard = result.execution.shard if result.execution is not None else None
+    parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
     if result.data is not None:
         parts += [result.data.ground_truth_sha256, str(result.data.denylisted)]
     if result.coco is not None:

@@ -143,7 +143,7 @@ class StatChange:
     change: float
     interval: Interval
     p_value: float
-    p_value_holm: float
+    p_value_holm: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from evaltools.errors import DataError
 from evaltools.gates.criteria import PER_OUTPUT
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Change, CountedChange, Evidence, ResampledChange, Share
@@ -31,8 +32,19 @@ class GateReport:
 def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
     """Hold every gate against every result that it is about, by the name of the run.
 
-    A gate that is about none of the results, or names no configuration of one, shows nothing: ``not measured``.
+    A gate that is about none of the results, or names no configuration of one, shows nothing: ``not measured``. Raises
+    :class:`DataError` for results whose figures contradict each other.
     """
+    try:
+        return _held(gates, results)
+    except (KeyError, ValueError, ArithmeticError) as error:
+        message = (
+            f"the figures of a result contradict each other ({error}); was it edited? Take it as evaltools wrote it"
+        )
+        raise DataError(message) from error
+
+
+def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
     reports = []
     for gate in gates:
         about = {run: result for run, result in results.items() if _is_about(gate, run, result)}

@@ -208,7 +208,8 @@ class EvaluationResult:
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
-    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names.
+    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names. ``pictures_digest`` changes
+    with the names of the pictures and their order.
     """
 
     schema_version: Literal["1"]
@@ -228,3 +229,4 @@ class EvaluationResult:
     coco: CocoDetection | None = None
     execution: ExecutionUsed | None = None
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
+    pictures_digest: str = ""

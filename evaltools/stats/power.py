@@ -13,7 +13,7 @@ import numpy.typing as npt
 from evaltools.stats.proportions import PairedCounts, expected_bound
 
 MOST_EXAMPLES: Final = 100_000_000
-_NEGLIGIBLE: Final = 1e-9
+_NEGLIGIBLE: Final = 1e-13
 _MOST_FLIPS_EXACT: Final = 20_000
 
 
@@ -90,6 +90,25 @@ def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0
         return low >= -limit or high < -limit
 
     return _fewest(is_decided, start=counts.count)
+
+
+def examples_to_judge(counts: PairedCounts, margin: float, confidence: float = 0.975) -> int | None:
+    """How many examples with the observed rates would show a change: within ``margin`` of none, or on one side of none.
+
+    ``confidence`` is that of each end of the interval. None where none would, or nothing was measured.
+
+    >>> examples_to_judge(PairedCounts(200, 1, 5), margin=0.005)
+    289
+    """
+    if counts.count == 0:
+        return None
+    lost, gained = counts.lost / counts.count, counts.gained / counts.count
+
+    def is_judged(count: int) -> bool:
+        low, high = (expected_bound(count, lost * count, gained * count, confidence, upper) for upper in (False, True))
+        return (-margin <= low and high <= margin) or high < 0 or low > 0
+
+    return _fewest(is_judged, start=counts.count)
 
 
 def _fewest(is_enough: Callable[[int], bool], start: int = 1) -> int | None:

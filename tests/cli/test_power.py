@@ -37,8 +37,8 @@ def test_the_number_of_examples() -> None:
         ((), "missing: --drop=... --flip_rate=..."),
         (("--drop=0.01",), "missing: --flip_rate=..."),
         (("--drop=0.02", "--flip_rate=0.01"), "0 < drop <= flip rate <= 1 is needed"),
-        (("--drop=0.01", "--flip_rate=0.1", "--power=1"), "--power=1: use 0.5 or more, and less than 1"),
-        (("--drop=0.01", "--flip_rate=0.1", "--confidence=95"), "--confidence=95: use 0.5 or more"),
+        (("--drop=0.01", "--flip_rate=0.1", "--power=1"), "--power=1: use 0.5 to 0.9999"),
+        (("--drop=0.01", "--flip_rate=0.1", "--confidence=95"), "--confidence=95: use 0.5 to 0.9999"),
         (("--drop=0.01", "--flip_rate=0.1", "--num_images=-3"), "--num_images=-3: use 1 or more"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
-from evaltools.stats.proportions import PairedCounts
+from evaltools.stats.proportions import PairedCounts, change_interval, expected_bound, mcnemar_p
 
 QUANTILE = 1.959963985
 
@@ -83,3 +83,22 @@ def test_the_margin_is_named() -> None:
 
 def test_nothing_measured_is_nothing_decided() -> None:
     assert accuracy_verdict(PairedCounts(0, 0, 0)) == "not decided: +0.00 points [-100.00, +100.00]"
+
+
+@pytest.mark.parametrize(("counts", "p_value"), [((200, 4, 0), None), ((4, 4, 0), None), ((5000, 60, 30), 0.2)])
+def test_a_word_never_contradicts_the_test(counts: tuple[int, int, int], p_value: float | None) -> None:
+    pairs = PairedCounts(*counts)
+    assert change_interval(pairs).high < 0
+    assert (mcnemar_p(pairs) if p_value is None else p_value) > 0.05
+    assert accuracy_verdict(pairs, p_value=p_value).startswith("not decided")
+
+
+@pytest.mark.parametrize("counts", [(200, 1, 5), (200, 3, 8), (1000, 10, 12), (200, 0, 3)])
+def test_gains_are_decided_by_as_many_examples_as_said(counts: tuple[int, int, int]) -> None:
+    pairs = PairedCounts(*counts)
+    found = re.search(r"about (\d+) examples", accuracy_verdict(pairs))
+    assert found is not None
+    needed = int(found[1])
+    lost, gained = (needed * flips / pairs.count for flips in (pairs.lost, pairs.gained))
+    low, high = (expected_bound(needed, lost, gained, 0.975, upper) for upper in (False, True))
+    assert (low >= -DEFAULT_MARGIN and high <= DEFAULT_MARGIN) or low > 0 or high < 0

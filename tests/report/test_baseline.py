@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from scipy import stats
 from evaltools.errors import DataError
 from evaltools.report.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
 from evaltools.report.baseline_diff import BaselineComparison, compare_with_baseline
-from evaltools.report.result import ExampleAnswer, ExampleRecord
+from evaltools.report.result import ExampleAnswer, ExampleRecord, ExecutionUsed
 from tests.report.results import configuration, result
 
 
@@ -77,12 +78,13 @@ def test_a_change_that_chance_explains_is_no_regression() -> None:
 
 
 def test_accuracy_on_other_examples_is_judged_by_fishers_test() -> None:
-    before, now = measured(figures={"top1": 0.9}, ranks="0" * 200), measured(figures={"top1": 0.5}, ranks="0" * 200)
+    before = measured(figures={"top1": 0.9}, ranks="0" * 200, answered=200)
+    now = measured(figures={"top1": 0.5}, ranks="0" * 200, answered=100)
     found = compared(before, now, examples="others")
     assert not found.paired
-    p_value = stats.fisher_exact([[180, 20], [100, 100]]).pvalue
+    p_value = stats.fisher_exact([[180, 20], [50, 50]]).pvalue
     assert found.changes[0].statistic == (
-        f"WORSE: -40.00 points, p {p_value:.2g} (Fisher's exact test: not the same examples)"
+        f"WORSE: -40.00 points, p {p_value:.2g} (Fisher's exact test: answers are not paired)"
     )
     assert found.changes[0].regressed
     assert found.setup == ["other examples, or only one of the two was made with --record_examples"]
@@ -131,6 +133,52 @@ def test_errors_of_outputs_may_grow_by_a_tenth(figure: str, before: float, now: 
 def test_other_figures(figure: str, before: float, now: float, worse: bool) -> None:
     (change,) = compared(measured(figures={figure: before}), measured(figures={figure: now})).changes
     assert change.regressed == worse
+
+
+@pytest.mark.parametrize("now", [{"snr_db": None}, {}])
+def test_a_figure_that_is_no_number_any_more_is_worse(now: dict[str, float | None]) -> None:
+    (change,) = compared(measured(outputs={"scores": {"snr_db": 40.0}}), measured(outputs={"scores": now})).changes
+    assert (change.now, change.regressed) == (None, True)
+    assert change.statistic == "WORSE: there is no number any more"
+    assert compared(measured(outputs={"scores": {"snr_db": None}}), measured(outputs={"scores": now})).changes == []
+
+
+@pytest.mark.parametrize("figure", ["ap", "matched_boxes"])
+def test_a_drop_that_nothing_tests_is_worse_beyond_the_margin(figure: str) -> None:
+    for now, worse in ((0.299, True), (0.418, False), (0.5, False)):
+        (change,) = compared(measured(figures={figure: 0.422}), measured(figures={figure: now})).changes
+        assert change.regressed == worse
+        assert change.statistic.startswith("WORSE: a drop beyond --margin") == worse
+
+
+def test_other_pictures_or_another_shard_are_other_examples() -> None:
+    one = result(configuration("x"))
+    digests = {
+        make_baseline(replace(one, pictures_digest=pictures, execution=execution)).examples_sha256
+        for pictures in ("a", "b")
+        for execution in (None, ExecutionUsed(1, 4, "0/2", 0, None, {}, {}, {}, None))
+    }
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "place"),
+    [
+        ("example_count", 0, "$.example_count"),
+        ("example_count", 10**18, "$.example_count"),
+        ("configurations", [], "$.configurations"),
+        ("ranks", "0²", "$.configurations[0].ranks"),
+        ("resampled", {"ap": [10**400]}, ""),
+    ],
+)
+def test_a_damaged_baseline_is_refused(tmp_path: Path, field: str, value: object, place: str) -> None:
+    document = json.loads(baseline_json(baseline(a=measured())))
+    owner = document if field in document else document["configurations"][0]
+    owner[field] = value
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    with pytest.raises(DataError) as caught:
+        read_baseline(tmp_path / "b.json")
+    assert place in str(caught.value)
 
 
 def test_what_was_set_up_in_another_way_is_said() -> None:
