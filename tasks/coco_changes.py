@@ -14,7 +14,7 @@ from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatCh
 from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
-from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound
+from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound, paired_differences
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""
@@ -75,13 +75,6 @@ def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
         )
         for comparison in comparisons
     ]
-
-
-def paired_differences(before: Sequence[float | None], after: Sequence[float | None]) -> list[float]:
-    """``after - before`` of the resamples in which both have a figure; none where these are not the same resamples."""
-    if len(before) != len(after):
-        return []
-    return [new - old for old, new in zip(before, after, strict=True) if old is not None and new is not None]
 
 
 def verdict_on_map(changes: Sequence[StatChange], margin: float) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -21,7 +19,7 @@ from evaltools.cli.flags import GivenFlags
 from evaltools.cli.gate_runs import run_source
 from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
-from evaltools.cli.terminal import make_console
+from evaltools.cli.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
@@ -59,7 +57,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
     )
     not_written = _write(outcome, files)
-    if not say(_text(outcome)):
+    if not say(text_for_stdout(partial(print_gates, outcome))):
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
@@ -151,12 +149,3 @@ def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]
         except OutputError as error:
             failed.append(error)
     return failed
-
-
-def _text(outcome: GateOutcome) -> str:
-    text = io.StringIO()
-    console = make_console(text)
-    if sys.stdout is not None and sys.stdout.isatty():
-        console.width = shutil.get_terminal_size().columns
-    print_gates(outcome, console)
-    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
-import shutil
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +11,8 @@ from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.streams import say
-from evaltools.cli.terminal import make_console
+from evaltools.cli.terminal import text_for_stdout
 from evaltools.errors import UsageError
-from evaltools.report.inspection_result import Inspection
 from evaltools.report.json_file import encode_json
 from evaltools.report.table_inspection import print_inspection
 from evaltools.tasks.inspection import inspect_model
@@ -32,7 +29,7 @@ def inspect(flags: GivenFlags) -> int:
     inspection = inspect_model(model, flags.is_on("run"))
     if output is not None:
         write_file(output, encode_json(inspection))
-    return OK if say(_text(inspection)) else NOT_WRITTEN
+    return OK if say(text_for_stdout(partial(print_inspection, inspection))) else NOT_WRITTEN
 
 
 def _require_output(output: Path, model: Path) -> None:
@@ -41,12 +38,3 @@ def _require_output(output: Path, model: Path) -> None:
     require_writable(output, _FLAG)
     if os.path.realpath(output) == os.path.realpath(model):
         raise UsageError(f"{_FLAG}={output} would overwrite the model; give another name")
-
-
-def _text(inspection: Inspection) -> str:
-    text = io.StringIO()
-    console = make_console(text)
-    if sys.stdout is not None and sys.stdout.isatty():
-        console.width = shutil.get_terminal_size().columns
-    print_inspection(inspection, console)
-    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

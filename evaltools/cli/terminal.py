@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
 from rich.console import Console
@@ -36,3 +39,13 @@ def make_console(file: IO[str] | None = None) -> Console:
     target = file or sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     width = None if target.isatty() else _WIDTH_WITHOUT_TERMINAL
     return _LastingConsole(file=target, width=width, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def text_for_stdout(show: Callable[[Console], None]) -> str:
+    """What ``show`` prints on a console, as wide as stdout where that is a terminal, without blanks at line ends."""
+    text = io.StringIO()
+    console = make_console(text)
+    if sys.stdout is not None and sys.stdout.isatty():
+        console.width = shutil.get_terminal_size().columns
+    show(console)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

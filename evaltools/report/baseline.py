@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import msgspec
 from msgspec import Meta
 
 from evaltools.errors import DataError
 from evaltools.report.gate_report import evidence_of
-from evaltools.report.json_file import encode_json
+from evaltools.report.json_file import encode_json, read_json
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 
 BASELINE_VERSION: Final = "1"
@@ -150,9 +149,4 @@ def baseline_json(baseline: Baseline) -> bytes:
 
 def read_baseline(path: Path) -> Baseline:
     """Read and check a baseline; raises :class:`DataError` naming the field that does not fit."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Baseline)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}; evaltools baseline save makes it") from error
-    except msgspec.DecodeError as error:
-        raise DataError(f"{path} is no evaltools baseline: {error}") from error
+    return read_json(path, Baseline, "evaltools baseline", "; evaltools baseline save makes it")

@@ -11,7 +11,7 @@ from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.criteria import WITH_DROP
 from evaltools.report.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.stats.proportions import PairedCounts, mcnemar_p
-from evaltools.stats.resampled import drawn_bound
+from evaltools.stats.resampled import drawn_bound, paired_differences
 
 _BETTER_WHEN_LARGER: Final = frozenset({"delegated_nodes", "snr_db"})
 _UNTESTED_SHARES: Final = frozenset({*WITH_DROP, "matched_boxes"})
@@ -153,13 +153,9 @@ def _statistic(
                 return ""
             return f"{accuracy_verdict(flips, conditions.margin)}, McNemar p {mcnemar_p(flips):.2g}"
         return _unpaired(before, now, (old.answered, new.answered))
-    if (
-        conditions.paired
-        and before != now
-        and len(old.resampled.get(figure, [])) == len(new.resampled.get(figure, [])) > 0
-    ):
-        values = zip(resampled_values(old.resampled[figure]), resampled_values(new.resampled[figure]), strict=True)
-        differences = [after - before for before, after in values if before is not None and after is not None]
+    if conditions.paired and before != now:
+        draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
+        differences = paired_differences(*draws)
         low, high = (drawn_bound(differences, conditions.examples, _ONE_SIDE, upper) for upper in (False, True))
         return "" if math.isnan(low) else change_verdict(now - before, low, high, conditions.margin)
     return ""

@@ -18,6 +18,7 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.coco_result import BoxComparison, CocoDetection
 from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
 from evaltools.stats.proportions import PairedCounts
+from evaltools.stats.resampled import paired_differences
 
 
 @dataclass(frozen=True)
@@ -209,8 +210,8 @@ def _changes_of_figures(coco: CocoDetection, comparison: BoxComparison | None) -
     resampled = {entry.configuration: entry.resampled for entry in coco.figures}
     found: dict[str, Change] = {}
     for entry in comparison.changes:
-        pairs = zip(resampled[comparison.baseline][entry.stat], resampled[comparison.other][entry.stat], strict=True)
-        differences = [other - own for own, other in pairs if own is not None and other is not None]
+        sides = (resampled[name][entry.stat] for name in (comparison.baseline, comparison.other))
+        differences = paired_differences(*sides)
         found[entry.stat] = ResampledChange(entry.change, differences, comparison.example_count)
     return found
 

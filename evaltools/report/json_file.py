@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from evaltools.errors import DataError
 from evaltools.report.result import EvaluationResult
+
+Kind = TypeVar("Kind")
 
 
 def to_json(result: EvaluationResult) -> bytes:
@@ -34,12 +36,20 @@ def _valid_text(value: Any) -> Any:
 
 def read_result(path: Path) -> EvaluationResult:
     """Read and check a result file; raises :class:`DataError` naming the field that does not fit."""
+    return read_json(path, EvaluationResult, "evaltools result")
+
+
+def read_json(path: Path, kind: type[Kind], what: str, hint: str = "") -> Kind:
+    """Read a file that holds dataclasses as JSON; ``what`` it is, and a ``hint`` where it is missing, for messages.
+
+    Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.
+    """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=EvaluationResult)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        raise DataError(f"{path} cannot be read: {error.strerror}{hint}") from error
     except msgspec.DecodeError as error:
-        raise DataError(f"{path} is no evaltools result: {error}") from error
+        raise DataError(f"{path} is no {what}: {error}") from error
 
 
 def json_schema() -> dict[str, Any]:

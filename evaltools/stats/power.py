@@ -81,15 +81,7 @@ def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
     236
     """
-    if counts.count == 0:
-        return None
-    lost, gained = counts.lost / counts.count, counts.gained / counts.count
-
-    def is_decided(count: int) -> bool:
-        low, high = (expected_bound(count, lost * count, gained * count, confidence, upper) for upper in (False, True))
-        return low >= -limit or high < -limit
-
-    return _fewest(is_decided, start=counts.count)
+    return _fewest_that_show(counts, confidence, lambda low, high: low >= -limit or high < -limit)
 
 
 def examples_to_judge(counts: PairedCounts, margin: float, confidence: float = 0.975) -> int | None:
@@ -100,15 +92,22 @@ def examples_to_judge(counts: PairedCounts, margin: float, confidence: float = 0
     >>> examples_to_judge(PairedCounts(200, 1, 5), margin=0.005)
     289
     """
+    return _fewest_that_show(
+        counts, confidence, lambda low, high: (-margin <= low and high <= margin) or high < 0 or low > 0
+    )
+
+
+def _fewest_that_show(counts: PairedCounts, confidence: float, is_shown: Callable[[float, float], bool]) -> int | None:
+    """How many examples with the observed rates have bounds of the change, low and high, that show something."""
     if counts.count == 0:
         return None
     lost, gained = counts.lost / counts.count, counts.gained / counts.count
 
-    def is_judged(count: int) -> bool:
+    def is_enough(count: int) -> bool:
         low, high = (expected_bound(count, lost * count, gained * count, confidence, upper) for upper in (False, True))
-        return (-margin <= low and high <= margin) or high < 0 or low > 0
+        return is_shown(low, high)
 
-    return _fewest(is_judged, start=counts.count)
+    return _fewest(is_enough, start=counts.count)
 
 
 def _fewest(is_enough: Callable[[int], bool], start: int = 1) -> int | None:

@@ -37,3 +37,14 @@ def drawn_bound(differences: Sequence[float], examples: int, confidence: float, 
         return found
     unseen = expected_bound(examples, 0, 0, confidence, upper)
     return max(found, unseen) if upper else min(found, unseen)
+
+
+def paired_differences(before: Sequence[float | None], after: Sequence[float | None]) -> list[float]:
+    """``after - before`` of the draws in which both have a figure; none where these are not the same draws.
+
+    >>> paired_differences([0.25, None], [0.5, 0.5])
+    [0.25]
+    """
+    if len(before) != len(after):
+        return []
+    return [new - old for old, new in zip(before, after, strict=True) if old is not None and new is not None]

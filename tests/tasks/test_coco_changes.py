@@ -11,10 +11,10 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
 from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
 from evaltools.stats.interval import Interval
+from evaltools.stats.resampled import paired_differences
 from evaltools.tasks.coco_changes import (
     changes_of_figures,
     corrected,
-    paired_differences,
     resampled_figures,
     verdict_on_map,
 )
