@@ -30,11 +30,11 @@ types: $(VENV)/ready
 	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py draw_scenes.py
 
 bench: $(VENV)/ready
-	$(VENV)/bin/python benchmarks/throughput.py
-	$(VENV)/bin/python benchmarks/throughput.py --task=coco
-	$(VENV)/bin/python benchmarks/coco_metrics.py
-	$(VENV)/bin/python -m benchmarks.coco_bootstrap
-	$(VENV)/bin/python benchmarks/inference_diff_overhead.py
+	$(VENV)/bin/python -m benchmarks throughput
+	$(VENV)/bin/python -m benchmarks throughput --task=coco
+	$(VENV)/bin/python -m benchmarks coco_metrics
+	$(VENV)/bin/python -m benchmarks coco_bootstrap
+	$(VENV)/bin/python -m benchmarks inference_diff_overhead
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py

@@ -1,7 +1,7 @@
 """Seconds that a paired bootstrap of the COCO figures takes for two configurations.
 
-``python -m benchmarks.coco_bootstrap [--detections=10 --resamples=1000 ...]``, or on given files
-``python -m benchmarks.coco_bootstrap --annotations=instances.json --results=first.json --results=second.json``
+``python -m benchmarks coco_bootstrap [--detections=10 --resamples=1000 ...]``, or on given files
+``python -m benchmarks coco_bootstrap --annotations=instances.json --results=first.json --results=second.json``
 
 Without files: the synthetic set of ``coco_metrics.py``, 5000 pictures with 10 and with 100 detections each, and a
 second configuration whose boxes and scores differ a little. Printed are the seconds of COCOeval's matching, of making
@@ -15,7 +15,6 @@ import contextlib
 import io
 import itertools
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -155,7 +154,3 @@ def disturbed(chance: np.random.Generator, entry: Entry) -> Entry:
     across, down = chance.normal(0, 1, 2).tolist()
     score = min(1.0, entry["score"] + int(chance.integers(0, 3)) / 256)
     return {**entry, "bbox": [x + across, y + down, width, height], "score": score}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Seconds that the figures of a detection evaluation take on a synthetic set of the size of COCO val2017.
 
-``python benchmarks/coco_metrics.py [--pictures=5000 --detections=100 ...]``
+``python -m benchmarks coco_metrics [--pictures=5000 --detections=100 ...]``
 
 The set: 5000 pictures, 80 categories with the skew of COCO (7.3 objects per picture, one in a hundred a crowd region),
 one detection near most objects and the others anywhere, scores on a grid of 256 as a quantised detector gives them.
@@ -10,7 +10,6 @@ inferences take: at 15 ms each, 5000 of them are 75 s.
 
 from __future__ import annotations
 
-import sys
 import time
 
 import numpy as np
@@ -114,7 +113,3 @@ def box_area(box: list[float]) -> float:
     """Square pixels."""
     _, _, width, height = pixels(box)
     return width * height
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

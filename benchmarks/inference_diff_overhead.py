@@ -4,13 +4,12 @@ The work is: generating the inputs of all runs, and a bare ``invoke()`` of refer
 It is held against the pass of ``evaltools inference-diff`` over the same inputs and configurations (sessions in
 processes of their own, outputs read and compared), without loading and yardsticks.
 
-    python benchmarks/inference_diff_overhead.py [MODEL.tflite ...]
+    python -m benchmarks inference_diff_overhead [MODEL.tflite ...]
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,8 +69,9 @@ def diff_seconds(model: ModelFile) -> float:
     return evaluate_diff(request, Silent()).environment.elapsed_s
 
 
-def main(paths: list[Path]) -> None:
+def main(arguments: list[str]) -> int:
     """Print a line per model: medians over repetitions in which bare work and diff take turns."""
+    paths = [Path(argument) for argument in arguments] or [model_file(name) for name in MODELS]
     print(f"{'model':<36} {'inputs':>9} {'invoke':>9} {'diff':>9} {'ratio':>6}   ({RUNS} runs, reference and test)")
     for path in paths:
         model = read_model(path)
@@ -80,7 +80,4 @@ def main(paths: list[Path]) -> None:
         ratio = statistics.median(entry[2] / (entry[0] + entry[1]) for entry in measured)
         figures = " ".join(f"{1000 * seconds:6.0f} ms" for seconds in (generating, invoking, total))
         print(f"{path.name:<36} {figures} {ratio:6.2f}")
-
-
-if __name__ == "__main__":
-    main([Path(argument) for argument in sys.argv[1:]] or [model_file(name) for name in MODELS])
+    return 0

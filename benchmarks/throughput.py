@@ -1,6 +1,6 @@
 """Pictures per second of a task beside the rate at which the runtime alone could go.
 
-``python benchmarks/throughput.py [--task=coco --model_file=... --ground_truth_images_path=... ...]``
+``python -m benchmarks throughput [--task=coco --model_file=... --ground_truth_images_path=... ...]``
 
 Without flags the embedded sample is measured. Six rates, each the median of several rounds that take turns; a ratio is
 the median of those of the rounds, so that a machine that becomes slower or faster meanwhile says little:
@@ -17,7 +17,6 @@ the median of those of the rounds, so that a machine that becomes slower or fast
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -202,7 +201,3 @@ def pass_rate(model: ModelFile, configuration: Configuration, task: PictureTask,
             for session in own.values():
                 session.close()
     return outcome.examples_done / elapsed
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -29,8 +29,6 @@ _TRIES: Final = 3
 _WORTH_A_PROCESS: Final = 64
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 _SECONDS_TO_START: Final = 60.0
-_BLOCKS_PER_WORKER: Final = 2
-"""One whose inputs are run, and one whose inputs are made meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +41,11 @@ class Ready:
     duration_us: int
 
 
-Making = Callable[[], list[Ready]]
-"""Inputs that may be under way: calling it waits for them."""
-
-
 class Preparer(Protocol):
     """What makes the inputs of one worker."""
 
-    def begin(self, examples: Sequence[Example]) -> Making:
-        """Begin to make inputs; they are valid until those are asked for that were begun the time after the next.
-
-        At most one block may be begun that was not asked for yet.
-        """
+    def make(self, examples: Sequence[Example]) -> list[Ready]:
+        """Make inputs; they are valid until the next are asked for."""
 
     def stop(self) -> None:
         """Give up what is under way in other processes."""
@@ -66,9 +57,9 @@ class InThisProcess:
     def __init__(self, task: Task[Any]) -> None:
         self._task = task
 
-    def begin(self, examples: Sequence[Example]) -> Making:
-        """Nothing yet; inputs are made one after the other when they are asked for."""
-        return lambda: [prepare_one(self._task, example) for example in examples]
+    def make(self, examples: Sequence[Example]) -> list[Ready]:
+        """Make them one after the other."""
+        return [prepare_one(self._task, example) for example in examples]
 
     def stop(self) -> None:
         """Nothing."""
@@ -82,28 +73,19 @@ class InOtherProcess:
         self._pool = pool
         self._number = number
         self._timeout_s = timeout_s
-        self._turn = 0
 
-    def begin(self, examples: Sequence[Example]) -> Making:
+    def make(self, examples: Sequence[Example]) -> list[Ready]:
         """Have a process make them; where it dies or hangs, find out at which example."""
         start_ns = time.perf_counter_ns()
-        self._turn = (self._turn + 1) % _BLOCKS_PER_WORKER
-        place = self._number * _BLOCKS_PER_WORKER + self._turn
         recipes = [self._task.recipe(example) for example in examples]
-        making = self._pool.begin(place, recipes, self._timeout_s)
-        return lambda: self._finish(examples, place, start_ns, making)
-
-    def _finish(
-        self, examples: Sequence[Example], place: int, start_ns: int, making: Callable[[], list[_Sent]]
-    ) -> list[Ready]:
         try:
-            sent = making()
+            sent = self._pool.make(self._number, recipes, self._timeout_s)
         except _NotMade as error:
             if len(examples) > 1:
-                return [self._detached(self.begin([example])()[0]) for example in examples]
+                return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
             return [Ready(examples[0], Failure("input", str(error)), start_ns, duration_us)]
-        memory = self._pool.memories[place]
+        memory = self._pool.memories[self._number]
         return [_unpacked(example, entry, memory) for example, entry in zip(examples, sent, strict=True)]
 
     def stop(self) -> None:
@@ -143,7 +125,7 @@ def preparers(
     ``inputs`` are the tensors that are made. ``timeout_s`` limits the making of one example's inputs elsewhere.
     """
     elsewhere = SharedArrays.can_travel and examples >= _WORTH_A_PROCESS
-    memories = _shared_memories(inputs, count * _BLOCKS_PER_WORKER) if elsewhere else []
+    memories = _shared_memories(inputs, count) if elsewhere else []
     if not isinstance(task, PortableTask) or not memories:
         yield [InThisProcess(task) for _ in range(count)]
         return
@@ -184,21 +166,12 @@ class DecodingPool:
         self._stopped = False
         self._pool = self._begun()
 
-    def begin(self, place: int, recipes: Recipes, timeout_s: float) -> Callable[[], list[_Sent]]:
-        """Begin to make inputs into the memory at ``place``.
-
-        What is returned waits for them; it raises :class:`_NotMade`.
-        """
-        pool = self._pool
-        future = _scheduled(pool, place, recipes, timeout_s)
-        return lambda: self._made(pool, future, place, recipes, timeout_s)
-
-    def _made(
-        self, pool: ProcessPool, future: Future[list[_Sent]] | None, place: int, recipes: Recipes, timeout_s: float
-    ) -> list[_Sent]:
+    def make(self, place: int, recipes: Recipes, timeout_s: float) -> list[_Sent]:
+        """Have inputs made into the memory at ``place``; raises :class:`_NotMade`."""
         for _ in range(_TRIES):
+            pool = self._pool
             try:
-                return _result(pool, future)
+                return _result(pool, _scheduled(pool, place, recipes, timeout_s))
             except ProcessExpired as error:
                 raise _NotMade(f"the process that decoded it died (exit code {error.exitcode})") from None
             except NotInTime:
@@ -206,8 +179,6 @@ class DecodingPool:
             except BrokenExecutor:
                 with suppress(OSError):
                     self._replace(pool)
-            pool = self._pool
-            future = _scheduled(pool, place, recipes, timeout_s)
         raise _NotMade("the processes that decode cannot be started")
 
     def stop(self) -> None:
@@ -263,7 +234,7 @@ class _Sent:
 
 
 _memories: Final[list[SharedArrays]] = []
-"""In a process of the pool: where inputs go, two places for each worker."""
+"""In a process of the pool: where inputs go, one place for each worker."""
 
 
 def _begin(memories: Sequence[SharedArrays]) -> None:

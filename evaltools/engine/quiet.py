@@ -54,7 +54,7 @@ def measure_in_quiet(
     done = 0
     try:
         for turn, example in enumerate([*examples[:1], *examples]):
-            prepared = maker.begin([example])()[0].prepared
+            prepared = maker.make([example])[0].prepared
             first = turn % max(1, len(names))
             for name in names[first:] + names[:first]:
                 if not isinstance(prepared, Prepared):

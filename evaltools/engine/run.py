@@ -13,7 +13,7 @@ from typing import Final, Generic
 
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import InThisProcess, Making, Preparer
+from evaltools.engine.preparation import InThisProcess, Preparer, Ready
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
@@ -230,33 +230,27 @@ class _Pass(Generic[Observation]):
                 self._take(result)
 
     def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
-        """The life of a worker's thread: while a block runs, the inputs of the next one are made.
-
-        A worker that is alone takes turns with its decoding, so that it needs no more than one core.
-        """
-        is_alone = len(self._workers) == 1
+        """The life of a worker's thread. It takes turns with its decoding, so that both need one core together."""
         try:
-            making = self._next_block(worker, maker)
-            while making is not None and not self._enough.is_set():
-                block = making()
-                making = None if is_alone else self._next_block(worker, maker)
+            while block := self._next_block(worker, maker):
                 self._results.put(worker.run(block))
-                making = making or self._next_block(worker, maker)
         except BaseException as error:  # it is raised again in the thread that waits for the results
             self._results.put(error)
         self._results.put(None)
 
-    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Making | None:
-        """Blocks become shorter towards the end, so that all workers end at the same time."""
+    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[Ready]:
+        """Empty at the end. Blocks become shorter towards it, so that all workers end at the same time."""
         with self._choosing:
-            if self._enough.is_set() or not self._todo:
-                return None
-            share = math.ceil(len(self._todo) / self._shares)
-            chosen = [self._todo.pop() for _ in range(min(worker.block_size, share))]
-            if not self._task.in_order:
-                return maker.begin(chosen)
-            block = maker.begin(chosen)()
-            return lambda: block
+            chosen = self._choose(worker.block_size)
+            if self._task.in_order:
+                return maker.make(chosen) if chosen else []
+        return maker.make(chosen) if chosen else []
+
+    def _choose(self, block_size: int) -> list[Example]:
+        if self._enough.is_set():
+            return []
+        share = math.ceil(len(self._todo) / self._shares)
+        return [self._todo.pop() for _ in range(min(block_size, share))]
 
     def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
         """Wait for one; in short waits, so that Ctrl-C is seen everywhere."""

@@ -15,7 +15,7 @@ from evaltools.errors import InferenceError, SessionEnded
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each
 
-_SECONDS_IN_TURN: Final = 0.08
+_SECONDS_IN_TURN: Final = 0.2
 Runs = dict[str, Inference | Failure]
 """What each configuration gave for one example."""
 
@@ -29,7 +29,7 @@ class FinishedBlock(Generic[Observation]):
 
 
 class Worker(Generic[Observation]):
-    """Runs blocks of as many examples as take 0.08 s, where all of its sessions can run blocks.
+    """Runs blocks of as many examples as take 0.2 s, where all of its sessions can run blocks.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """

@@ -39,7 +39,7 @@ def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[S
 
 def made(maker: Preparer, task: Recipes, *indices: int) -> list[str]:
     """What each example gave: its index from the input, or why there is none."""
-    return [shown(ready) for ready in maker.begin([task.examples[index] for index in indices])()]
+    return [shown(ready) for ready in maker.make([task.examples[index] for index in indices])]
 
 
 def shown(ready: Ready) -> str:
@@ -75,10 +75,10 @@ def in_threads(*work: Callable[[], None]) -> None:
 def test_inputs_are_those_that_this_process_makes() -> None:
     task = Recipes({2: "odd", 3: "broken"})
     examples = task.examples[:5]
-    here = InThisProcess(task).begin(examples)()
+    here = InThisProcess(task).make(examples)
     with pool(task) as (maker,):
         for _ in range(2):
-            there = maker.begin(examples)()
+            there = maker.make(examples)
             for one, other in zip(here, there, strict=True):
                 assert one.example == other.example
                 if not isinstance(one.prepared, Prepared) or not isinstance(other.prepared, Prepared):
@@ -101,21 +101,10 @@ def test_a_block_may_be_as_long_as_the_shared_memory_has_room_for() -> None:
 def test_workers_do_not_see_the_inputs_of_others() -> None:
     task = Recipes()
     with pool(task, workers=3) as makers:
-        blocks = [maker.begin(task.examples[4 * number :][:4])() for number, maker in enumerate(makers)]
+        blocks = [maker.make(task.examples[4 * number :][:4]) for number, maker in enumerate(makers)]
         assert [[shown(ready) for ready in block] for block in blocks] == [
             [str(index) for index in range(4 * number, 4 * number + 4)] for number in range(3)
         ]
-
-
-def test_inputs_that_run_stay_while_the_next_are_made() -> None:
-    task = Recipes()
-    with pool(task) as (maker,):
-        block = maker.begin(task.examples[:3])()
-        for start in range(3, 30, 3):
-            making = maker.begin(task.examples[start : start + 3])
-            following = making()
-            assert [shown(ready) for ready in block] == [str(start - 3), str(start - 2), str(start - 1)]
-            block = following
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -177,7 +166,7 @@ def test_inputs_made_one_by_one_stay_as_they_are() -> None:
     """Each is made in the same place of the shared memory."""
     task = Recipes({2: "killed"})
     with pool(task) as (maker,):
-        block = maker.begin(task.examples[:5])()
+        block = maker.make(task.examples[:5])
         assert [shown(ready) for ready in block] == ["0", "1", KILLED, "3", "4"]
 
 
@@ -185,7 +174,7 @@ def test_an_example_that_hangs_is_given_up_after_its_time() -> None:
     task = Recipes({1: "hangs"})
     with pool(task, timeout_s=0.4) as (maker,):
         begun = time.perf_counter_ns()
-        found = maker.begin([task.examples[1]])()
+        found = maker.make([task.examples[1]])
         assert [shown(ready) for ready in found] == ["was not decoded within 0.4 s"]
         assert found[0].start_ns >= begun
         assert found[0].duration_us >= 400_000

@@ -24,12 +24,12 @@ class Making:
         self.broken = broken
         self.made: list[int] = []
 
-    def begin(self, examples: Sequence[Example]) -> Callable[[], list[Ready]]:
+    def make(self, examples: Sequence[Example]) -> list[Ready]:
         (example,) = examples
         self.made.append(example.index)
         failed = Failure("input", str(ImageError("is broken")))
         prepared = Prepared((np.array(example.index),))
-        return lambda: [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
+        return [Ready(example, failed if example.index in self.broken else prepared, 0, 0)]
 
     def stop(self) -> None:
         """Nothing is under way."""

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 
 from evaltools.engine import Example, Outcome, PassOptions, Prepared, Record, Tally, run_pass
 from evaltools.engine.journal import Journal, temporary_journal
-from evaltools.engine.preparation import InThisProcess, Making
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.fake import FakeSession
@@ -240,37 +238,6 @@ def test_ctrl_c_while_an_example_is_settled_waits_until_it_is(monkeypatch: pytes
     assert outcome.stopped == "interrupted"
     assert 3 <= outcome.examples_done < 1000
     assert len(outcome.records["a"]) == outcome.examples_done
-
-
-class InAnyOrder(CountingTask):
-    in_order = False  # type: ignore[misc]
-
-
-class Beginning(InThisProcess):
-    """Counts what was begun."""
-
-    begun = 0
-
-    def begin(self, examples: Sequence[Example]) -> Making:
-        self.begun += len(examples)
-        return super().begin(examples)
-
-
-@pytest.mark.parametrize(("workers", "ahead"), [(1, 0), (2, 1)])
-def test_only_a_worker_that_is_not_alone_begins_inputs_ahead(workers: int, ahead: int) -> None:
-    task = InAnyOrder(40)
-    makers = [Beginning(task) for _ in range(workers)]
-    begun_at_first_run: dict[int, int] = {}
-
-    def remembering(inputs: Sequence[Array], number: int) -> tuple[Array, ...]:
-        begun_at_first_run.setdefault(number, makers[number].begun)
-        return (inputs[0],)
-
-    sessions = [{"a": FakeSession(partial(remembering, number=number))} for number in range(workers)]
-    journal: Journal[int] = temporary_journal()
-    outcome = run_pass(task, sessions, journal, makers=makers)
-    assert set(begun_at_first_run.values()) == {1 + ahead}
-    assert [record.observation for record in outcome.records["a"]] == list(range(40))
 
 
 def test_a_limit_of_failures_holds_within_a_block() -> None:
