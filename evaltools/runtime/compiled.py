@@ -28,7 +28,7 @@ from evaltools.runtime.compiled_source import Source, source_of
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.native_messages import native_messages
-from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
 
 _PACKAGE: Final = "ai_edge_litert"
@@ -64,11 +64,14 @@ class CompiledRuntime:
     def _opened(
         self, model: ModelFile, configuration: Configuration, accelerator: Delegate | None, cache: str
     ) -> CompiledSession:
+        begun = time.perf_counter_ns()
         library = _library()
+        imported = time.perf_counter_ns()
         facts = RuntimeFacts(self.name, INTERPRETER.package, INTERPRETER.version(), configuration.kernel_set)
         source = source_of(model)
         alone = accelerator is not None
         while True:
+            compiled_from = time.perf_counter_ns()
             with native_messages() as compiling:
                 compiled, error = _compile(library, source, configuration, cache, alone)
             if compiled is not None:
@@ -83,6 +86,7 @@ class CompiledRuntime:
             raise _unavailable(facts, accelerator, compiling.text + preparing.text, caught) from caught
         with native_messages() as running:
             session.warm_up()
+        session.opening = Opening((imported - begun) // 1000, (time.perf_counter_ns() - compiled_from) // 1000)
         printed = Printed(compiling.text, preparing.text, running.text, session.was_resized)
         try:
             session.delegation = prove(model, configuration, accelerator, alone, source.graphs, printed)
@@ -109,6 +113,7 @@ class CompiledSession:
     ) -> None:
         self.facts: Final = facts
         self.delegation = Delegation(model.node_count, (), {})
+        self.opening = Opening(0, 0)
         self._compiled = compiled
         self._accelerator = accelerator
         self._may_run_on_zeros = not model.stateful and not source.loops

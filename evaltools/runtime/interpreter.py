@@ -9,6 +9,7 @@ import importlib.metadata
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageErro
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
 from evaltools.runtime.interrupts import deferred_interrupt
-from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
 
 _LONGEST_REASON: Final = 1000
@@ -57,9 +58,12 @@ class InterpreterRuntime:
         """
         require_support(configuration, self.name)
         _require_order(configuration)
+        laps = _Laps()
         library = self._library()
+        laps.end("import")
         facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
         externals = _load_externals(library, configuration)
+        laps.end("delegates")
         culprit: Delegate | None = None
         try:
             interpreter = library.Interpreter(
@@ -67,16 +71,20 @@ class InterpreterRuntime:
                 num_threads=None if configuration.num_threads == -1 else configuration.num_threads,
                 experimental_op_resolver_type=getattr(library.OpResolverType, _RESOLVERS[facts.kernels]),
             )
+            laps.end("load")
             interpreter._delegates = [external for _, external in externals]  # they must outlive it
             ends = []
             for culprit, external in externals:
                 interpreter._interpreter.ModifyGraphWithDelegate(external._get_native_delegate_pointer())
                 ends.append((culprit, len(interpreter._get_ops_details())))
+            laps.end("delegates")
             for detail, tensor in zip(interpreter.get_input_details(), model.inputs, strict=True):
                 if tuple(detail["shape"]) != tensor.shape:
                     interpreter.resize_tensor_input(detail["index"], tensor.shape)
             interpreter.allocate_tensors()
-            return InterpreterSession(interpreter, facts, _delegation(interpreter, ends, configuration))
+            laps.end("allocate")
+            delegation = _delegation(interpreter, ends, configuration)
+            return InterpreterSession(interpreter, facts, delegation, laps.opening())
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
             raise ConfigurationUnavailable(_load_failure(facts, configuration, culprit, error), culprit) from error
 
@@ -101,11 +109,12 @@ class InterpreterRuntime:
 class InterpreterSession:
     """One interpreter; used by one thread at a time, and not after ``close``."""
 
-    def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation) -> None:
+    def __init__(self, interpreter: Any, facts: RuntimeFacts, delegation: Delegation, opening: Opening) -> None:
         self._interpreter = interpreter
         self._reported = ""
         self.facts: Final = facts
         self.delegation: Final = delegation
+        self.opening: Final = opening
         inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
         self._input_indices = [detail["index"] for detail in inputs]
         self._output_indices = [detail["index"] for detail in outputs]
@@ -142,6 +151,25 @@ class InterpreterSession:
         """Release the interpreter now: a delegate must outlive its interpreter and is freed with it."""
         self._interpreter = None
         gc.collect()
+
+
+class _Laps:
+    """What the parts of an opening take; a part may come in several pieces."""
+
+    def __init__(self) -> None:
+        self._parts: Counter[str] = Counter()
+        self._last = time.perf_counter_ns()
+
+    def end(self, part: str) -> None:
+        """What passed since the last part ended is of this one."""
+        now = time.perf_counter_ns()
+        self._parts[part] += (now - self._last) // 1000
+        self._last = now
+
+    def opening(self) -> Opening:
+        """All parts together."""
+        load, delegates, allocate = (self._parts[part] for part in ("load", "delegates", "allocate"))
+        return Opening(self._parts["import"], load + delegates + allocate, load, delegates, allocate)
 
 
 def _model_argument(model: ModelFile) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import Delegate
@@ -28,6 +28,7 @@ _LONGEST_MESSAGES: Final = 2000
 _SECONDS_BETWEEN_BELLS: Final = 0.05
 _SECONDS_FOR_REST: Final = 1.0
 Opener = Callable[[ModelFile, Configuration], Session]
+Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ class _Ready:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     log_length: int
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What the child is to do with its session beside runs."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def answer(self, session: Session) -> Any:
+        """What it returns, or the error that it raises."""
+        try:
+            return self.function(session, *self.arguments)
+        except EvaltoolsError as error:
+            return error
 
 
 @dataclass(frozen=True)
@@ -159,7 +175,7 @@ class IsolatedSession:
             if self._child.bell.poll(self._timeout_s):
                 self._announced = int.from_bytes(self._child.bell.recv_bytes(), "little")
                 return True
-            self._hung = self._given_up("during a run")
+            self._hung = self._given_up("during a run", self._timeout_s)
         except (EOFError, OSError):
             pass
         return False
@@ -167,6 +183,26 @@ class IsolatedSession:
     def _end(self) -> SessionEnded:
         self._ended = self._hung or self._obituary("during a run")
         return self._ended
+
+    def call(self, function: Callable[..., Returned], *arguments: Any, timeout_s: float = 0.0) -> Returned:
+        """Call ``function`` with the child's session and ``arguments``, all of which must travel.
+
+        ``timeout_s`` is what the call may take beyond the time-out of a run. Raises :class:`InferenceError` also for a
+        child that has died or does not answer.
+        """
+        if self._ended is not None:
+            raise self._ended
+        try:
+            self._child.connection.send(_Call(function, arguments))
+        except OSError:
+            self._ended = self._obituary("before a call")
+            raise self._ended from None
+        self._running = True
+        try:
+            returned: Returned = self._answer("during a call", timeout_s)
+        finally:
+            self._running = False
+        return returned
 
     def close(self) -> None:
         """End the child, at once where another thread waits for it."""
@@ -198,11 +234,12 @@ class IsolatedSession:
             memory.forget_path()
         return memory
 
-    def _answer(self, moment: str) -> Any:
+    def _answer(self, moment: str, more_s: float = 0.0) -> Any:
         connection = self._child.connection
         try:
-            if not connection.poll(self._timeout_s):
-                self._ended = self._given_up(moment)
+            seconds = min(self._timeout_s + more_s, _LONGEST_WAIT_S)
+            if not connection.poll(seconds):
+                self._ended = self._given_up(moment, seconds)
                 raise self._ended
             answer = connection.recv()
         except (EOFError, OSError):
@@ -212,10 +249,10 @@ class IsolatedSession:
             raise answer
         return answer
 
-    def _given_up(self, moment: str) -> SessionEnded:
+    def _given_up(self, moment: str, seconds: float) -> SessionEnded:
         self._child.kill()
         quote = self._child.quote(self._log_place)
-        return SessionEnded(f"no answer within {self._timeout_s:g} s {moment}{quote}; it was ended", hung=True)
+        return SessionEnded(f"no answer within {seconds:g} s {moment}{quote}; it was ended", hung=True)
 
     def _obituary(self, moment: str) -> SessionEnded:
         cause = self._child.cause_of_death()
@@ -244,7 +281,11 @@ def _serve(
         memory = SharedArrays.attach(connection.recv(), session.inputs, session.outputs)
         connection.send(True)
         while True:
-            block, invocations = connection.recv()
+            order = connection.recv()
+            if isinstance(order, _Call):
+                connection.send(order.answer(session))
+                continue
+            block, invocations = order
             answers = (_run(session, memory, slot, parcel, invocations) for slot, parcel in enumerate(block))
             _send_all(connection, bell, answers, len(block))
     except (EOFError, OSError):

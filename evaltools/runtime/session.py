@@ -88,6 +88,23 @@ class Inference:
     read_us: int = 0
 
 
+@dataclass(frozen=True)
+class Opening:
+    """What opening a session took, in microseconds.
+
+    ``import_us``: loading the runtime's library, where that was not loaded yet; ``total_us``: all that follows. Of this
+    ``load_us`` is reading the model and building the interpreter, ``delegates_us`` applying external delegates, and
+    ``allocate_us`` allocating tensors, in which the interpreters apply XNNPACK; None where the runtime does not tell
+    them apart.
+    """
+
+    import_us: int
+    total_us: int
+    load_us: int | None = None
+    delegates_us: int | None = None
+    allocate_us: int | None = None
+
+
 class Session(Protocol):
     """A model loaded with one configuration."""
 
@@ -124,6 +141,15 @@ class BlockSession(Session, Protocol):
 
     def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> Sequence[Inference | InferenceError]:
         """Run one set after the other; an error takes the place of its run."""
+
+
+@runtime_checkable
+class TimedSession(Session, Protocol):
+    """A session that knows what its opening took."""
+
+    @property
+    def opening(self) -> Opening:
+        """Its times."""
 
 
 @runtime_checkable
