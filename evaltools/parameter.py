@@ -24,7 +24,8 @@ class Parameter:
     """A command-line flag: its name, type, default and meaning.
 
     ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does
-    something in the native tools. ``repeatable`` flags may be given several times.
+    something in the native tools. ``repeatable`` flags may be given several times. ``log`` is what native logs call the
+    flag; empty where they do not name it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     platforms: str = "all"
     choices: tuple[Value, ...] = ()
     repeatable: bool = False
+    log: str = ""
 
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.
@@ -66,6 +68,14 @@ class Parameter:
         """Print the flag as the native tools read it, ``--name=value``."""
         return f"--{self.name}={format_value(value)}"
 
+    def logged(self, value: Value) -> str:
+        """The flag as native logs name it: booleans as 1 and 0, floats with six digits, ``%g``.
+
+        >>> Parameter("min_secs", "float", 1.0, "", log="Min runs duration (seconds)").logged(0.5)
+        'Min runs duration (seconds): [0.5]'
+        """
+        return f"{self.log}: [{_as_streamed(value)}]"
+
 
 def _int32(text: str) -> int:
     if not _WHOLE_NUMBER.fullmatch(text) or not -_INT32_LIMIT <= int(text) < _INT32_LIMIT:
@@ -84,6 +94,13 @@ def format_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _as_streamed(value: Value) -> str:
+    """A value as a C++ stream prints it."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

@@ -16,14 +16,22 @@ COMMON: Final = (
         0,
         "Most partitions to delegate. 0 means 1 for GPU, 4 for Hexagon (16 at most), no limit for NNAPI and Core ML; "
         "below 0 NNAPI takes its own default, 3. XNNPACK, YNNPACK and external delegates do not read it.",
+        log="Max number of delegated partitions",
     ),
-    Parameter("min_nodes_per_partition", "int32", 0, "Fewest nodes of a partition; 0 or less means 2."),
+    Parameter(
+        "min_nodes_per_partition",
+        "int32",
+        0,
+        "Fewest nodes of a partition; 0 or less means 2.",
+        log="Min nodes per partition",
+    ),
     Parameter(
         "first_delegate_node_index",
         "int32",
         0,
         "Index of the first node that may be delegated.",
         _NODE_RANGE_PLATFORMS,
+        log="Index of the first node that could be delegated",
     ),
     Parameter(
         "last_delegate_node_index",
@@ -31,6 +39,7 @@ COMMON: Final = (
         2**31 - 1,
         "Index of the last node that may be delegated.",
         _NODE_RANGE_PLATFORMS,
+        log="Index of the last node that could be delegated",
     ),
     Parameter(
         "gpu_invoke_loop_times",
@@ -38,6 +47,7 @@ COMMON: Final = (
         -1,
         "Iterations of the GPU delegate's invoke loop.",
         "native builds with TFLITE_GPU_ENABLE_INVOKE_LOOP",
+        log="Number of GPU delegate invoke loop iterations",
     ),
     Parameter(
         "delegate_serialize_dir",
@@ -45,6 +55,7 @@ COMMON: Final = (
         "",
         "Folder for what a delegate has compiled; needs delegate_serialize_token.",
         "all; does something for NNAPI and OpenCL",
+        log="Directory for delegate serialization",
     ),
     Parameter(
         "delegate_serialize_token",
@@ -52,5 +63,6 @@ COMMON: Final = (
         "",
         "Key of this model in delegate_serialize_dir.",
         "all; does something for NNAPI and OpenCL",
+        log="Model-specific token/key for delegate serialization.",
     ),
 )

@@ -12,8 +12,16 @@ COREML: Final = Delegate(
     key="coreml",
     enabled_by="use_coreml",
     parameters=(
-        Parameter("use_coreml", "bool", False, "Apply the Core ML delegate.", _PLATFORMS),
-        Parameter("coreml_version", "int32", 0, "Core ML version; 0 means the newest.", _PLATFORMS, (0, 2, 3)),
+        Parameter("use_coreml", "bool", False, "Apply the Core ML delegate.", _PLATFORMS, log="Use CoreML"),
+        Parameter(
+            "coreml_version",
+            "int32",
+            0,
+            "Core ML version; 0 means the newest.",
+            _PLATFORMS,
+            (0, 2, 3),
+            log="CoreML version",
+        ),
     ),
     works_in="the native tools on iPhones and Apple-silicon Macs",
     common=frozenset(

@@ -49,12 +49,14 @@ EXTERNAL: Final = Delegate(
             "Shared library of the delegate; a path switches it on. Given again, it adds another delegate, which takes "
             "what those before it left; the external_delegate_* flags behind a path belong to that one.",
             repeatable=True,
+            log="External delegate path",
         ),
         Parameter(
             "external_delegate_options",
             "string",
             "",
             'Options for it, key1:value1;key2:"value with : or ;".',
+            log="External delegate options",
         ),
         Parameter(
             "external_delegate_per_worker",

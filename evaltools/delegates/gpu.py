@@ -28,14 +28,22 @@ GPU: Final = Delegate(
     key="gpu",
     enabled_by="use_gpu",
     parameters=(
-        Parameter("use_gpu", "bool", False, "Apply the GPU delegate."),
-        Parameter("gpu_precision_loss_allowed", "bool", True, "Allow fp16 instead of fp32.", _BOTH),
+        Parameter("use_gpu", "bool", False, "Apply the GPU delegate.", log="Use gpu"),
+        Parameter(
+            "gpu_precision_loss_allowed",
+            "bool",
+            True,
+            "Allow fp16 instead of fp32.",
+            _BOTH,
+            log="Allow lower precision in gpu",
+        ),
         Parameter(
             "gpu_experimental_enable_quant",
             "bool",
             True,
             "Run quantised models. false has no effect on Android.",
             _BOTH,
+            log="Enable running quant models in gpu",
         ),
         Parameter(
             "gpu_inference_for_sustained_speed",
@@ -43,8 +51,11 @@ GPU: Final = Delegate(
             False,
             "Prefer sustained throughput over the fastest single answer.",
             _ANDROID,
+            log="Prefer maximizing the throughput in gpu",
         ),
-        Parameter("gpu_backend", "string", "", "cl (OpenCL) or gl (OpenGL).", _ANDROID, ("", "cl", "gl")),
+        Parameter(
+            "gpu_backend", "string", "", "cl (OpenCL) or gl (OpenGL).", _ANDROID, ("", "cl", "gl"), log="GPU backend"
+        ),
         Parameter(
             "gpu_wait_type",
             "string",
@@ -52,6 +63,7 @@ GPU: Final = Delegate(
             "How to wait for the GPU.",
             _APPLE,
             ("", "passive", "active", "do_not_wait", "aggressive"),
+            log="GPU delegate wait type",
         ),
         Parameter(
             "gpu_infinite_float_capping",

@@ -12,7 +12,7 @@ NNAPI: Final = Delegate(
     key="nnapi",
     enabled_by="use_nnapi",
     parameters=(
-        Parameter("use_nnapi", "bool", False, "Apply the NNAPI delegate.", _ALL_BUT_WINDOWS),
+        Parameter("use_nnapi", "bool", False, "Apply the NNAPI delegate.", _ALL_BUT_WINDOWS, log="Use NNAPI"),
         Parameter(
             "nnapi_execution_preference",
             "string",
@@ -20,6 +20,7 @@ NNAPI: Final = Delegate(
             "What to optimise for.",
             _ALL_BUT_WINDOWS,
             ("", "low_power", "fast_single_answer", "sustained_speed", "undefined"),
+            log="NNAPI execution preference",
         ),
         Parameter(
             "nnapi_execution_priority",
@@ -28,6 +29,7 @@ NNAPI: Final = Delegate(
             "Priority among the device's jobs (Android 11 and later).",
             _ALL_BUT_WINDOWS,
             ("", "default", "low", "medium", "high"),
+            log="Model execution priority in nnapi (Android 11+)",
         ),
         Parameter(
             "nnapi_accelerator_name",
@@ -35,17 +37,35 @@ NNAPI: Final = Delegate(
             "",
             "Accelerator to use (Android 10 and later); disable_nnapi_cpu is then not forwarded.",
             _ALL_BUT_WINDOWS,
+            log="NNAPI accelerator name (Android 10+)",
         ),
-        Parameter("disable_nnapi_cpu", "bool", True, "Keep NNAPI from using its own CPU kernels.", _ALL_BUT_WINDOWS),
-        Parameter("nnapi_allow_fp16", "bool", False, "Allow fp16 instead of fp32.", _ALL_BUT_WINDOWS),
+        Parameter(
+            "disable_nnapi_cpu",
+            "bool",
+            True,
+            "Keep NNAPI from using its own CPU kernels.",
+            _ALL_BUT_WINDOWS,
+            log="Disable NNAPI cpu",
+        ),
+        Parameter(
+            "nnapi_allow_fp16",
+            "bool",
+            False,
+            "Allow fp16 instead of fp32.",
+            _ALL_BUT_WINDOWS,
+            log="Allow fp16 in NNAPI",
+        ),
         Parameter(
             "nnapi_allow_dynamic_dimensions",
             "bool",
             False,
             "Allow dynamic dimensions (Android 9 and later).",
             _ALL_BUT_WINDOWS,
+            log="Allow dynamic dimensions in NNAPI (Android 9+)",
         ),
-        Parameter("nnapi_use_burst_mode", "bool", False, "Use burst mode.", _ALL_BUT_WINDOWS),
+        Parameter(
+            "nnapi_use_burst_mode", "bool", False, "Use burst mode.", _ALL_BUT_WINDOWS, log="Use burst mode in NNAPI"
+        ),
         Parameter(
             "nnapi_support_library_path",
             "string",

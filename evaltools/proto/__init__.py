@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+EVALUATION: Final = "tflite.evaluation"
+BENCHMARK: Final = "tflite.tools.benchmark"
+PROFILING: Final = "tflite.profiling"
+"""Packages of the evaluation tools' messages, of the benchmark's result and of its profile of operators."""
 
-def message_class(name: str) -> Any:
-    r"""The class of a message of package ``tflite.evaluation``.
+
+def message_class(name: str, package: str = EVALUATION) -> Any:
+    r"""The class of a message of one of the packages.
 
     >>> message_class("EvaluationStageMetrics")(num_runs=3).SerializeToString()
     b'\x08\x03'
+    >>> message_class("MiscMetrics", BENCHMARK)(num_runs=3).SerializeToString()
+    b'\x10\x03'
     """
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"tflite.evaluation.{name}"))
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{package}.{name}"))
 
 
 @lru_cache(maxsize=1)

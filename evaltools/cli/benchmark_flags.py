@@ -1,0 +1,202 @@
+"""The flags of ``evaltools benchmark``: those of the native tool that it has, and those that it refuses by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from evaltools.parameter import Parameter
+
+_MEASURING: Final = (
+    Parameter(
+        "verbose",
+        "bool",
+        False,
+        "Print all flags with their values, not only those given.",
+        log="Log parameter values verbosely",
+    ),
+    Parameter("num_runs", "int32", 50, "Fewest regular runs.", log="Min num runs"),
+    Parameter("min_secs", "float", 1.0, "Fewest seconds of regular runs.", log="Min runs duration (seconds)"),
+    Parameter(
+        "max_secs",
+        "float",
+        150.0,
+        "Begin no further run after so many seconds, for warm-up and regular runs each.",
+        log="Max runs duration (seconds)",
+    ),
+    Parameter(
+        "run_delay", "float", -1.0, "Seconds to wait after each run; 0 or less: none.", log="Inter-run delay (seconds)"
+    ),
+    Parameter(
+        "run_frequency",
+        "float",
+        -1.0,
+        "Runs per second, in place of run_delay; late runs follow at once. 0 or less: as fast as they go.",
+        log="Number of prorated runs per second",
+    ),
+)
+_RUNS: Final = (
+    Parameter("warmup_runs", "int32", 1, "Fewest warm-up runs.", log="Min warmup runs"),
+    Parameter(
+        "warmup_min_secs",
+        "float",
+        0.5,
+        "Fewest seconds of warm-up runs.",
+        log="Min warmup runs duration (seconds)",
+    ),
+    Parameter(
+        "dry_run",
+        "bool",
+        False,
+        "Open the model and allocate tensors, but run nothing.",
+        log="Run w/o invoking kernels",
+    ),
+    Parameter(
+        "report_peak_memory_footprint",
+        "bool",
+        False,
+        "Look at the resident memory again and again; the thread that does so may disturb the times.",
+        log="Report the peak memory footprint",
+    ),
+    Parameter(
+        "memory_footprint_check_interval_ms",
+        "int32",
+        50,
+        "Milliseconds between two looks of report_peak_memory_footprint.",
+        log="Memory footprint check interval (ms)",
+    ),
+    Parameter("graph", "string", "", "The .tflite model. Required; may be repeated.", repeatable=True, log="Graph"),
+    Parameter(
+        "signature_to_run_for",
+        "string",
+        "",
+        "Signature to run; required where the model has more than one.",
+        log="Signature to run",
+    ),
+    Parameter("input_layer", "string", "", "Names of all inputs in the model's order, name,name2.", log="Input layers"),
+    Parameter(
+        "input_layer_shape",
+        "string",
+        "",
+        "Shapes of the inputs in that order, 1,224,224,3:1,20.",
+        log="Input shapes",
+    ),
+    Parameter(
+        "input_layer_value_range",
+        "string",
+        "",
+        "Range of an input's random values, both ends included, name,low,high:name2,low,high.",
+        log="Input value ranges",
+    ),
+    Parameter(
+        "input_layer_value_files",
+        "string",
+        "",
+        "Raw values of an input, name:file,name2:file2; a colon within is written twice. Rank before ranges.",
+        log="Input value files",
+    ),
+    Parameter(
+        "require_full_delegation",
+        "bool",
+        False,
+        "Fail where a delegate that was asked for leaves a node to the CPU.",
+        log="Require full delegation",
+    ),
+    Parameter("enable_op_profiling", "bool", False, "Time each operator as well.", log="Enable op profiling"),
+    Parameter(
+        "op_profiling_output_mode",
+        "string",
+        "stdout",
+        "Form of the operators' times.",
+        choices=("stdout", "csv", "proto"),
+        log="Op profiling output mode.",
+    ),
+    Parameter(
+        "op_profiling_output_file",
+        "string",
+        "",
+        "File for the operators' times; without it, stdout.",
+        log="Op profiling output file.",
+    ),
+    Parameter(
+        "profiling_output_csv_file",
+        "string",
+        "",
+        "Old name for op_profiling_output_file with op_profiling_output_mode=csv.",
+        log="CSV File to export profiling data to",
+    ),
+    Parameter(
+        "output_filepath",
+        "string",
+        "",
+        "File for the outputs of the last run: the raw bytes of all, one after the other.",
+        log="File path to export outputs layer to",
+    ),
+    Parameter(
+        "result_file_path",
+        "string",
+        "",
+        "File for the result as the native tool's binary protobuf.",
+        log="File path to save the benchmark result in binary proto format",
+    ),
+    Parameter(
+        "perf_options_list",
+        "string",
+        "none",
+        "Configurations to compare, separated by commas: cpu (1, 2 and 4 threads, each without and with XNNPACK), gpu, "
+        "nnapi, coreml, dsp, or all of them. none: what the flags describe. The native tool's default is all.",
+    ),
+    Parameter(
+        "option_benchmark_run_delay",
+        "float",
+        -1.0,
+        "Seconds to wait before each configuration of perf_options_list; 0 or less: none.",
+    ),
+    Parameter(
+        "random_shuffle_benchmark_runs",
+        "bool",
+        True,
+        "Measure the configurations of perf_options_list in random order.",
+    ),
+)
+_NUM_THREADS: Final = Parameter("num_threads", "int32", -1, "", log="Num threads")
+
+PARAMETERS: Final = (*_MEASURING, *_RUNS)
+"""The flags of the command, in the order of native logs. ``num_threads`` is one of the configuration's."""
+LOGGED: Final = (*_MEASURING, _NUM_THREADS, *_RUNS)
+"""What a native log names before the delegates' flags, in its order."""
+
+_NO_BUFFER_SIZE: Final = "the size of the profiler's buffer cannot be set here; leave the flag out"
+_NOT_OFFERED: Final = "the Python runtimes do not offer it; leave the flag out"
+_NO_RUNTIME_INFO: Final = "runtime details are not written here; evaltools inspect shows operators and delegation"
+_NO_STATE: Final = (
+    "the Python runtimes do not show the interpreter's state; evaltools inspect shows the model's tensors"
+)
+_NAME_ONLY: Final = "the native tool only logs it; leave the flag out"
+
+REFUSED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "use_caching": _NOT_OFFERED,
+        "benchmark_name": _NAME_ONLY,
+        "output_prefix": _NAME_ONLY,
+        "allow_fp16": "the Python runtimes do not offer it; with --runtime=compiled, --use_xnnpack=true "
+        "--xnnpack_force_fp16=true computes float models in fp16",
+        "max_profiling_buffer_entries": _NO_BUFFER_SIZE,
+        "allow_dynamic_profiling_buffer_increase": _NO_BUFFER_SIZE,
+        "export_model_runtime_info": _NO_RUNTIME_INFO,
+        "model_runtime_info_output_file": _NO_RUNTIME_INFO,
+        "print_preinvoke_state": _NO_STATE,
+        "print_postinvoke_state": _NO_STATE,
+        "release_dynamic_tensors": _NOT_OFFERED,
+        "optimize_memory_for_large_tensors": _NOT_OFFERED,
+        "disable_delegate_clustering": "delegates are measured as the runtimes apply them; leave the flag out",
+        "enable_builtin_cast_constant_cache": _NOT_OFFERED,
+        "output_proto_filepath": "outputs are not written as tensorflow.Example; --output_filepath writes their bytes",
+        "tensor_name_display_length": _NO_STATE,
+        "tensor_type_display_length": _NO_STATE,
+        "alloc_type_display_length": _NO_STATE,
+        "list_signatures": "nothing is measured with it; evaltools inspect lists the signatures",
+    }
+)
+"""Flags of the native tool that have no effect to offer here, each with the reason and, where there is one, a way."""

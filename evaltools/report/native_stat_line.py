@@ -1,0 +1,77 @@
+"""One series of times as the native benchmark sums it up in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.native_percentile import native_percentile
+
+
+@dataclass(frozen=True)
+class StatFigures:
+    """What a stat line says, in microseconds. With no sample at all everything is 0.
+
+    The percentiles are None where the line does without, as in releases of TensorFlow and in reports about operators.
+    """
+
+    count: int
+    first_us: int
+    last_us: int
+    min_us: int
+    max_us: int
+    avg_us: float
+    std_us: int
+    p5_us: int | None = None
+    median_us: int | None = None
+    p95_us: int | None = None
+
+
+def stat_figures(values_us: Sequence[int], percentiles: bool = True) -> StatFigures:
+    """The figures of whole microseconds in the order in which they were measured.
+
+    >>> stat_figures([3, 1, 2]).std_us, stat_figures([3, 1, 2]).median_us
+    (0, 2)
+    """
+    summary = summarise_latency(values_us)
+    p5, median, p95 = (native_percentile(values_us, percent) if percentiles else None for percent in (5, 50, 95))
+    return StatFigures(
+        count=summary.count,
+        first_us=summary.first_us,
+        last_us=summary.last_us,
+        min_us=summary.min_us,
+        max_us=summary.max_us,
+        avg_us=summary.avg_us,
+        std_us=summary.std_us,
+        p5_us=p5,
+        median_us=median,
+        p95_us=p95,
+    )
+
+
+def format_stat(figures: StatFigures) -> str:
+    """The line: short without samples, short where all samples are equal, else with first, min, max, avg and std."""
+    if figures.count == 0:
+        line = "count=0"
+    elif figures.min_us == figures.max_us:
+        line = f"count={figures.count} curr={figures.last_us}{'(all same)' if figures.count > 1 else ''}"
+    else:
+        line = (
+            f"count={figures.count} first={figures.first_us} curr={figures.last_us} min={figures.min_us} "
+            f"max={figures.max_us} avg={figures.avg_us:g} std={figures.std_us}"
+        )
+    if figures.median_us is None:
+        return line
+    return f"{line} p5={figures.p5_us} median={figures.median_us} p95={figures.p95_us}"
+
+
+def stat_line(values_us: Sequence[int], percentiles: bool = True) -> str:
+    """The stat line of whole microseconds (tsl ``Stat::OutputToStream``).
+
+    >>> stat_line([3, 1, 2])
+    'count=3 first=3 curr=2 min=1 max=3 avg=2 std=0 p5=1 median=2 p95=3'
+    >>> stat_line([7, 7], percentiles=False), stat_line([])
+    ('count=2 curr=7(all same)', 'count=0 p5=0 median=0 p95=0')
+    """
+    return format_stat(stat_figures(values_us, percentiles))
