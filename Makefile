@@ -35,6 +35,7 @@ bench: $(VENV)/ready
 	$(VENV)/bin/python -m benchmarks coco_metrics
 	$(VENV)/bin/python -m benchmarks coco_bootstrap
 	$(VENV)/bin/python -m benchmarks inference_diff_overhead
+	$(VENV)/bin/python -m benchmarks benchmark_tool
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py

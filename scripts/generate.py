@@ -35,6 +35,14 @@ def result_schema() -> bytes:
     return schema_text().encode()
 
 
+def benchmark_schema() -> bytes:
+    """The JSON Schema of the result of a benchmark."""
+    from evaltools.report.benchmark_result import BenchmarkResult
+    from evaltools.report.json_file import schema_text
+
+    return schema_text(BenchmarkResult, "evaltools benchmark result").encode()
+
+
 def delegate_flags() -> bytes:
     """The reference page of delegate flags."""
     from evaltools.cli.reference import reference_page
@@ -62,6 +70,7 @@ def resize_model() -> bytes:
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
     "evaltools/report/result.schema.json": result_schema,
+    "evaltools/report/benchmark.schema.json": benchmark_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

@@ -108,9 +108,26 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import baseline, coco, convert, demo, gate, imagenet, inference_diff, inspect, power
+    from evaltools.cli import (
+        baseline,
+        benchmark,
+        benchmark_flags,
+        coco,
+        convert,
+        demo,
+        gate,
+        imagenet,
+        inference_diff,
+        inspect,
+        power,
+    )
 
-    groups = [*coco.GROUPS.values(), *imagenet.GROUPS.values(), *inference_diff.GROUPS.values()]
+    groups = [
+        *benchmark.GROUPS.values(),
+        *coco.GROUPS.values(),
+        *imagenet.GROUPS.values(),
+        *inference_diff.GROUPS.values(),
+    ]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
     further = (
         *demo.PARAMETERS,
@@ -120,7 +137,7 @@ def test_flags_in_the_docs_exist() -> None:
         *power.PARAMETERS,
         *baseline.PARAMETERS,
     )
-    known |= {parameter.name for parameter in further} | {"help", "version", "flags"}
+    known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
             assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"

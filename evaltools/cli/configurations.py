@@ -67,9 +67,7 @@ def read_configurations(flags: GivenFlags, reference_kernels: str = REFERENCE_KE
     flag, or where no other configuration is given. The reference has ``reference_kernels`` unless it states others.
     """
     native = flags.text("compat") == "native"
-    others = [_from_config_text(text, native) for text in flags.texts("config")]
-    for file in flags.texts("configs"):
-        others.extend(_from_yaml_file(Path(file), native))
+    others = configurations_of_files_and_texts(flags, native)
     own_flags = flags.among(CONFIGURATION_PARAMETERS)
     tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
     tests.extend(others)
@@ -79,6 +77,14 @@ def read_configurations(flags: GivenFlags, reference_kernels: str = REFERENCE_KE
         reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, reference_kernels)
     found = Configurations(reference, tuple(tests))
     _require_unique_names(found)
+    return found
+
+
+def configurations_of_files_and_texts(flags: GivenFlags, native: bool = False) -> list[Configuration]:
+    """Those of ``--config`` and ``--configs``; raises :class:`UsageError` for wrong flags."""
+    found = [_from_config_text(text, native) for text in flags.texts("config")]
+    for file in flags.texts("configs"):
+        found.extend(_from_yaml_file(Path(file), native))
     return found
 
 

@@ -31,6 +31,9 @@ COMMANDS: Final = {
     "inference-diff": Command(
         "evaltools.cli.inference_diff", "How far a delegate's outputs are from the CPU's, any model"
     ),
+    "benchmark": Command(
+        "evaltools.cli.benchmark", "How fast: load, first run, steady state, memory, operators; many options in one run"
+    ),
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
     "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),

@@ -52,10 +52,10 @@ def read_json(path: Path, kind: type[Kind], what: str, hint: str = "") -> Kind:
         raise DataError(f"{path} is no {what}: {error}") from error
 
 
-def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a result, derived from the types in ``result``."""
-    schema: dict[str, Any] = _tidy(msgspec.json.schema(EvaluationResult))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "evaltools result"} | schema
+def json_schema(kind: type = EvaluationResult, title: str = "evaltools result") -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a result, derived from its types."""
+    schema: dict[str, Any] = _tidy(msgspec.json.schema(kind))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | schema
 
 
 def _tidy(value: Any) -> Any:
@@ -68,6 +68,6 @@ def _tidy(value: Any) -> Any:
     return [_tidy(item) for item in value] if isinstance(value, list) else value
 
 
-def schema_text() -> str:
-    """The content of ``result.schema.json``."""
-    return json.dumps(json_schema(), indent=1) + "\n"
+def schema_text(kind: type = EvaluationResult, title: str = "evaltools result") -> str:
+    """The content of ``result.schema.json``, or that of another kind of result."""
+    return json.dumps(json_schema(kind, title), indent=1) + "\n"

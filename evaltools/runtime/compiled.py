@@ -18,7 +18,7 @@ from evaltools.delegates.gpu import GPU
 from evaltools.delegates.npu import NPU
 from evaltools.delegates.provider import Delegate
 from evaltools.delegates.xnnpack import XNNPACK
-from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime import compiled_gpu, compiled_npu
 from evaltools.runtime.compiled_cache import weight_cache
@@ -30,14 +30,12 @@ from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.native_messages import native_messages
 from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
+from evaltools.runtime.xnnpack_flags import xnnpack_flags
 
 _PACKAGE: Final = "ai_edge_litert"
 _ACCELERATORS: Final = {GPU.name: compiled_gpu, NPU.name: compiled_npu}
 _KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
 _READABLE: Final = frozenset({"float32", "float16", "int8", "uint8", "int32", "bool"})
-_XNNPACK_QUANTISED: Final = 3
-"""QS8 and QU8, which the native tools always set beside other flags: flags replace those of the delegate."""
-_XNNPACK_FORCE_FP16: Final = 4
 _NOT_ALL_TAKEN: Final = "Some ops are not accelerated"
 _VARIABLES: Final = "Variable tensors not yet supported"
 
@@ -264,16 +262,10 @@ def _compile(
 
 
 def _cpu_options(library: ModuleType, configuration: Configuration, cache: str) -> Any:
-    settings = configuration.delegates
-    if int(settings.value("xnnpack_runtime_flags")) < 0:
-        raise UsageError("--xnnpack_runtime_flags is a set of bits, 0 or more; a negative number is none")
-    extra = int(settings.value("xnnpack_runtime_flags")) | (
-        _XNNPACK_FORCE_FP16 if settings.value("xnnpack_force_fp16") else 0
-    )
     return library.CpuOptions(
         num_threads=max(0, configuration.num_threads),
         kernel_mode=library.CpuKernelMode[_KERNEL_MODES[configuration.kernel_set]],
-        xnnpack_flags=extra | _XNNPACK_QUANTISED if extra else None,
+        xnnpack_flags=xnnpack_flags(configuration),
         xnnpack_weight_cache_path=cache,
     )
 

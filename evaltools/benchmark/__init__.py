@@ -1,0 +1,1 @@
+"""Measures the speed of a model with a configuration, in a process of its own."""

@@ -1,0 +1,119 @@
+"""The accuracy of a model with a configuration, from results of evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.errors import DataError
+from evaltools.report.benchmark_result import AccuracyGiven
+from evaltools.report.json_file import read_result
+from evaltools.report.result import ConfigurationResult, EvaluationResult
+
+TOP_1: Final = "top-1"
+MEAN_AP: Final = "mAP"
+_NAMES_BY_DEFAULT: Final = ("reference", "test")
+"""Names that evaltools gives where nobody gave one; two configurations of that name need not be alike."""
+
+
+@dataclass(frozen=True)
+class KnownAccuracy:
+    """What a result says of one configuration; ``flags`` give the configuration again."""
+
+    model_sha256: str
+    name: str
+    flags: frozenset[str]
+    given: AccuracyGiven
+
+
+def read_accuracies(results: Sequence[Path]) -> list[KnownAccuracy]:
+    """Read the accuracies in result files: top-1 of an ImageNet evaluation, mAP of a COCO evaluation, each 0..1.
+
+    Left out are configurations that were not measured, or not with what they asked for. Raises :class:`DataError` for a
+    file that cannot be read, holds no accuracy at all, or is of a part of the examples only.
+    """
+    return [known for path in results for known in _read(path)]
+
+
+def accuracy_of(
+    known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequence[str], name: str
+) -> AccuracyGiven | None:
+    """The accuracy of the model with the configuration of these flags, else of this name; None where none is known.
+
+    The order of flags does not matter. ``test`` and ``reference`` are no names to go by, for nobody gave them. Raises
+    :class:`DataError` where there are two that differ; ask before measuring.
+
+    >>> given = AccuracyGiven("top-1", 0.75, "run.json")
+    >>> known = [KnownAccuracy("5f", "four", frozenset({"--kernels=builtin"}), given)]
+    >>> accuracy_of(known, "5f", ["--kernels=builtin"], "x") is given, accuracy_of(known, "5f", [], "x")
+    (True, None)
+    """
+    of_model = [entry for entry in known if entry.model_sha256 == model_sha256]
+    found = [entry for entry in of_model if entry.flags == frozenset(flags)]
+    if not found and name not in _NAMES_BY_DEFAULT:
+        found = [entry for entry in of_model if entry.name == name]
+    of_both = [entry for entry in found if entry.name == name] or found
+    if len({(entry.given.metric, entry.given.value) for entry in of_both}) > 1:
+        different = {f"{entry.given.metric} {entry.given.value:.6g} in {entry.given.source}" for entry in of_both}
+        there_are = ", ".join(sorted(different))
+        raise DataError(f"configuration {name!r} has more than one accuracy: {there_are}; give one of these results")
+    return of_both[0].given if of_both else None
+
+
+def _read(path: Path) -> list[KnownAccuracy]:
+    result = read_result(path)
+    obstacle = _why_no_accuracy(result)
+    if obstacle is not None:
+        raise DataError(f"{path} {obstacle}")
+    found = []
+    for configuration in result.configurations:
+        given = _given(result, configuration, path)
+        if given is not None:
+            flags = frozenset(configuration.flags)
+            found.append(KnownAccuracy(result.model.sha256, configuration.name, flags, given))
+    if not found:
+        raise DataError(f"{path} holds no accuracy: none of its configurations was measured on examples with a truth")
+    return found
+
+
+def _why_no_accuracy(result: EvaluationResult) -> str | None:
+    if result.task == "inference_diff":
+        return "is an inference diff, which holds no accuracy; give the result of evaltools imagenet or evaltools coco"
+    if result.task == "coco" and (result.coco is None or result.coco.data.ground_truth is None):
+        return "holds no accuracy, for it has no ground truth; run evaltools coco with --ground_truth_annotations"
+    if not result.complete:
+        return f"ended early ({result.stopped}): its accuracy is that of a part of the examples; finish that run first"
+    if result.execution is not None and result.execution.shard is not None:
+        shard = result.execution.shard
+        return f"is shard {shard}, a part of the examples; put all shards together with evaltools merge first"
+    return None
+
+
+def _given(result: EvaluationResult, configuration: ConfigurationResult, path: Path) -> AccuracyGiven | None:
+    if configuration.status != "measured" or configuration.fallback is not None:
+        return None
+    metric, value = TOP_1, _top_1(configuration)
+    if result.task == "coco":
+        metric, value = MEAN_AP, _mean_ap(result, configuration)
+    if value is None:
+        return None
+    if not 0 <= value <= 1:
+        raise DataError(f"{path}: {metric} of {configuration.name!r} is {value}, which is not in 0..1; was it edited?")
+    return AccuracyGiven(metric, value, str(path))
+
+
+def _top_1(configuration: ConfigurationResult) -> float | None:
+    """From the count behind the share, which is float32 there."""
+    topk = configuration.classification.topk if configuration.classification is not None else None
+    if topk is None or not topk.example_count or not topk.accuracies:
+        return None
+    return round(topk.accuracies[0] * topk.example_count) / topk.example_count
+
+
+def _mean_ap(result: EvaluationResult, configuration: ConfigurationResult) -> float | None:
+    for figures in result.coco.figures if result.coco is not None else ():
+        if figures.configuration == configuration.name and figures.evaluation is not None:
+            return figures.evaluation.stats.ap
+    return None

@@ -1,0 +1,213 @@
+"""The machine at one moment, as far as it can be known, and the CPUs that this process may use."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import psutil
+
+from evaltools.errors import UsageError
+from evaltools.report.benchmark_result import Conditions
+
+Found = TypeVar("Found")
+
+_SYSFS: Final = Path("/sys")
+_WORK: Final = ("user", "nice", "system", "irq", "softirq")
+"""What psutil counts as work; guests are in user and nice."""
+_COLDEST: Final = -40.0
+_HOTTEST: Final = 150.0
+_MOST_CPUS: Final = 8192
+"""As many as Linux can be built for."""
+_RANGE: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4})(?::([0-9]{1,4}))?)?")
+_MASK: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,2048})")
+_SAYS_NOTHING: Final = (OSError, ValueError, RuntimeError, AttributeError, psutil.Error)
+"""What psutil and files raise where a platform lacks what is asked for."""
+
+
+def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
+    """Read the conditions; null or empty where the platform does not say, and never an error.
+
+    ``elapsed_s`` is that of a clock whose start means nothing: only the difference of two samples counts. ``own_s`` is
+    the work of all threads of this process. Temperatures are those of psutil, and of the zones of
+    ``sysfs``/class/thermal; values that no machine survives are left out. ``affinity`` has every CPU where the platform
+    does not bind processes to CPUs. ``sysfs`` is where Linux shows frequencies, governors and zones.
+
+    >>> conditions = sample_conditions()
+    >>> len(conditions.affinity) > 0, sample_conditions().elapsed_s >= conditions.elapsed_s
+    (True, True)
+    """
+    affinity = _affinity()
+    times = _or_none(lambda: psutil.cpu_times())
+    return Conditions(
+        load_average=_or_none(lambda: psutil.getloadavg()[0]),
+        affinity=affinity,
+        frequencies_mhz=_frequencies(affinity, sysfs),
+        governors=_of_each([_text(_cpufreq(sysfs, cpu) / "scaling_governor") for cpu in affinity]),
+        temperatures=_zones(sysfs) | _sensors(),
+        steal_s=_or_none(lambda: _steal(affinity)),
+        busy_s=None if times is None else sum(getattr(times, name, 0.0) for name in _WORK),
+        own_s=time.process_time(),
+        elapsed_s=time.monotonic(),
+    )
+
+
+def _steal(affinity: Sequence[int]) -> float:
+    """Seconds that the hypervisor took from these CPUs."""
+    times = psutil.cpu_times(percpu=True)
+    return float(sum(times[cpu].steal for cpu in affinity if cpu < len(times)))
+
+
+def _or_none(read: Callable[[], Found]) -> Found | None:
+    """What ``read`` gives, None where the platform does not have it."""
+    try:
+        return read()
+    except _SAYS_NOTHING:
+        return None
+
+
+def _text(path: Path) -> str | None:
+    """The word in a file of sysfs, None without one."""
+    return _or_none(lambda: path.read_text().strip()) or None
+
+
+def _number(path: Path) -> float | None:
+    return _or_none(lambda: float(path.read_text()))
+
+
+def _of_each(values: Sequence[Found | None]) -> list[Found]:
+    """All of them, nothing at all where one is missing: a shorter list would be of other CPUs."""
+    found = [value for value in values if value is not None]
+    return found if len(found) == len(values) else []
+
+
+def _affinity() -> list[int]:
+    bound = _or_none(lambda: psutil.Process().cpu_affinity())
+    return sorted(bound) if bound else list(range(os.cpu_count() or 1))
+
+
+def _cpufreq(sysfs: Path, cpu: int) -> Path:
+    return sysfs / "devices" / "system" / "cpu" / f"cpu{cpu}" / "cpufreq"
+
+
+def _frequencies(affinity: Sequence[int], sysfs: Path) -> list[float]:
+    """In MHz; only those of ``affinity`` are read where that can be, for each takes its time on large machines."""
+    kilohertz = _of_each([_number(_cpufreq(sysfs, cpu) / "scaling_cur_freq") for cpu in affinity])
+    if kilohertz:
+        return [value / 1000 for value in kilohertz]
+    every = _or_none(lambda: psutil.cpu_freq(percpu=True)) or []
+    if len(every) != os.cpu_count() or max(affinity) >= len(every):
+        return []
+    return [every[cpu].current for cpu in affinity] if all(entry.current > 0 for entry in every) else []
+
+
+def _zones(sysfs: Path) -> dict[str, float]:
+    """Temperatures of the kernel's thermal zones by type."""
+    folders = _or_none(lambda: sorted((sysfs / "class" / "thermal").glob("thermal_zone*"))) or []
+    readings: list[tuple[str, float | None]] = []
+    for folder in folders:
+        thousandths = _number(folder / "temp")
+        readings.append((_text(folder / "type") or folder.name, None if thousandths is None else thousandths / 1000))
+    return _named(readings)
+
+
+def _sensors() -> dict[str, float]:
+    """Temperatures that psutil knows, by chip and label."""
+    chips = _or_none(lambda: psutil.sensors_temperatures()) or {}
+    return _named((f"{chip} {entry.label}".strip(), entry.current) for chip in chips for entry in chips[chip])
+
+
+def _named(readings: Iterable[tuple[str, float | None]]) -> dict[str, float]:
+    """By name; one whose name has been there gets a number, also where the other said nothing this time."""
+    found: dict[str, float] = {}
+    seen: Counter[str] = Counter()
+    for name, degrees in readings:
+        seen[name] += 1
+        if degrees is not None and _COLDEST <= degrees <= _HOTTEST:
+            found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = degrees
+    return found
+
+
+def set_affinity(cpus: Sequence[int]) -> None:
+    """Let this process use only these CPUs. Threads that are there already keep theirs, those started later do not.
+
+    Raises :class:`UsageError` where the platform cannot do that, and for CPUs that are not there, or that this process
+    may not use; nothing has changed then.
+    """
+    process = psutil.Process()
+    if not hasattr(process, "cpu_affinity"):
+        raise UsageError("this platform does not bind processes to CPUs; leave the CPUs out")
+    wanted, there_are = sorted(set(cpus)), _online()
+    missing = [cpu for cpu in wanted if cpu not in there_are]
+    if missing or not wanted:
+        wrong = f"CPU {_list_text(missing)} does not exist or is off" if missing else "no CPU is named"
+        raise UsageError(f"{wrong}; this machine has {_list_text(there_are)}")
+    before = process.cpu_affinity()
+    try:
+        process.cpu_affinity(wanted)
+    except _SAYS_NOTHING as error:
+        message = f"this process cannot be bound to CPU {_list_text(wanted)} ({error}); it uses {_list_text(before)}"
+        raise UsageError(message) from error
+    bound = process.cpu_affinity()
+    if sorted(bound) != wanted:
+        process.cpu_affinity(before)
+        refused = [cpu for cpu in wanted if cpu not in bound]
+        message = f"this process may not use CPU {_list_text(refused)}, as in a container; it uses {_list_text(before)}"
+        raise UsageError(message)
+
+
+def _online() -> list[int]:
+    """The CPUs that are on."""
+    listed = _text(_SYSFS / "devices" / "system" / "cpu" / "online")
+    return list(parse_affinity(listed)) if listed else list(range(os.cpu_count() or 1))
+
+
+def parse_affinity(text: str) -> tuple[int, ...]:
+    """CPUs from a list as ``taskset --cpu-list`` takes it, or from a mask in hexadecimal digits after 0x.
+
+    Raises :class:`UsageError` for anything else.
+
+    >>> parse_affinity("0,2-3"), parse_affinity("0-6:2"), parse_affinity("0xf0")
+    ((0, 2, 3), (0, 2, 4, 6), (4, 5, 6, 7))
+    """
+    mask = _MASK.fullmatch(text.strip())
+    if mask:
+        bits = int(mask[1], 16)
+        found = {cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1}
+    else:
+        ranges = [_range_of(part.strip()) for part in text.split(",")]
+        found = {cpu for each in ranges for cpu in each} if all(ranges) else set()
+    if not found or max(found) >= _MOST_CPUS:
+        raise UsageError(
+            f"{text!r} names no CPUs: expected their numbers, such as 0,2-3, or a mask in hexadecimal, such as 0xc"
+        )
+    return tuple(sorted(found))
+
+
+def _range_of(part: str) -> range:
+    """``2``, ``2-5`` or ``2-9:3``; empty where it is none of them."""
+    match = _RANGE.fullmatch(part)
+    if match is None or (match[3] is not None and int(match[3]) == 0):
+        return range(0)
+    first = int(match[1])
+    return range(first, int(match[2] or first) + 1, int(match[3] or 1))
+
+
+def _list_text(cpus: Sequence[int]) -> str:
+    """As ``taskset`` writes them, neighbours as a range.
+
+    >>> _list_text([0, 1, 2, 5, 7, 8])
+    '0-2,5,7-8'
+    """
+    runs: list[list[int]] = []
+    for cpu in cpus:
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -1,0 +1,172 @@
+"""The inputs that a model is measured on, the same in every run: random numbers as the native tool's, or files."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from evaltools.benchmark.input_files import array_type, described, read_values, sizes, texts
+from evaltools.benchmark.input_layers import InputLayer, read_layers
+from evaltools.datasets.native_uniform import REAL_TYPES, WHOLE_TYPES, NativeUniform, whole_limits
+from evaltools.errors import ModelError, UsageError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.runtime.session import Array
+
+SENTENCE: Final = b"we're have some friends over saturday to hang out in the yard"
+"""What the native tool puts into every element of a tensor of texts."""
+_REAL_LIMITS: Final = (-0.5, 0.5)
+_WHOLE_LIMITS: Final[Mapping[str, tuple[int, int]]] = {
+    "int8": (-127, 127),
+    "uint8": (0, 254),
+    "int16": (0, 0),
+    "uint16": (0, 0),
+    "int32": (0, 99),
+    "uint32": (0, 99),
+    "int64": (0, 99),
+    "bool": (0, 1),
+}
+"""int16 and uint16 are missing in the native tool's table, so that they are all zero there."""
+_WITHOUT_RANGE: Final = ("bool", "float16", "bfloat16", "string")
+_ONLY_FROM_FILES: Final = ("uint64", "complex128")
+
+
+@dataclass(frozen=True)
+class BenchmarkInputOptions:
+    """The texts of ``--input_layer``, ``--input_layer_shape``, ``--input_layer_value_range`` and ``_value_files``."""
+
+    layers: str = ""
+    shapes: str = ""
+    value_ranges: str = ""
+    value_files: str = ""
+
+
+def with_input_shapes(model: ModelFile, options: BenchmarkInputOptions) -> tuple[ModelFile, list[str]]:
+    """The model to be run with the shapes asked for, and warnings.
+
+    As in the native tool, a name that differs from the tensor's is only warned about, for the order counts; sizes that
+    the model fixes may change, too, and the shapes of texts stay. Raises :class:`UsageError`.
+    """
+    warnings = []
+    inputs = list(model.inputs)
+    for place, layer in enumerate(_layers(model, options)):
+        tensor = inputs[place]
+        if layer.name != tensor.name:
+            warnings.append(f"Tensor # {tensor.index} is named {tensor.name} but flags call it {layer.name}")
+        if tensor.dtype != "string":
+            inputs[place] = _resized(tensor, layer)
+        elif layer.shape != tensor.shape:
+            warnings.append(f"Tensor # {tensor.index} holds texts and keeps its shape {sizes(tensor.shape)}")
+    return replace(model, inputs=tuple(inputs)), warnings
+
+
+def make_inputs(model: ModelFile, options: BenchmarkInputOptions) -> tuple[tuple[Array, ...], list[str]]:
+    """One array per input, in the model's order, and warnings; ``model`` has the shapes to run with.
+
+    Random numbers are the native tool's, drawn in the order of the inputs from one engine that begins anew here. Texts
+    are bytes in an array of objects; bfloat16 is its bits in uint16. For files see
+    :func:`~evaltools.benchmark.input_files.read_values`. Raises :class:`UsageError`, :class:`DataError` for files and
+    :class:`ModelError` for types that no values can be made of.
+    """
+    layers = _layers(model, options) or tuple(InputLayer(tensor.name, tensor.shape) for tensor in model.inputs)
+    engine = NativeUniform()
+    warnings: list[str] = []
+    arrays = []
+    for tensor, layer in zip(model.inputs, layers, strict=True):
+        warnings += _ignored_range(tensor, layer)
+        arrays.append(_values(tensor, layer, engine))
+    return tuple(arrays), warnings
+
+
+def _layers(model: ModelFile, options: BenchmarkInputOptions) -> tuple[InputLayer, ...]:
+    """What the flags say about each input of the model; none where they say nothing."""
+    layers = read_layers(options.layers, options.shapes, options.value_ranges, options.value_files)
+    if layers and len(layers) != len(model.inputs):
+        listed = "; ".join(map(described, model.inputs))
+        raise UsageError(
+            f"Inputs mismatch: Model inputs #:{len(layers)} expected: {len(model.inputs)}. --input_layer names all "
+            f"inputs or none, in the model's order: {listed}"
+        )
+    return layers
+
+
+def _resized(tensor: TensorInfo, layer: InputLayer) -> TensorInfo:
+    if len(layer.shape) != len(tensor.shape):
+        raise UsageError(
+            f"Input tensor #{tensor.index} should have {len(tensor.shape)} dimensions! --input_layer_shape gives "
+            f"{sizes(layer.shape)} for {described(tensor)}"
+        )
+    if 0 in layer.shape and layer.shape != tensor.shape:
+        raise UsageError(
+            f"--input_layer_shape gives {sizes(layer.shape)} for {described(tensor)}; write 1 or more for each size"
+        )
+    return replace(tensor, shape=layer.shape)
+
+
+def _ignored_range(tensor: TensorInfo, layer: InputLayer) -> list[str]:
+    """A warning where a range has no effect."""
+    if layer.limits is None:
+        return []
+    if layer.file:
+        return [
+            f"The input_name:{layer.name} appears both in input_layer_value_files and input_layer_value_range. The "
+            "input_layer_value_range of the input_name will be ignored."
+        ]
+    if tensor.dtype in _WITHOUT_RANGE:
+        return [
+            f"The input_layer_value_range of the input_name:{layer.name} will be ignored. It is of type "
+            f"{tensor.dtype}, for which there is none."
+        ]
+    return []
+
+
+def _values(tensor: TensorInfo, layer: InputLayer, engine: NativeUniform) -> Array:
+    if tensor.dtype not in (*REAL_TYPES, *WHOLE_TYPES, *_ONLY_FROM_FILES, "string"):
+        raise ModelError(
+            f"Don't know how to populate tensor {tensor.name} of type {tensor.dtype}; convert the model with another "
+            "type for this input"
+        )
+    try:
+        _require_room(tensor)
+        if layer.file:
+            return read_values(tensor, layer.file)
+        return _random(tensor, layer.limits, engine)
+    except MemoryError:
+        raise UsageError(
+            f"The input {described(tensor)} does not fit into memory; use smaller sizes in --input_layer_shape"
+        ) from None
+
+
+def _require_room(tensor: TensorInfo) -> None:
+    """Ask for the memory before the first number is drawn; raises :class:`MemoryError`."""
+    if tensor.dtype == "string":
+        return
+    if math.prod(tensor.shape) * array_type(tensor).itemsize > sys.maxsize:
+        raise MemoryError
+    np.empty(tensor.shape, array_type(tensor))
+
+
+def _random(tensor: TensorInfo, given: tuple[int, int] | None, engine: NativeUniform) -> Array:
+    dtype, count = tensor.dtype, math.prod(tensor.shape)
+    if dtype == "string":
+        return texts([SENTENCE] * count, tensor.shape)
+    if dtype in _ONLY_FROM_FILES:
+        raise ModelError(
+            f"Don't know how to populate tensor {tensor.name} of type {dtype}; name all inputs with --input_layer and "
+            "--input_layer_shape, and give this one's values with --input_layer_value_files=NAME:FILE"
+        )
+    limits = None if dtype in _WITHOUT_RANGE else given
+    if dtype in REAL_TYPES:
+        return engine.reals(dtype, count, *(limits or _REAL_LIMITS)).reshape(tensor.shape)
+    smallest, largest = whole_limits(dtype)
+    low, high = limits or _WHOLE_LIMITS[dtype]
+    if low < smallest or high > largest:
+        raise UsageError(
+            f"--input_layer_value_range: the input {described(tensor)} cannot hold {low}..{high}; use limits within "
+            f"{smallest}..{largest}"
+        )
+    return engine.integers(dtype, count, low, high).reshape(tensor.shape)

@@ -1,0 +1,107 @@
+"""Warm-up and regular runs: the native tool's stopping rule."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.errors import InferenceError
+from evaltools.report.benchmark_result import Phase
+from evaltools.runtime.session import Array, Session
+
+_NS_PER_S: Final = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class PhaseLimits:
+    """At least ``min_runs`` runs and ``min_secs`` seconds; no run begins after ``max_secs`` seconds."""
+
+    min_runs: int
+    min_secs: float
+    max_secs: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Rest between runs: ``run_delay`` seconds after each, or so that ``run_frequency`` of them end per second.
+
+    0 or less is none; the frequency goes before the delay.
+    """
+
+    run_delay: float = -1.0
+    run_frequency: float = -1.0
+
+
+def run_phase(
+    session: Session,
+    inputs: Sequence[Array],
+    limits: PhaseLimits,
+    pace: Pace = Pace(),
+    begun_ns: int = 0,
+    clock: Callable[[], int] = time.perf_counter_ns,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Phase:
+    """Run again and again on the same inputs, which are set before every run, outside the time that is taken.
+
+    ``for run = 0; (run < min_runs or now < start + min_secs) and now <= start + max_secs; run++``, with ``now`` read
+    after each run and its rest. A run that fails counts with the time that it took. ``clock`` gives nanoseconds, and
+    the phase's ``starts_us`` count from ``begun_ns``. Source: benchmark_model.cc, ``Run``.
+    """
+    phase = Phase()
+    failed, failure = 0, None
+    start = now = clock()
+    earliest_end, latest_begin = start + limits.min_secs * _NS_PER_S, start + limits.max_secs * _NS_PER_S
+    rest = _Rest(pace, start, sleep)
+    with _no_garbage_collection():
+        while (len(phase.invokes_us) < limits.min_runs or now < earliest_end) and now <= latest_begin:
+            begun = clock()
+            try:
+                inference = session.run(inputs)
+                invoke_us, read_us = inference.invokes_us[0], inference.read_us
+            except InferenceError as error:
+                failed, failure = failed + 1, str(error)
+                invoke_us, read_us = (clock() - begun) // 1000, 0
+            now = clock()
+            phase.invokes_us.append(invoke_us)
+            phase.reads_us.append(read_us)
+            phase.starts_us.append((now - begun_ns) // 1000 - invoke_us - read_us)
+            if rest.after_run(now):
+                now = clock()
+    return Phase(phase.invokes_us, phase.reads_us, phase.starts_us, failed, failure)
+
+
+class _Rest:
+    """Sleeps between runs."""
+
+    def __init__(self, pace: Pace, start_ns: int, sleep: Callable[[float], None]) -> None:
+        self._delay_s = pace.run_delay
+        self._period_ns = _NS_PER_S / pace.run_frequency if pace.run_frequency > 0 else 0.0
+        self._next_end_ns = start_ns + self._period_ns
+        self._sleep = sleep
+
+    def after_run(self, now_ns: int) -> bool:
+        """Sleep if it is time to; says whether it did. Runs that are late catch up without rest."""
+        seconds = self._delay_s
+        if self._period_ns:
+            seconds = (self._next_end_ns - now_ns) / _NS_PER_S
+            self._next_end_ns += self._period_ns
+        if seconds <= 0:
+            return False
+        self._sleep(seconds)
+        return True
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """It would fall into some of the runs."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

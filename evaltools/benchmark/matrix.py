@@ -1,0 +1,136 @@
+"""Many configurations out of a few flags: the native tool's lists of options, and sweeps."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.delegates import DELEGATES, PARAMETERS
+from evaltools.delegates.registry import owner_of
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean, split_flag
+
+Flags = list[tuple[str, str]]
+
+NONE: Final = "none"
+ALL: Final = "all"
+_CPU_THREADS: Final = (1, 2, 4)
+_RESET: Final = frozenset(
+    {"num_threads", "num_interpreter_threads", "kernels", "delegate", "use_gpu", "use_xnnpack", "xnnpack_force_fp16",
+     "gpu_precision_loss_allowed", "use_nnapi", "nnapi_accelerator_name", "disable_nnapi_cpu", "nnapi_allow_fp16",
+     "max_delegated_partitions", "use_hexagon", "use_coreml", "use_npu"}
+)  # fmt: skip
+"""What an option of the list states itself, whatever the command line says."""
+
+
+def _cpu_options() -> dict[str, str]:
+    found = {}
+    for threads in _CPU_THREADS:
+        name = f"cpu w/ {threads} threads"
+        found[name] = f"num_threads={threads} use_xnnpack=false"
+        found[f"{name} (xnnpack)"] = f"num_threads={threads} use_xnnpack=true"
+    return found
+
+
+_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "cpu": _cpu_options(),
+    "gpu": {
+        "gpu-fp16": "use_gpu=true gpu_precision_loss_allowed=true",
+        "gpu-default": "use_gpu=true gpu_precision_loss_allowed=false",
+    },
+    "npu": {"npu": "use_npu=true npu_vendor=intel_openvino"},
+    "nnapi": {"nnapi(w/o accel name)": "use_nnapi=true"},
+    "dsp": {"dsp w/ hexagon": "use_hexagon=true"},
+    "coreml": {"coreml": "use_coreml=true"},
+}
+PERF_OPTIONS: Final = (ALL, *_OPTIONS, NONE)
+
+
+def option_configurations(text: str, own: Sequence[tuple[str, str]]) -> list[Configuration]:
+    """The configurations of ``--perf_options_list``; ``own`` are the configuration flags of the command line.
+
+    What an option states goes before these; ``none`` stands for exactly these, and has no configuration here. Raises
+    :class:`UsageError` as the native tool does. Source: benchmark_performance_options.cc.
+
+    >>> [entry.name for entry in option_configurations("gpu,dsp", [])]
+    ['gpu-fp16', 'gpu-default', 'dsp w/ hexagon']
+    """
+    chosen = [word.lstrip(" ") for word in text.split(",")]
+    unknown = [word for word in chosen if word not in PERF_OPTIONS]
+    if unknown:
+        message = (
+            f"There are invalid perf options in --perf_options_list: {text!r}. Valid perf options are: "
+            f"[{', '.join(PERF_OPTIONS)}]"
+        )
+        raise UsageError(f"{message}.{did_you_mean(unknown[0], PERF_OPTIONS)}")
+    if NONE in chosen:
+        if len(chosen) > 1:
+            raise UsageError(
+                "The 'none' option can not be used together with other perf options in --perf_options_list!"
+            )
+        return []
+    kept = [(name, value) for name, value in own if name not in _RESET]
+    given = {name for name, _ in kept}
+    wanted = list(_OPTIONS) if ALL in chosen else list(dict.fromkeys(chosen))
+    return [
+        _option(name, kept, [flag for flag in _flags(text) if flag[0] not in given])
+        for kind in wanted
+        for name, text in _OPTIONS[kind].items()
+    ]
+
+
+def _option(name: str, kept: Flags, option: Flags) -> Configuration:
+    return Configuration.from_flags(name, [*_with_effect(kept, option), *option])
+
+
+def _with_effect(kept: Flags, option: Flags) -> Flags:
+    """The command line's own flags, without those of delegates that the option leaves switched off."""
+    values = {name: PARAMETERS[name].parse(value) for name, value in [*kept, *option] if name in PARAMETERS}
+    enabled = [delegate for delegate in DELEGATES if delegate.is_enabled(values)]
+    readable = frozenset().union(*(delegate.common for delegate in enabled))
+    return [
+        (name, value)
+        for name, value in kept
+        if name not in PARAMETERS or owner_of(name) in enabled or (owner_of(name) is None and name in readable)
+    ]
+
+
+def sweep_configurations(texts: Sequence[str], own: Sequence[tuple[str, str]]) -> list[Configuration]:
+    """Every combination of the values in ``--sweep``, each on top of the flags ``own`` of the command line.
+
+    A text has one or more ``flag=value,value``, with blanks between. Raises :class:`UsageError`.
+
+    >>> found = sweep_configurations(["num_threads=1,2 use_xnnpack=true,false"], [])
+    >>> [entry.name for entry in found][:2]
+    ['num_threads=1 use_xnnpack=true', 'num_threads=1 use_xnnpack=false']
+    """
+    axes: dict[str, list[str]] = {}
+    for word in " ".join(texts).split():
+        name, values = split_flag(word, CONFIGURATION_PARAMETERS)
+        if name not in CONFIGURATION_PARAMETERS:
+            hint = did_you_mean(name, CONFIGURATION_PARAMETERS)
+            raise UsageError(f"--sweep: {name!r} is no flag of a configuration.{hint}")
+        if name in axes:
+            raise UsageError(f"--sweep: {name} is given twice; put all its values behind one, {name}=a,b,c")
+        axes[name] = values.split(",")
+        if "" in axes[name] or len(set(axes[name])) < len(axes[name]):
+            raise UsageError(f"--sweep: {word!r} has an empty value, or one twice; use {name}=a,b,c")
+    if texts and not axes:
+        raise UsageError('--sweep is empty; use "num_threads=1,2,4 use_xnnpack=true,false"')
+    kept = [(name, value) for name, value in own if name not in axes]
+    combinations = itertools.product(*([(name, value) for value in values] for name, values in axes.items()))
+    return [_swept(kept, list(combination)) for combination in combinations] if axes else []
+
+
+def _swept(kept: Flags, combination: Flags) -> Configuration:
+    name = " ".join(f"{flag}={value}" for flag, value in combination)
+    try:
+        return Configuration.from_flags(name, [*kept, *combination])
+    except UsageError as error:
+        raise UsageError(f"--sweep, {name}: {error}") from None
+
+
+def _flags(text: str) -> Flags:
+    return [split_flag(word, CONFIGURATION_PARAMETERS) for word in text.split()]

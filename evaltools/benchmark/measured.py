@@ -1,0 +1,122 @@
+"""A session that measures itself; it lives in the process that runs the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaltools.benchmark.conditions import sample_conditions, set_affinity
+from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
+from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
+from evaltools.configuration import Configuration
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.model import ModelFile
+from evaltools.report.benchmark_result import Conditions, Memory, Phase
+from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec, open_session
+from evaltools.runtime.session import Array, Opening, TimedSession
+
+
+@dataclass(frozen=True)
+class Regular:
+    """The regular runs, and the process and the machine around them."""
+
+    phase: Phase
+    before: Conditions
+    after: Conditions
+    memory: Memory
+
+
+class MeasuredSession:
+    """A session with the times and the memory of its opening. The other functions here take it as the session."""
+
+    def __init__(self, session: TimedSession, begun_ns: int, memory: Memory, monitor: PeakMonitor | None) -> None:
+        self.facts: Final[RuntimeFacts] = session.facts
+        self.delegation: Final[Delegation] = session.delegation
+        self.inputs: Final[tuple[TensorSpec, ...]] = session.inputs
+        self.outputs: Final[tuple[TensorSpec, ...]] = session.outputs
+        self.opening: Final[Opening] = session.opening
+        self.begun_ns: Final = begun_ns
+        self.memory: Final = memory
+        self.monitor: Final = monitor
+        self.session: Final = session
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run the session."""
+        return self.session.run(inputs, invocations)
+
+    def close(self) -> None:
+        """Close the session."""
+        self.session.close()
+
+
+def open_measured(
+    model: ModelFile,
+    configuration: Configuration,
+    affinity: tuple[int, ...] = (),
+    memory_interval_ms: int | None = None,
+) -> MeasuredSession:
+    """Open a session in this process, which belongs to it alone; raises what the opening raises.
+
+    The process keeps to the CPUs in ``affinity``, and memory is watched every ``memory_interval_ms``.
+    """
+    begun_ns = time.perf_counter_ns()
+    if affinity:
+        set_affinity(affinity)
+    monitor = PeakMonitor(memory_interval_ms) if memory_interval_ms is not None else None
+    if monitor is not None:
+        monitor.__enter__()
+    start_kb, peak_start_kb = resident_kb(), peak_kb()
+    session = open_session(model, configuration)
+    assert isinstance(session, TimedSession)
+    memory = Memory(start_kb, resident_kb(), None, None, peak_start_kb, peak_kb(), None)
+    return MeasuredSession(session, begun_ns, memory, monitor)
+
+
+def opening_of(session: Session) -> Opening:
+    """What the opening took."""
+    return _measured(session).opening
+
+
+def run_warm_up(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Phase:
+    """The warm-up."""
+    return run_phase(_measured(session).session, inputs, limits, pace, _measured(session).begun_ns)
+
+
+def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Regular:
+    """The regular runs."""
+    measured = _measured(session)
+    before = sample_conditions()
+    phase = run_phase(measured.session, inputs, limits, pace, measured.begun_ns)
+    after = sample_conditions()
+    if measured.monitor is not None:
+        measured.monitor.__exit__(None, None, None)
+    memory = replace(
+        measured.memory,
+        steady_kb=resident_kb(),
+        anonymous_kb=anonymous_kb(),
+        peak_kb=peak_kb(),
+        monitored_peak_kb=measured.monitor.peak_kb if measured.monitor is not None else None,
+    )
+    return Regular(phase, before, after, memory)
+
+
+def outputs_of(session: Session, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of one more run."""
+    return session.run(inputs).outputs
+
+
+def profile_of(
+    session: Session, model: ModelFile, configuration: Configuration, inputs: Sequence[Array], runs: int
+) -> OpProfile:
+    """Profile operators in this process; raises what that raises."""
+    from evaltools.runtime.litert_profiler import profile_operators
+
+    session.close()
+    return profile_operators(model, configuration, inputs, runs)
+
+
+def _measured(session: Session) -> MeasuredSession:
+    assert isinstance(session, MeasuredSession)
+    return session

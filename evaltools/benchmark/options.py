@@ -1,0 +1,54 @@
+"""What a benchmark is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evaltools.benchmark.inputs import BenchmarkInputOptions
+from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """How every model is measured with every configuration.
+
+    ``dry_run`` opens the model and runs nothing. ``affinity`` are the CPUs that the measuring process may use, empty:
+    all. ``memory_interval_ms`` None: peak memory is not watched. ``rounds`` are measurements in fresh processes;
+    configurations take turns in each, in an order of their own where ``shuffle`` is set, ``delay_s`` before each.
+    ``profile_runs`` 0: operators are not profiled. ``timeout_s`` limits opening, and a run beyond its phase.
+    """
+
+    warm_up: PhaseLimits
+    regular: PhaseLimits
+    pace: Pace = field(default_factory=Pace)
+    dry_run: bool = False
+    inputs: BenchmarkInputOptions = field(default_factory=BenchmarkInputOptions)
+    affinity: tuple[int, ...] = ()
+    memory_interval_ms: int | None = None
+    rounds: int = 1
+    shuffle: bool = False
+    delay_s: float = -1.0
+    profile_runs: int = 0
+    keep_outputs: bool = False
+    allow_fallback: bool = False
+    require_full_delegation: bool = False
+    timeout_s: float = 300.0
+
+    @property
+    def phases(self) -> tuple[PhaseLimits, PhaseLimits]:
+        """Warm-up and regular runs; a dry run has neither."""
+        if self.dry_run:
+            none = PhaseLimits(0, -1.0, self.regular.max_secs)
+            return none, none
+        return self.warm_up, self.regular
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model with a configuration. ``model`` has the shapes that are run; ``number`` is its place among the models."""
+
+    number: int
+    model: ModelFile
+    configuration: Configuration

@@ -1,0 +1,81 @@
+"""``evaltools benchmark``: how fast a model is with each configuration, and what it needs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli import benchmark_flags, configurations
+from evaltools.cli.exit_codes import EXIT_CODE_HELP
+from evaltools.cli.flags import parse_flags
+from evaltools.configuration import OWN_PARAMETERS
+from evaltools.delegates import COMMON, DELEGATES
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+BEYOND_PARAMETERS: Final = (
+    Parameter("output_file_path", "string", "", "JSON file with every time, the conditions and the figures."),
+    Parameter(
+        "rounds",
+        "int32",
+        0,
+        "Measurements of each configuration, each from a cold start in a fresh process; configurations take turns. "
+        "0: 1, or 3 where there are several configurations.",
+    ),
+    Parameter(
+        "sweep",
+        "string",
+        "",
+        'Values to combine, as in "num_threads=1,2,4 use_xnnpack=true,false". May be repeated.',
+        repeatable=True,
+    ),
+    Parameter(
+        "cpu_affinity", "string", "", 'CPUs that the measured process may use: "0,2-3", or a mask as for taskset, 0xf0.'
+    ),
+    Parameter("op_profiling_runs", "int32", 50, "Runs whose operators are timed, after the others."),
+    Parameter("trace", "string", "", "File for a trace of everything, for ui.perfetto.dev or chrome://tracing."),
+    Parameter(
+        "accuracy",
+        "string",
+        "",
+        "Result file of evaltools imagenet or coco: its accuracy stands beside the latency. May be repeated.",
+        repeatable=True,
+    ),
+    Parameter("plot", "string", "", "PNG or SVG file: accuracy against latency and size, else latencies."),
+    Parameter(
+        "run_timeout", "float", 300.0, "Seconds after which opening the model, or a single run, counts as hanging."
+    ),
+)
+_CONFIGURATION_FLAGS: Final = ("config", "configs", "allow_fallback")
+
+GROUPS: Final = {
+    "benchmark_model": benchmark_flags.PARAMETERS,
+    "beyond benchmark_model": BEYOND_PARAMETERS,
+    "configurations": (
+        *(parameter for parameter in configurations.PARAMETERS if parameter.name in _CONFIGURATION_FLAGS),
+        *OWN_PARAMETERS,
+    ),
+    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
+    "delegates, common": COMMON,
+}
+DESCRIPTION: Final = """\
+How fast a model is: load, first run, warm-up, steady state, memory, operators; any number of configurations in turns,
+each in processes of its own.
+stdout: the lines of benchmark_model. stderr: what ran, a table sorted by latency, what was not quiet."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    _refuse_native_flags(arguments)
+    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
+    if not any(flags.texts("graph")):
+        raise UsageError("Please specify the name of your TF Lite input file with --graph")
+    from evaltools.cli.benchmark_run import benchmark
+
+    return benchmark(flags, ["evaltools", "benchmark", *arguments])
+
+
+def _refuse_native_flags(arguments: list[str]) -> None:
+    for word in arguments:
+        name = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if word.startswith("--") and name in benchmark_flags.REFUSED:
+            raise UsageError(f"--{name} is not supported: {benchmark_flags.REFUSED[name]}")

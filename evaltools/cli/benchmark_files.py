@@ -1,0 +1,124 @@
+"""The files that ``evaltools benchmark`` writes, checked before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.benchmark_lines import NativeLines
+from evaltools.cli.benchmark_request import BenchmarkRequest
+from evaltools.cli.evaluation_output import require_output_file
+from evaltools.cli.flags import GivenFlags
+from evaltools.cli.output_file import write_file
+from evaltools.errors import OutputError, UsageError
+from evaltools.report.benchmark_plot import plot_bytes, require_plot
+from evaltools.report.benchmark_profile import CSV, profile_file
+from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_trace import trace_json
+from evaltools.report.files import file_per_configuration
+from evaltools.report.json_file import encode_json
+from evaltools.report.native_benchmark import saved_lines
+from evaltools.report.native_benchmark_proto import native_benchmark_proto
+from evaltools.runtime.session import Array
+
+_OF_ALL: Final = ("output_file_path", "trace", "plot")
+_OF_ROWS: Final = ("result_file_path", "output_filepath", "op_profiling_output_file", "profiling_output_csv_file")
+_PROTOS, _OUTPUTS, _PROFILES, _CSV_PROFILES = _OF_ROWS
+Outputs = Sequence[tuple[Array, ...] | None]
+
+
+@dataclass(frozen=True)
+class PlannedFiles:
+    """Paths by flag: one for the result, or one per row. ``input_bytes`` is the size of each model's inputs."""
+
+    whole: Mapping[str, Path]
+    of_rows: Mapping[str, Sequence[Path]]
+    input_bytes: Sequence[int]
+    profile_mode: str
+
+    def write(self, result: BenchmarkResult, outputs: Outputs, lines: NativeLines) -> list[OutputError]:
+        """Write what was measured; returns what could not be written."""
+        makers: dict[str, Callable[[], bytes]] = {
+            "output_file_path": lambda: encode_json(result),
+            "trace": lambda: trace_json(result),
+            "plot": lambda: plot_bytes(result, self.whole["plot"]),
+        }
+        errors = [_written(path, makers[flag]()) for flag, path in self.whole.items()]
+        for flag, paths in self.of_rows.items():
+            for path, row, values in zip(paths, result.rows, outputs, strict=True):
+                content = self._content(flag, result, row, values)
+                if content is None:
+                    continue
+                errors.append(_written(path, content))
+                if flag == _PROTOS and errors[-1] is None:
+                    lines.text(saved_lines(path))
+        return [error for error in errors if error is not None]
+
+    def _content(
+        self, flag: str, result: BenchmarkResult, row: BenchmarkRow, values: tuple[Array, ...] | None
+    ) -> bytes | None:
+        """What stands in the file of a row; None where there is nothing to write."""
+        if flag == _OUTPUTS:
+            return None if values is None else b"".join(array.tobytes() for array in values)
+        if row.figures is None:
+            return None
+        if flag == _PROTOS:
+            size = result.models[row.model].size_bytes
+            return native_benchmark_proto(row, size, self.input_bytes[row.model])
+        if row.profile is None:
+            return None
+        return profile_file(row.profile, row.rounds[-1].opening, self.profile_mode)
+
+
+def planned_files(flags: GivenFlags, request: BenchmarkRequest) -> PlannedFiles:
+    """Check every file that is to be written; raises :class:`UsageError`."""
+    whole = {name: path for name in _OF_ALL if (path := flags.path(name)) is not None}
+    if "output_file_path" in whole and whole["output_file_path"].suffix.lower() != ".json":
+        path = whole["output_file_path"]
+        raise UsageError(f"--output_file_path={path}: the result is JSON; give a name that ends in .json")
+    if "plot" in whole:
+        require_plot(whole["plot"])
+    if _PROFILES in flags and _CSV_PROFILES in flags:
+        raise UsageError(f"--{_PROFILES} and --{_CSV_PROFILES} both name a file for the operators' times; keep one")
+    labels = _labels(request)
+    of_rows = {
+        name: list(file_per_configuration(path, labels).values())
+        for name in _OF_ROWS
+        if (path := flags.path(name)) is not None
+    }
+    read = _files_read(flags, request)
+    written = [*whole.items(), *((name, path) for name, paths in of_rows.items() for path in paths)]
+    for name, path in written:
+        require_output_file(path, f"--{name}", read)
+        if [other.resolve() for _, other in written].count(path.resolve()) > 1:
+            raise UsageError(f"--{name}={path} would be written twice; give each file its own name")
+    input_bytes = [sum(array.nbytes for array in values) for values in request.inputs]
+    mode = CSV if _CSV_PROFILES in flags else flags.text("op_profiling_output_mode")
+    return PlannedFiles(whole, of_rows, input_bytes, mode)
+
+
+def _labels(request: BenchmarkRequest) -> list[str]:
+    """One per row, no two alike."""
+    several = len(request.models) > 1
+    return [
+        f"{candidate.number} {candidate.model.path.stem} {candidate.configuration.name}"
+        if several
+        else candidate.configuration.name
+        for candidate in request.candidates
+    ]
+
+
+def _files_read(flags: GivenFlags, request: BenchmarkRequest) -> list[Path]:
+    named = [*flags.texts("graph"), *flags.texts("accuracy"), *flags.texts("configs")]
+    libraries = [path for configuration in request.configurations for path in configuration.files]
+    return [*map(Path, named), *libraries]
+
+
+def _written(path: Path, content: bytes) -> OutputError | None:
+    try:
+        write_file(path, content)
+    except OutputError as error:
+        return error
+    return None

@@ -1,0 +1,121 @@
+"""Accuracies found in result files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.benchmark.accuracy import accuracy_of, read_accuracies
+from evaltools.errors import DataError
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.topk import TopKAccuracy
+from evaltools.report.benchmark_result import AccuracyGiven
+from evaltools.report.json_file import to_json
+from evaltools.report.result import ConfigurationResult, EvaluationResult, ExecutionUsed
+from tests.report.coco_results import detection_result
+from tests.report.results import configuration, result
+
+SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, {}, None)
+
+
+def entry(name: str, top_1: float, *flags: str) -> ConfigurationResult:
+    return replace(configuration(name, accuracies=(top_1, 1.0)), flags=list(flags))
+
+
+def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> Path:
+    path = folder / name
+    path.write_bytes(to_json(content))
+    return path
+
+
+def test_top_1_is_found_by_the_flags_in_any_order(tmp_path: Path) -> None:
+    path = written(tmp_path, result(entry("a", 0.5, "--x=1", "--y=2"), entry("b", 0.25, "--x=1")))
+    known = read_accuracies([path])
+    assert accuracy_of(known, "00", ["--y=2", "--x=1"], "other") == AccuracyGiven("top-1", 0.5, str(path))
+    assert accuracy_of(known, "00", ["--x=1"], "a") == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
+
+
+def test_another_model_or_configuration_has_none(tmp_path: Path) -> None:
+    known = read_accuracies([written(tmp_path, result(entry("a", 0.5, "--x=1")))])
+    assert accuracy_of(known, "01", ["--x=1"], "a") is None
+    assert accuracy_of(known, "00", [], "b") is None
+    assert accuracy_of([], "00", ["--x=1"], "a") is None
+
+
+def test_a_name_that_somebody_gave_is_enough(tmp_path: Path) -> None:
+    known = read_accuracies([written(tmp_path, result(entry("mine", 0.5, "--x=1"), entry("test", 0.25, "--y=1")))])
+    given = accuracy_of(known, "00", ["--x=1", "--num_interpreter_threads=4"], "mine")
+    assert given is not None
+    assert given.value == 0.5
+    assert accuracy_of(known, "00", ["--other=1"], "test") is None, "test is no name that somebody gave"
+
+
+def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
+    """A share of 2 in 3 is stored as float32."""
+    share = float(np.float32(2) / np.float32(3))
+    metrics = ClassificationMetrics(TopKAccuracy(3, (share,)), 0, 2)
+    path = written(tmp_path, result(replace(configuration("a"), classification=metrics)))
+    assert share != 2 / 3
+    assert [known.given.value for known in read_accuracies([path])] == [2 / 3]
+
+
+def test_map_of_a_detection(tmp_path: Path) -> None:
+    path = written(tmp_path, detection_result("reference", "b"))
+    given = accuracy_of(read_accuracies([path]), "00", [], "b")
+    assert given == AccuracyGiven("mAP", 0.123456, str(path))
+
+
+def test_the_same_accuracy_in_two_files_is_no_contradiction(tmp_path: Path) -> None:
+    paths = [written(tmp_path, result(entry("a", 0.5)), f"{number}.json") for number in range(2)]
+    assert accuracy_of(read_accuracies(paths), "00", [], "a") == AccuracyGiven("top-1", 0.5, str(paths[0]))
+
+
+def test_two_accuracies_that_differ_are_refused_with_their_files(tmp_path: Path) -> None:
+    paths = [written(tmp_path, result(entry("a", value)), f"{value}.json") for value in (0.5, 0.75)]
+    with pytest.raises(DataError, match=r"'a' has more than one accuracy: top-1 0.5 in .*0.5.json, top-1 0.75 in"):
+        accuracy_of(read_accuracies(paths), "00", [], "a")
+
+
+def test_of_configurations_with_equal_flags_that_of_the_same_name_is_taken(tmp_path: Path) -> None:
+    known = read_accuracies([written(tmp_path, result(entry("a", 0.5), entry("b", 0.25)))])
+    given = accuracy_of(known, "00", [], "b")
+    assert given is not None
+    assert given.value == 0.25
+
+
+def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> None:
+    entries = (
+        entry("a", 0.5),
+        replace(entry("b", 0.25), fallback="no GPU"),
+        replace(entry("c", 0.25), status="not measured", reason="no", classification=None),
+    )
+    assert [known.name for known in read_accuracies([written(tmp_path, result(*entries))])] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (replace(result(entry("a", 0.5)), task="inference_diff"), "is an inference diff, which holds no accuracy"),
+        (detection_result("a", "b", truth=None), "has no ground truth; run evaltools coco with --ground_truth_"),
+        (replace(result(entry("a", 0.5)), complete=False, stopped="interrupted"), r"ended early \(interrupted\)"),
+        (replace(result(entry("a", 0.5)), execution=SHARD), "is shard 1/3, a part of the examples"),
+        (result(replace(entry("a", 0.5), fallback="no GPU")), "none of its configurations was measured"),
+        (result(replace(configuration("a"), classification=None)), "none of its configurations was measured"),
+        (result(configuration("a", accuracies=(7.0,))), r"top-1 of 'a' is 7.0, which is not in 0..1; was it edited\?"),
+    ],
+)
+def test_a_file_without_accuracies_of_all_examples_is_refused(
+    content: EvaluationResult, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_accuracies([written(tmp_path, content)])
+
+
+def test_a_file_that_is_no_result_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    for name, message in (("x.json", "is no evaltools result"), ("none.json", "cannot be read: No such file")):
+        with pytest.raises(DataError, match=message):
+            read_accuracies([tmp_path / name])

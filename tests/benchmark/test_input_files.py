@@ -1,0 +1,160 @@
+"""Values of one input from files: raw numbers, texts, ``.npy``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evaltools.benchmark.input_files import read_values
+from evaltools.errors import DataError
+from evaltools.model import TensorInfo
+
+
+def tensor(dtype: str = "float32", shape: tuple[int, ...] = (2,)) -> TensorInfo:
+    return TensorInfo(0, "x", dtype, shape, shape, None, None)
+
+
+def read(info: TensorInfo, path: Path) -> npt.NDArray[Any]:
+    values = read_values(info, str(path))
+    assert values.shape == info.shape
+    return values
+
+
+@pytest.mark.parametrize(
+    ("dtype", "content", "values"),
+    [
+        ("float32", b"\x00\x00\x80\x3f\x00\x00\x00\xc0", [1.0, -2.0]),
+        ("int16", b"\xff\xff\x00\x01", [-1, 256]),
+        ("uint64", b"\x01" + bytes(14) + b"\x80", [1, 2**63]),
+        ("bool", b"\x00\x02", [False, True]),
+        ("bfloat16", b"\x80\x3f\x00\xc0", [0x3F80, 0xC000]),
+        ("complex64", bytes(8) + b"\x00\x00\x80\x3f\x00\x00\x00\xc0", [0, 1 - 2j]),
+    ],
+)
+def test_raw_files_hold_little_endian_numbers(tmp_path: Path, dtype: str, content: bytes, values: list[Any]) -> None:
+    (tmp_path / "x").write_bytes(content)
+    array = read(tensor(dtype=dtype), tmp_path / "x")
+    assert array.tolist() == values
+    assert array.dtype.isnative
+    assert array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "shape", "texts"),
+    [
+        ("x.txt", b"one\0two\0", (2,), [b"one", b"two"]),
+        ("x.txt", b"one\0two", (2, 1), [[b"one"], [b"two"]]),
+        ("x.txt", b"\0\0\0", (3,), [b"", b"", b""]),
+        ("x.txt", b"one", (), b"one"),
+        ("x.pb", b"a\0b\0", (1,), [b"a\0b\0"]),
+        ("x.pb", b"", (1, 1), [[b""]]),
+        ("x.txt", b"", (0,), []),
+    ],
+)
+def test_texts_come_from_files(tmp_path: Path, name: str, content: bytes, shape: tuple[int, ...], texts: Any) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert read(tensor(dtype="string", shape=shape), tmp_path / name).tolist() == texts
+
+
+@pytest.mark.parametrize(
+    ("dtype", "stored"),
+    [
+        ("float32", np.array([[1.5, -2]], "<f4")),
+        ("float32", np.array([[1.5, -2]], ">f4")),
+        ("int8", np.array([[3], [-4]], np.int8).T),
+        ("string", np.array([[b"ab", b"c"]])),
+        ("string", np.array([["ab", "ü"]])),
+    ],
+)
+def test_arrays_come_from_npy_files(tmp_path: Path, dtype: str, stored: npt.NDArray[Any]) -> None:
+    np.save(tmp_path / "x.NPY", stored)
+    (tmp_path / "x.NPY.npy").rename(tmp_path / "x.NPY")
+    array = read(tensor(dtype=dtype, shape=(1, 2)), tmp_path / "x.NPY")
+    wanted = [[text.encode() if isinstance(text, str) else text for text in stored.ravel().tolist()]]
+    assert array.tolist() == wanted
+    assert array.dtype.isnative
+
+
+def test_a_scalar_comes_from_an_npy_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.float32(2.5))
+    assert read(tensor(shape=()), tmp_path / "x.npy").tolist() == 2.5
+
+
+def npy(array: npt.NDArray[Any], allow_pickle: bool = False) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=allow_pickle)
+    return content.getvalue()
+
+
+def npz() -> bytes:
+    content = io.BytesIO()
+    np.savez(content, x=np.zeros(2, np.float32))
+    return content.getvalue()
+
+
+FITTING = "The input x: float32[2] takes exactly this type and shape; numpy.save writes such a .npy file"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (npy(np.zeros(2)), "it has float64"),
+        (npy(np.zeros((1, 2), np.float32)), "it has the shape 1,2"),
+        (npy(np.array([None, 1], object), allow_pickle=True), "cannot be read as .npy: Object arrays cannot be loaded"),
+        (npz(), "it holds several arrays, as .npz"),
+        (b"", "it cannot be read as .npy"),
+        (b"no numbers", "it cannot be read as .npy"),
+        (b"\x93NUMPY\x01\x00\x05\x00{'des", "it cannot be read as .npy"),
+    ],
+)
+def test_npy_files_that_do_not_fit_are_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read(tensor(), path)
+    assert str(caught.value).startswith(f"Failed to read the input_layer_value_file:{path}; it ")
+    assert words in str(caught.value)
+    assert str(caught.value).endswith(FITTING)
+
+
+def test_numbers_are_no_texts(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(2))
+    with pytest.raises(DataError, match="it has float64. The input x: string"):
+        read(tensor(dtype="string"), tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "content", "words"),
+    [
+        ("float32", "x.bin", bytes(7), "The size of {path} is 7 bytes. It should be 8 bytes. The input x: float32[2]"),
+        ("float32", "x.bin", b"", "The size of {path} is 0 bytes. It should be 8 bytes."),
+        ("string", "x.txt", b"a", "The number of string in the input_layer_value_file({path}) is 1. It should be 2."),
+        ("string", "x.pb", b"a\0b", "The number of string in the input_layer_value_file({path}) is 1. It should be 2."),
+    ],
+)
+def test_files_of_another_size_are_refused(tmp_path: Path, dtype: str, name: str, content: bytes, words: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read(tensor(dtype=dtype), path)
+    assert str(caught.value).startswith(words.format(path=path))
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "none.bin"
+    with pytest.raises(DataError) as caught:
+        read(tensor(), missing)
+    assert str(caught.value).startswith(f"Failed to read the input_layer_value_file:{missing}; No such file")
+    with pytest.raises(DataError, match="it is no regular file"):
+        read(tensor(), tmp_path)
+
+
+def test_a_scalar_text_that_python_would_cut_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.pb").write_bytes(b"a\0")
+    with pytest.raises(DataError, match="ends with a zero byte"):
+        read(tensor(dtype="string", shape=()), tmp_path / "x.pb")

@@ -1,0 +1,110 @@
+"""Configurations out of lists of options and sweeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.benchmark.matrix import option_configurations, sweep_configurations
+from evaltools.errors import UsageError
+
+
+def flags_of(text: str, own: list[tuple[str, str]] | None = None) -> dict[str, list[str]]:
+    return {entry.name: entry.to_flags() for entry in option_configurations(text, own or [])}
+
+
+def test_cpu_is_three_thread_counts_without_and_with_xnnpack() -> None:
+    assert flags_of("cpu") == {
+        "cpu w/ 1 threads": ["--use_xnnpack=false"],
+        "cpu w/ 1 threads (xnnpack)": ["--use_xnnpack=true"],
+        "cpu w/ 2 threads": ["--num_interpreter_threads=2", "--use_xnnpack=false"],
+        "cpu w/ 2 threads (xnnpack)": ["--num_interpreter_threads=2", "--use_xnnpack=true"],
+        "cpu w/ 4 threads": ["--num_interpreter_threads=4", "--use_xnnpack=false"],
+        "cpu w/ 4 threads (xnnpack)": ["--num_interpreter_threads=4", "--use_xnnpack=true"],
+    }
+
+
+def test_all_has_every_kind_once() -> None:
+    names = list(flags_of("all"))
+    assert len(names) == len(set(names))
+    assert [name for name in names if not name.startswith("cpu")] == [
+        "gpu-fp16",
+        "gpu-default",
+        "npu",
+        "nnapi(w/o accel name)",
+        "dsp w/ hexagon",
+        "coreml",
+    ]
+    assert flags_of("gpu,all, gpu") == flags_of("all")
+
+
+def test_blanks_in_front_and_repetitions_are_forgiven() -> None:
+    assert list(flags_of("dsp, gpu,dsp")) == ["dsp w/ hexagon", "gpu-fp16", "gpu-default"]
+
+
+def test_what_an_option_states_goes_before_the_command_line() -> None:
+    own = [("runtime", "litert"), ("num_threads", "8"), ("use_xnnpack", "true"), ("use_gpu", "true")]
+    assert flags_of("cpu", own)["cpu w/ 2 threads"] == [
+        "--runtime=litert",
+        "--num_interpreter_threads=2",
+        "--use_xnnpack=false",
+    ]
+
+
+def test_flags_of_a_delegate_go_only_to_options_that_switch_it_on() -> None:
+    own = [("use_gpu", "true"), ("gpu_backend", "cl"), ("xnnpack_runtime_flags", "3")]
+    found = flags_of("cpu,gpu", own)
+    assert found["gpu-fp16"] == ["--gpu_backend=cl", "--use_gpu=true", "--gpu_precision_loss_allowed=true"]
+    assert found["cpu w/ 1 threads (xnnpack)"] == ["--xnnpack_runtime_flags=3", "--use_xnnpack=true"]
+    assert found["cpu w/ 1 threads"] == ["--use_xnnpack=false"]
+
+
+def test_an_npu_is_that_of_intel_unless_another_is_named() -> None:
+    assert flags_of("npu") == {"npu": ["--use_npu=true", "--npu_vendor=intel_openvino"]}
+    assert flags_of("npu", [("npu_vendor", "qualcomm")]) == {"npu": ["--npu_vendor=qualcomm", "--use_npu=true"]}
+
+
+def test_none_is_the_command_line_itself() -> None:
+    assert option_configurations("none", [("use_gpu", "true")]) == []
+    with pytest.raises(UsageError, match="The 'none' option can not be used together with other perf options"):
+        option_configurations("cpu,none", [])
+
+
+@pytest.mark.parametrize("text", ["", "cpu,", "cpu ", "xnnpack", "CPU"])
+def test_unknown_options_are_refused_in_the_native_words(text: str) -> None:
+    with pytest.raises(UsageError, match="There are invalid perf options in --perf_options_list"):
+        option_configurations(text, [])
+
+
+def test_a_sweep_is_every_combination_on_top_of_the_command_line() -> None:
+    found = sweep_configurations(
+        ["num_threads=1,2 use_xnnpack=true,false", "runtime=litert"], [("kernels", "builtin"), ("num_threads", "9")]
+    )
+    assert [(entry.name, entry.to_flags()) for entry in found][1:3] == [
+        (
+            "num_threads=1 use_xnnpack=false runtime=litert",
+            ["--runtime=litert", "--kernels=builtin", "--use_xnnpack=false"],
+        ),
+        (
+            "num_threads=2 use_xnnpack=true runtime=litert",
+            ["--runtime=litert", "--kernels=builtin", "--num_interpreter_threads=2", "--use_xnnpack=true"],
+        ),
+    ]
+    assert len(found) == 4
+    assert sweep_configurations([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_thread=1", "no flag of a configuration. Did you mean num_threads"),
+        ("num_threads=1 num_threads=2", "given twice"),
+        ("num_threads=1,,2", "empty value"),
+        ("num_threads=1,1", "twice"),
+        ("num_threads=x", "num_threads=x: --num_threads=x: not a valid value"),
+        (" ", "--sweep is empty"),
+        ("gpu_backend=cl", "gpu_backend=cl: --gpu_backend has no effect"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace(".", r"\.")):
+        sweep_configurations([text], [])

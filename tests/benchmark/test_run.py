@@ -1,0 +1,185 @@
+"""Real models measured with real configurations, each in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
+from evaltools.benchmark.loop import PhaseLimits
+from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.benchmark.run import Benchmarked, run_benchmark
+from evaltools.configuration import Configuration
+from evaltools.datasets import sample
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.model import ModelFile, read_model
+from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
+from evaltools.runtime.session import Opening
+
+pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
+
+FEW = BenchmarkOptions(PhaseLimits(2, 0.0, 60.0), PhaseLimits(5, 0.0, 60.0))
+
+
+class Told:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def begins(self, candidate: Candidate, number: int) -> None:
+        self.log.append(f"{candidate.configuration.name} {number}")
+
+    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+        assert opening.total_us > 0
+        self.log.append(f"opened {row.name}")
+
+    def warmed_up(self, phase: Phase) -> None:
+        self.log.append(f"warm {len(phase.invokes_us)}")
+
+    def measured(self, candidate: Candidate, found: Round) -> None:
+        self.log.append(f"measured {candidate.configuration.name} {len(found.regular.invokes_us)}")
+
+    def failed(self, candidate: Candidate, reason: str) -> None:
+        self.log.append(f"failed {candidate.configuration.name}: {reason}")
+
+    def profiled(self, profile: OpProfile, opening: Opening) -> None:
+        self.log.append(f"profiled {profile.runs}")
+
+
+def measure(
+    options: BenchmarkOptions, *texts: str, told: Told | None = None, model: ModelFile | None = None
+) -> Benchmarked:
+    model = model or read_model(sample.model_file("int8"))
+    candidates = [Candidate(0, model, Configuration.from_text(f"c{number}", text)) for number, text in enumerate(texts)]
+    inputs, _ = make_inputs(model, BenchmarkInputOptions())
+    return run_benchmark(candidates, options, [inputs], told or Told())
+
+
+def test_configurations_take_turns_in_fresh_processes() -> None:
+    told = Told()
+    found = measure(replace(FEW, rounds=2), "use_xnnpack=true", "use_xnnpack=false", told=told)
+    assert [entry for entry in told.log if entry[0] == "c"] == ["c0 0", "c1 0", "c0 1", "c1 1"]
+    assert told.log[:4] == ["c0 0", "opened c0", "warm 2", "measured c0 5"]
+    for row in found.rows:
+        assert row.status == "measured"
+        assert row.figures is not None
+        assert row.figures.inference.count == 10
+        assert row.figures.init.count == row.figures.first_run.count == 2
+        assert row.figures.warm_up.count == 4
+        firsts = [entry.warm_up.invokes_us[0] for entry in row.rounds]
+        assert row.figures.first_run.sum_us == sum(firsts)
+        for entry in row.rounds:
+            moments = [*entry.warm_up.starts_us, *entry.regular.starts_us]
+            assert moments == sorted(moments)
+            memory = entry.memory
+            assert memory.peak_kb is not None
+            assert memory.peak_init_kb is not None
+            assert memory.steady_kb is not None
+            assert memory.start_kb is not None
+            assert memory.start_kb < memory.steady_kb <= memory.peak_kb
+            assert memory.peak_init_kb <= memory.peak_kb
+    assert found.rows[0].delegation is not None
+    assert found.rows[0].delegation.delegated_nodes > 0
+    assert found.rows[1].delegates == []
+    assert not found.interrupted
+
+
+def test_one_that_fails_costs_only_itself_and_is_not_tried_again() -> None:
+    told = Told()
+    found = measure(replace(FEW, rounds=2), "use_nnapi=true", "use_xnnpack=true", told=told)
+    assert [row.status for row in found.rows] == ["failed", "measured"]
+    assert found.rows[0].cannot_exist
+    assert "NNAPI" in str(found.rows[0].reason)
+    assert sum(entry.startswith("failed c0") for entry in told.log) == 1
+    assert len(found.rows[1].rounds) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("fail:abort", "the process of this configuration died during a call (SIGABRT)"),
+        ("fail:prepare", "cannot load the model with the external delegate"),
+    ],
+)
+def test_native_code_that_dies_costs_only_its_row(rounding_delegate: Path, options: str, reason: str) -> None:
+    bad = f"external_delegate_path={rounding_delegate} external_delegate_options={options} use_xnnpack=false"
+    model = read_model(sample.model_file("float32"))
+    found = measure(FEW, bad, "use_xnnpack=true", model=model)
+    assert [row.status for row in found.rows] == ["failed", "measured"]
+    assert reason in str(found.rows[0].reason)
+    assert found.rows[0].figures is None
+
+
+def test_runs_that_fail_are_counted_and_the_row_has_failed(rounding_delegate: Path) -> None:
+    bad = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke use_xnnpack=false"
+    options = BenchmarkOptions(PhaseLimits(0, -1.0, 60.0), PhaseLimits(5, 0.0, 60.0))
+    found = measure(options, bad, model=read_model(sample.model_file("float32")))
+    (row,) = found.rows
+    assert row.status == "failed"
+    assert "5 of 5 runs failed" in str(row.reason)
+    assert row.figures is not None
+    assert row.figures.inference.count == 5
+
+
+def test_a_run_that_hangs_is_ended(rounding_delegate: Path) -> None:
+    bad = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:hang use_xnnpack=false"
+    options = BenchmarkOptions(PhaseLimits(1, 0.0, 0.5), PhaseLimits(5, 0.0, 0.5), timeout_s=3.0)
+    found = measure(options, bad, model=read_model(sample.model_file("float32")))
+    assert "no answer within 3.5 s during a call" in str(found.rows[0].reason)
+
+
+def test_a_dry_run_only_opens() -> None:
+    (row,) = measure(replace(FEW, dry_run=True, keep_outputs=True), "").rows
+    assert row.status == "measured"
+    assert row.figures is not None
+    assert (row.figures.inference.count, row.figures.warm_up.count, row.figures.init.count) == (0, 0, 1)
+
+
+def test_full_delegation_can_be_demanded() -> None:
+    options = replace(FEW, require_full_delegation=True)
+    found = measure(options, "use_xnnpack=true", "", "use_xnnpack=false")
+    statuses = [row.status for row in found.rows]
+    proof = found.rows[0].delegation
+    assert proof is not None
+    is_full = proof.delegated_nodes == proof.total_nodes
+    assert statuses == ["measured" if is_full else "failed", "failed", "failed"]
+    assert "Disallowed CPU fallback detected" in str(found.rows[2].reason)
+    assert "no delegate was asked for" in str(found.rows[1].reason)
+
+
+def test_outputs_are_those_of_the_model_on_the_benchmarks_inputs() -> None:
+    from evaltools.runtime import open_session
+
+    model = read_model(sample.model_file("int8"))
+    found = measure(replace(FEW, keep_outputs=True), "kernels=builtin", model=model)
+    inputs, _ = make_inputs(model, BenchmarkInputOptions())
+    session = open_session(model, Configuration.from_text("c", "kernels=builtin"))
+    expected = session.run(inputs).outputs
+    session.close()
+    assert found.outputs[0] is not None
+    for mine, theirs in zip(found.outputs[0], expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_monitored_memory_is_at_least_that_of_the_moments() -> None:
+    (row,) = measure(replace(FEW, memory_interval_ms=1), "").rows
+    memory = row.rounds[0].memory
+    assert memory.monitored_peak_kb is not None
+    assert memory.steady_kb is not None
+    assert memory.peak_kb is not None
+    assert memory.steady_kb * 0.9 <= memory.monitored_peak_kb <= memory.peak_kb
+
+
+def test_the_process_keeps_to_its_cpus() -> None:
+    import psutil
+
+    if not hasattr(psutil.Process(), "cpu_affinity"):
+        pytest.skip("this platform has no affinity")
+    allowed = psutil.Process().cpu_affinity()
+    (row,) = measure(replace(FEW, affinity=(allowed[-1],)), "").rows
+    assert row.rounds[0].before.affinity == [allowed[-1]]
+    assert psutil.Process().cpu_affinity() == allowed
