@@ -23,6 +23,7 @@ from evaltools.benchmark.loop import PhaseLimits, run_phase
 from evaltools.cli.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
+from evaltools.errors import DataError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
 from evaltools.runtime import Session, open_session
@@ -115,12 +116,13 @@ def litert_average(path: Path, accelerators: list[str], output: Path) -> float:
 
 
 def average_in(document: Any) -> float:
-    """The value of ``avg_ms``, wherever it lies."""
-    if isinstance(document, dict):
-        if "avg_ms" in document:
-            return float(document["avg_ms"])
-        return next((found for value in document.values() if (found := average_in(value))), 0.0)
-    return 0.0
+    """``latency.avg_ms`` of what the package's own benchmark writes; raises :class:`DataError` where it lacks."""
+    latency = document.get("latency", {})
+    if "avg_ms" not in latency:
+        message = f"the JSON of litert-benchmark has no latency.avg_ms; it has {', '.join(document)}"
+        inside = f", and in latency {', '.join(latency)}" if latency else ""
+        raise DataError(f"{message}{inside}: look at what this version of ai-edge-litert writes, or --litert_rounds=0")
+    return float(latency["avg_ms"])
 
 
 def evaltools_average(path: Path, configuration: Configuration, output: Path) -> float:

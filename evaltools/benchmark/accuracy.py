@@ -14,8 +14,7 @@ from evaltools.report.result import ConfigurationResult, EvaluationResult
 
 TOP_1: Final = "top-1"
 MEAN_AP: Final = "mAP"
-_NAMES_BY_DEFAULT: Final = ("reference", "test")
-"""Names that evaltools gives where nobody gave one; two configurations of that name need not be alike."""
+_THREADS: Final = "--num_interpreter_threads="
 
 
 @dataclass(frozen=True)
@@ -37,29 +36,31 @@ def read_accuracies(results: Sequence[Path]) -> list[KnownAccuracy]:
     return [known for path in results for known in _read(path)]
 
 
-def accuracy_of(
-    known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequence[str], name: str
-) -> AccuracyGiven | None:
-    """The accuracy of the model with the configuration of these flags, else of this name; None where none is known.
+def accuracy_of(known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequence[str]) -> AccuracyGiven | None:
+    """The accuracy of the model with the configuration of these flags; None where none is known.
 
-    The order of flags does not matter. ``test`` and ``reference`` are no names to go by, for nobody gave them. Raises
-    :class:`DataError` where there are two that differ; ask before measuring.
+    The order of flags does not matter, nor the number of threads where none has the same; nor the name, which says
+    nothing of what ran. Raises :class:`DataError` where there are two that differ; ask before measuring.
 
     >>> given = AccuracyGiven("top-1", 0.75, "run.json")
     >>> known = [KnownAccuracy("5f", "four", frozenset({"--kernels=builtin"}), given)]
-    >>> accuracy_of(known, "5f", ["--kernels=builtin"], "x") is given, accuracy_of(known, "5f", [], "x")
-    (True, None)
+    >>> accuracy_of(known, "5f", ["--num_interpreter_threads=4", "--kernels=builtin"]) is given
+    True
     """
     of_model = [entry for entry in known if entry.model_sha256 == model_sha256]
     found = [entry for entry in of_model if entry.flags == frozenset(flags)]
-    if not found and name not in _NAMES_BY_DEFAULT:
-        found = [entry for entry in of_model if entry.name == name]
-    of_both = [entry for entry in found if entry.name == name] or found
-    if len({(entry.given.metric, entry.given.value) for entry in of_both}) > 1:
-        different = {f"{entry.given.metric} {entry.given.value:.6g} in {entry.given.source}" for entry in of_both}
+    if not found:
+        found = [entry for entry in of_model if _without_threads(entry.flags) == _without_threads(flags)]
+    if len({(entry.given.metric, entry.given.value) for entry in found}) > 1:
+        different = {f"{entry.given.metric} {entry.given.value:.6g} in {entry.given.source}" for entry in found}
         there_are = ", ".join(sorted(different))
-        raise DataError(f"configuration {name!r} has more than one accuracy: {there_are}; give one of these results")
-    return of_both[0].given if of_both else None
+        shown = " ".join(flags) or "the defaults"
+        raise DataError(f"{shown} has more than one accuracy: {there_are}; give one of these results")
+    return found[0].given if found else None
+
+
+def _without_threads(flags: Iterable[str]) -> frozenset[str]:
+    return frozenset(flag for flag in flags if not flag.startswith(_THREADS))
 
 
 def _read(path: Path) -> list[KnownAccuracy]:

@@ -50,17 +50,29 @@ def sample_conditions(sysfs: Path = _SYSFS) -> Conditions:
         frequencies_mhz=_frequencies(affinity, sysfs),
         governors=_of_each([_text(_cpufreq(sysfs, cpu) / "scaling_governor") for cpu in affinity]),
         temperatures=_zones(sysfs) | _sensors(),
-        steal_s=_or_none(lambda: _steal(affinity)),
+        steal_s=_or_none(lambda: _steal(affinity, sysfs)),
         busy_s=None if times is None else sum(getattr(times, name, 0.0) for name in _WORK),
         own_s=time.process_time(),
         elapsed_s=time.monotonic(),
     )
 
 
-def _steal(affinity: Sequence[int]) -> float:
+def _steal(affinity: Sequence[int], sysfs: Path) -> float | None:
     """Seconds that the hypervisor took from these CPUs."""
-    times = psutil.cpu_times(percpu=True)
-    return float(sum(times[cpu].steal for cpu in affinity if cpu < len(times)))
+    times = _of_cpus(psutil.cpu_times(percpu=True), affinity, sysfs)
+    return float(sum(each.steal for each in times)) if times else None
+
+
+def _of_cpus(entries: Sequence[Found], affinity: Sequence[int], sysfs: Path) -> list[Found]:
+    """Psutil's entries of the CPUs in ``affinity``; its lists hold the CPUs that are on, without their numbers.
+
+    Empty where the list cannot be of these.
+    """
+    cpus = _online(sysfs)
+    if len(cpus) != len(entries) or not set(affinity) <= set(cpus):
+        return []
+    by_cpu = dict(zip(cpus, entries, strict=True))
+    return [by_cpu[cpu] for cpu in affinity]
 
 
 def _or_none(read: Callable[[], Found]) -> Found | None:
@@ -100,10 +112,8 @@ def _frequencies(affinity: Sequence[int], sysfs: Path) -> list[float]:
     kilohertz = _of_each([_number(_cpufreq(sysfs, cpu) / "scaling_cur_freq") for cpu in affinity])
     if kilohertz:
         return [value / 1000 for value in kilohertz]
-    every = _or_none(lambda: psutil.cpu_freq(percpu=True)) or []
-    if len(every) != os.cpu_count() or max(affinity) >= len(every):
-        return []
-    return [every[cpu].current for cpu in affinity] if all(entry.current > 0 for entry in every) else []
+    entries = _of_cpus(_or_none(lambda: psutil.cpu_freq(percpu=True)) or [], affinity, sysfs)
+    return [entry.current for entry in entries] if all(entry.current > 0 for entry in entries) else []
 
 
 def _zones(sysfs: Path) -> dict[str, float]:
@@ -133,20 +143,25 @@ def _named(readings: Iterable[tuple[str, float | None]]) -> dict[str, float]:
     return found
 
 
+def require_cpus(cpus: Sequence[int]) -> None:
+    """Raise :class:`UsageError` where a process cannot be bound to CPUs at all, or these are not there."""
+    if not hasattr(psutil.Process(), "cpu_affinity"):
+        raise UsageError("this platform does not bind processes to CPUs; leave the CPUs out")
+    there_are = _online()
+    missing = [cpu for cpu in sorted(set(cpus)) if cpu not in there_are]
+    if missing or not cpus:
+        wrong = f"CPU {_list_text(missing)} does not exist or is off" if missing else "no CPU is named"
+        raise UsageError(f"{wrong}; this machine has {_list_text(there_are)}")
+
+
 def set_affinity(cpus: Sequence[int]) -> None:
     """Let this process use only these CPUs. Threads that are there already keep theirs, those started later do not.
 
     Raises :class:`UsageError` where the platform cannot do that, and for CPUs that are not there, or that this process
     may not use; nothing has changed then.
     """
-    process = psutil.Process()
-    if not hasattr(process, "cpu_affinity"):
-        raise UsageError("this platform does not bind processes to CPUs; leave the CPUs out")
-    wanted, there_are = sorted(set(cpus)), _online()
-    missing = [cpu for cpu in wanted if cpu not in there_are]
-    if missing or not wanted:
-        wrong = f"CPU {_list_text(missing)} does not exist or is off" if missing else "no CPU is named"
-        raise UsageError(f"{wrong}; this machine has {_list_text(there_are)}")
+    require_cpus(cpus)
+    process, wanted = psutil.Process(), sorted(set(cpus))
     before = process.cpu_affinity()
     try:
         process.cpu_affinity(wanted)
@@ -161,9 +176,9 @@ def set_affinity(cpus: Sequence[int]) -> None:
         raise UsageError(message)
 
 
-def _online() -> list[int]:
+def _online(sysfs: Path = _SYSFS) -> list[int]:
     """The CPUs that are on."""
-    listed = _text(_SYSFS / "devices" / "system" / "cpu" / "online")
+    listed = _text(sysfs / "devices" / "system" / "cpu" / "online")
     return list(parse_affinity(listed)) if listed else list(range(os.cpu_count() or 1))
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import psutil
@@ -71,13 +70,15 @@ def peak_kb() -> int | None:
 
 
 class PeakMonitor:
-    """Looks at the resident memory every ``interval_ms`` from a thread, at the start and at the end.
+    """Looks at the resident memory at the start, then every ``interval_ms`` from a thread, and at the stop.
 
     ``peak_kb`` is the largest value seen, None where the platform does not say; a shorter peak is not seen.
-    Raises :class:`UsageError` for an interval that is not positive.
+    Raises :class:`UsageError` for an interval that is not positive. It can be started once.
 
-    >>> with PeakMonitor(interval_ms=10) as monitor:
-    ...     work = bytes(1000)
+    >>> monitor = PeakMonitor(interval_ms=10)
+    >>> monitor.start()
+    >>> work = bytes(1000)
+    >>> monitor.stop()
     >>> monitor.peak_kb is None or monitor.peak_kb > 1000
     True
     """
@@ -90,14 +91,13 @@ class PeakMonitor:
         self._ended: Final = threading.Event()
         self._thread: Final = threading.Thread(target=self._watch, name="peak memory", daemon=True)
 
-    def __enter__(self) -> PeakMonitor:
+    def start(self) -> None:
+        """Begin to look."""
         self._look()
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Look once more, and no longer."""
         self._ended.set()
         self._thread.join()
         self._look()

@@ -35,6 +35,11 @@ class Pace:
     run_delay: float = -1.0
     run_frequency: float = -1.0
 
+    @property
+    def longest_rest_s(self) -> float:
+        """The longest sleep behind one run."""
+        return 1 / self.run_frequency if self.run_frequency > 0 else max(0.0, self.run_delay)
+
 
 def run_phase(
     session: Session,

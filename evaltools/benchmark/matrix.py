@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.delegates.registry import owner_of
 from evaltools.errors import UsageError
-from evaltools.parameter import did_you_mean, split_flag
+from evaltools.parameter import Value, did_you_mean, split_flag
 
 Flags = list[tuple[str, str]]
 
+_ALIASES: Final = {"num_interpreter_threads": "num_threads"}
+_LONGEST_NAME: Final = 60
 NONE: Final = "none"
 ALL: Final = "all"
 _CPU_THREADS: Final = (1, 2, 4)
@@ -71,7 +74,7 @@ def option_configurations(text: str, own: Sequence[tuple[str, str]]) -> list[Con
                 "The 'none' option can not be used together with other perf options in --perf_options_list!"
             )
         return []
-    kept = [(name, value) for name, value in own if name not in _RESET]
+    kept = _kept(own)
     given = {name for name, _ in kept}
     wanted = list(_OPTIONS) if ALL in chosen else list(dict.fromkeys(chosen))
     return [
@@ -79,6 +82,31 @@ def option_configurations(text: str, own: Sequence[tuple[str, str]]) -> list[Con
         for kind in wanted
         for name, text in _OPTIONS[kind].items()
     ]
+
+
+def overruled_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:
+    """The flags of the command line that the options of a list state anew; none without a list.
+
+    >>> overruled_flags("cpu", [("num_threads", "8"), ("runtime", "litert")])
+    ['num_threads']
+    """
+    return [] if text == NONE else [name for name, _ in own if name in _RESET]
+
+
+def unread_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:
+    """The flags of the command line that no option of a list reads, for it leaves their delegates switched off.
+
+    >>> unread_flags("cpu", [("gpu_backend", "cl")])
+    ['gpu_backend']
+    """
+    if text == NONE:
+        return []
+    read = {flag for entry in option_configurations(text, own) for flag, _ in entry.delegates.given}
+    return [name for name, _ in _kept(own) if name in PARAMETERS and name not in read]
+
+
+def _kept(own: Sequence[tuple[str, str]]) -> Flags:
+    return [(name, value) for name, value in own if name not in _RESET]
 
 
 def _option(name: str, kept: Flags, option: Flags) -> Configuration:
@@ -109,23 +137,36 @@ def sweep_configurations(texts: Sequence[str], own: Sequence[tuple[str, str]]) -
     axes: dict[str, list[str]] = {}
     for word in " ".join(texts).split():
         name, values = split_flag(word, CONFIGURATION_PARAMETERS)
+        name = _ALIASES.get(name, name)
         if name not in CONFIGURATION_PARAMETERS:
             hint = did_you_mean(name, CONFIGURATION_PARAMETERS)
             raise UsageError(f"--sweep: {name!r} is no flag of a configuration.{hint}")
         if name in axes:
             raise UsageError(f"--sweep: {name} is given twice; put all its values behind one, {name}=a,b,c")
         axes[name] = values.split(",")
-        if "" in axes[name] or len(set(axes[name])) < len(axes[name]):
+        if "" in axes[name] or len(_parsed(name, axes[name])) < len(axes[name]):
             raise UsageError(f"--sweep: {word!r} has an empty value, or one twice; use {name}=a,b,c")
     if texts and not axes:
         raise UsageError('--sweep is empty; use "num_threads=1,2,4 use_xnnpack=true,false"')
-    kept = [(name, value) for name, value in own if name not in axes]
+    switches = {delegate.enabled_by for delegate in DELEGATES}
+    replaced = {*axes, "delegate"} if switches & set(axes) else set(axes)
+    kept = [(name, value) for name, value in own if _ALIASES.get(name, name) not in replaced]
     combinations = itertools.product(*([(name, value) for value in values] for name, values in axes.items()))
     return [_swept(kept, list(combination)) for combination in combinations] if axes else []
 
 
+def _parsed(name: str, values: Sequence[str]) -> set[Value]:
+    try:
+        return {CONFIGURATION_PARAMETERS[name].parse(value) for value in values if value}
+    except UsageError as error:
+        raise UsageError(f"--sweep: {error}") from None
+
+
 def _swept(kept: Flags, combination: Flags) -> Configuration:
-    name = " ".join(f"{flag}={value}" for flag, value in combination)
+    """Named after its values; of a path the last part, for a name has 60 characters at most."""
+    name = " ".join(f"{flag}={PurePath(value).name or value}" for flag, value in combination)
+    if len(name) > _LONGEST_NAME:
+        raise UsageError(f"--sweep: the name {name!r} is too long; state it with --config NAME: flags instead")
     try:
         return Configuration.from_flags(name, [*kept, *combination])
     except UsageError as error:

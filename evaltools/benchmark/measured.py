@@ -41,10 +41,13 @@ class MeasuredSession:
         self.memory: Final = memory
         self.monitor: Final = monitor
         self.session: Final = session
+        self.last_outputs: tuple[Array, ...] = ()
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
-        """Run the session."""
-        return self.session.run(inputs, invocations)
+        """Run the session, and remember its outputs."""
+        inference = self.session.run(inputs, invocations)
+        self.last_outputs = inference.outputs
+        return inference
 
     def close(self) -> None:
         """Close the session."""
@@ -59,14 +62,15 @@ def open_measured(
 ) -> MeasuredSession:
     """Open a session in this process, which belongs to it alone; raises what the opening raises.
 
-    The process keeps to the CPUs in ``affinity``, and memory is watched every ``memory_interval_ms``.
+    The process keeps to the CPUs in ``affinity``, and memory is watched every ``memory_interval_ms``. The ``starts_us``
+    of the runs count from the beginning of this call.
     """
     begun_ns = time.perf_counter_ns()
     if affinity:
         set_affinity(affinity)
     monitor = PeakMonitor(memory_interval_ms) if memory_interval_ms is not None else None
     if monitor is not None:
-        monitor.__enter__()
+        monitor.start()
     start_kb, peak_start_kb = resident_kb(), peak_kb()
     session = open_session(model, configuration)
     assert isinstance(session, TimedSession)
@@ -88,10 +92,10 @@ def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, 
     """The regular runs."""
     measured = _measured(session)
     before = sample_conditions()
-    phase = run_phase(measured.session, inputs, limits, pace, measured.begun_ns)
+    phase = run_phase(measured, inputs, limits, pace, measured.begun_ns)
     after = sample_conditions()
     if measured.monitor is not None:
-        measured.monitor.__exit__(None, None, None)
+        measured.monitor.stop()
     memory = replace(
         measured.memory,
         steady_kb=resident_kb(),
@@ -102,9 +106,9 @@ def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, 
     return Regular(phase, before, after, memory)
 
 
-def outputs_of(session: Session, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of one more run."""
-    return session.run(inputs).outputs
+def outputs_of(session: Session) -> tuple[Array, ...]:
+    """The outputs of the last regular run, none where nothing was run."""
+    return _measured(session).last_outputs
 
 
 def profile_of(

@@ -47,8 +47,8 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model with a configuration. ``model`` has the shapes that are run; ``number`` is its place among the models."""
+    """A model with a configuration. ``model`` has the shapes that are run; ``model_number`` is its place."""
 
-    number: int
+    model_number: int
     model: ModelFile
     configuration: Configuration

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli import benchmark_flags, configurations
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.flags import parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
@@ -42,7 +41,10 @@ BEYOND_PARAMETERS: Final = (
     ),
     Parameter("plot", "string", "", "PNG or SVG file: accuracy against latency and size, else latencies."),
     Parameter(
-        "run_timeout", "float", 300.0, "Seconds after which opening the model, or a single run, counts as hanging."
+        "run_timeout",
+        "float",
+        300.0,
+        "Seconds after which opening the model, or a run that goes on beyond --max_secs, counts as hanging.",
     ),
 )
 _CONFIGURATION_FLAGS: Final = ("config", "configs", "allow_fallback")
@@ -57,6 +59,13 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
+_EXIT_CODES: Final = """\
+  0    everything asked for was measured
+  2    a flag or a file is wrong; nothing was measured
+  3    a configuration failed, or no operators could be profiled
+  4    runs of a configuration failed
+  5    a file, or stdout, could not be written
+  130  interrupted; finished rounds are in the files"""
 DESCRIPTION: Final = """\
 How fast a model is: load, first run, warm-up, steady state, memory, operators; any number of configurations in turns,
 each in processes of its own.
@@ -66,7 +75,7 @@ stdout: the lines of benchmark_model. stderr: what ran, a table sorted by latenc
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     _refuse_native_flags(arguments)
-    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
+    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{_EXIT_CODES}", GROUPS, arguments)
     if not any(flags.texts("graph")):
         raise UsageError("Please specify the name of your TF Lite input file with --graph")
     from evaltools.cli.benchmark_run import benchmark

@@ -62,7 +62,7 @@ class PlannedFiles:
         """What stands in the file of a row; None where there is nothing to write."""
         if flag == _OUTPUTS:
             return None if values is None else b"".join(array.tobytes() for array in values)
-        if row.figures is None:
+        if row.status == "failed":
             return None
         if flag == _PROTOS:
             size = result.models[row.model].size_bytes
@@ -103,7 +103,7 @@ def _labels(request: BenchmarkRequest) -> list[str]:
     """One per row, no two alike."""
     several = len(request.models) > 1
     return [
-        f"{candidate.number} {candidate.model.path.stem} {candidate.configuration.name}"
+        f"{candidate.model_number} {candidate.model.path.stem} {candidate.configuration.name}"
         if several
         else candidate.configuration.name
         for candidate in request.candidates

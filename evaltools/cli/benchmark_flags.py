@@ -144,20 +144,21 @@ _RUNS: Final = (
         "perf_options_list",
         "string",
         "none",
-        "Configurations to compare, separated by commas: cpu (1, 2 and 4 threads, each without and with XNNPACK), gpu, "
-        "nnapi, coreml, dsp, or all of them. none: what the flags describe. The native tool's default is all.",
+        "Configurations to compare, separated by commas: cpu (1, 2 and 4 threads, each without and with XNNPACK), gpu "
+        "(in fp16 and fp32), npu (Intel's, unless npu_vendor is given), nnapi, coreml, dsp, or all of them. none: what "
+        "the flags describe. The native tool's default is all.",
     ),
     Parameter(
         "option_benchmark_run_delay",
         "float",
         -1.0,
-        "Seconds to wait before each configuration of perf_options_list; 0 or less: none.",
+        "Seconds to wait before each of several configurations; 0 or less: none.",
     ),
     Parameter(
         "random_shuffle_benchmark_runs",
         "bool",
         True,
-        "Measure the configurations of perf_options_list in random order.",
+        "Let several configurations take their turns in random order.",
     ),
 )
 _NUM_THREADS: Final = Parameter("num_threads", "int32", -1, "", log="Num threads")

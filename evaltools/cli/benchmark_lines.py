@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -33,7 +32,9 @@ from evaltools.report.native_benchmark import (
     timings_line,
 )
 from evaltools.report.native_stat_line import stat_figures
-from evaltools.report.table_benchmark import describe_row
+from evaltools.report.table import describe_configuration
+from evaltools.report.table_benchmark import model_names
+from evaltools.report.table_cells import one_line
 from evaltools.runtime.session import Opening
 
 _OF_THE_LIST: Final = ("perf_options_list", "option_benchmark_run_delay", "random_shuffle_benchmark_runs")
@@ -51,6 +52,7 @@ class NativeLines:
         self._candidate: Candidate = request.candidates[0]
         self._several: Final = len(request.candidates) > 1
         self._done = self._round = 0
+        self._is_open = False
 
     def start(self) -> None:
         """Before the first measurement."""
@@ -58,27 +60,30 @@ class NativeLines:
             self._print([performance_options_line(self._flags.text("perf_options_list"))])
         self._print([f"WARN: {text}" for text in self._request.warnings])
 
-    def begins(self, candidate: Candidate, number: int) -> None:
+    def begins(self, candidate: Candidate, round_number: int) -> None:
         """The flags, as the native tool reads them."""
         self._candidate = candidate
-        self._round = number
+        self._is_open = False
+        self._round = round_number
         self._done += 1
         if self._several or self._options.rounds > 1:
             total = len(self._request.candidates) * self._options.rounds
             name = f"{candidate.model.path.name}, {candidate.configuration.name}"
-            self._console.print(f"{self._done} of up to {total}: {name}, round {number + 1}", style="dim")
+            self._console.print(f"{self._done} of up to {total}: {name}, round {round_number + 1}", style="dim")
         given = _logged(self._flags, candidate)
         self._print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
         """The model and its delegates."""
+        self._is_open = True
         if self._round == 0:
-            self._console.print(f"{row.name}  {describe_row(row)}")
+            self._console.print(f"{row.name}  {describe_configuration(row)}")
         model = self._candidate.model
         self._print(
             [
                 loaded_line(model.path),
                 *([signature_line(model.signature)] if model.signature else []),
+                *(f"WARN: {text}" for text in self._request.notes[self._candidate.model_number]),
                 *delegation_lines(row.delegates, row.delegation),
                 model_size_line(model.size_bytes),
                 initialized_line(opening.total_us),
@@ -87,10 +92,11 @@ class NativeLines:
         )
 
     def warmed_up(self, phase: Phase) -> None:
-        """The warm-up."""
-        self._print([*stat_lines(stat_figures(phase.invokes_us)), self._running(1)])
+        """The warm-up; regular runs follow where it succeeded."""
+        following = [self._running(1)] if phase.failure is None else []
+        self._print([*stat_lines(stat_figures(phase.invokes_us)), *following])
 
-    def measured(self, _candidate: Candidate, found: Round) -> None:
+    def measured(self, found: Round) -> None:
         """Regular runs, all times in one line, memory."""
         warm_up, regular = stat_figures(found.warm_up.invokes_us), stat_figures(found.regular.invokes_us)
         timings = timings_line(found.opening.total_us, warm_up, regular)
@@ -98,6 +104,8 @@ class NativeLines:
 
     def failed(self, candidate: Candidate, reason: str) -> None:
         """It is said again below the table, where a person looks for it."""
+        if not self._is_open:
+            self._print([loaded_line(candidate.model.path)])
         if self._several:
             self._console.print(f"{candidate.configuration.name} failed: {reason}", style="red")
 
@@ -106,13 +114,13 @@ class NativeLines:
         if "op_profiling_output_file" in self._flags or "profiling_output_csv_file" in self._flags:
             return
         report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
-        self._print([f"INFO: {report}"])
+        self._say(f"INFO: {report}")
 
     def summary(self, rows: Sequence[BenchmarkRow]) -> None:
         """All configurations, fastest first."""
         if not self._several:
             return
-        names = [Path(model.path).stem for model in self._request.models]
+        names = model_names([model.path for model in self._request.models])
         prefix = [f"{name}, " if len(names) > 1 else "" for name in names]
         listed = [
             (
@@ -135,7 +143,10 @@ class NativeLines:
 
     def _print(self, lines: Sequence[str]) -> None:
         if lines:
-            self.is_written = say("\n".join(lines)) and self.is_written
+            self._say("\n".join(one_line(line) for line in lines))
+
+    def _say(self, text: str) -> None:
+        self.is_written = say(text) and self.is_written
 
 
 def _logged(flags: GivenFlags, candidate: Candidate) -> list[tuple[Parameter, Value]]:

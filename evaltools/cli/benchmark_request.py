@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.benchmark.conditions import parse_affinity
+from evaltools.benchmark.conditions import parse_affinity, require_cpus
+from evaltools.benchmark.fresh_process import Inputs
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
 from evaltools.benchmark.loop import Pace, PhaseLimits
-from evaltools.benchmark.matrix import ALL, NONE, option_configurations, sweep_configurations
+from evaltools.benchmark.matrix import (
+    ALL,
+    option_configurations,
+    overruled_flags,
+    sweep_configurations,
+    unread_flags,
+)
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
-from evaltools.benchmark.run import Inputs
-from evaltools.cli.configurations import configurations_of_files_and_texts
+from evaltools.cli.configurations import TEST_NAME, configurations_of_files_and_texts, require_unique_names
 from evaltools.cli.flags import GivenFlags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 
-TEST_NAME: Final = "test"
 _ROUNDS_OF_SEVERAL: Final = 3
 _MOST_ROUNDS: Final = 1000
-_DEFAULT_INTERVAL_MS: Final = 50
+_LONGEST_REST_S: Final = 3600.0
+_NEEDS: Final = {
+    "op_profiling_output_mode": "enable_op_profiling",
+    "op_profiling_output_file": "enable_op_profiling",
+    "profiling_output_csv_file": "enable_op_profiling",
+    "op_profiling_runs": "enable_op_profiling",
+    "memory_footprint_check_interval_ms": "report_peak_memory_footprint",
+}
+"""Flags that say nothing without another one."""
+_NOT_IN_DRY_RUNS: Final = ("output_filepath", "enable_op_profiling", "accuracy")
 
 
 @dataclass(frozen=True)
 class BenchmarkRequest:
-    """Everything that is measured. ``warnings`` are the native tool's words.
+    """Everything that is measured. ``inputs`` and ``notes`` are those of each model; ``warnings`` are of all.
 
-    ``uses_list``: configurations come from the native tool's list of options. ``may_be_missing``: they are whatever
-    there is, so that one that this machine does not have is no failure.
+    ``may_be_missing`` are the names of configurations that were asked for as whatever this machine has, so that it is
+    no failure where it does not have them. ``uses_list``: some come from the native tool's list of options.
     """
 
     models: tuple[ModelFile, ...]
     inputs: tuple[Inputs, ...]
+    notes: tuple[tuple[str, ...], ...]
     configurations: tuple[Configuration, ...]
     options: BenchmarkOptions
     warnings: tuple[str, ...]
     uses_list: bool
-    may_be_missing: bool
+    may_be_missing: frozenset[str]
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -52,27 +68,44 @@ class BenchmarkRequest:
 
 def read_request(flags: GivenFlags) -> BenchmarkRequest:
     """Check the flags and read the models; raises :class:`UsageError` and its kinds."""
-    configurations = _configurations(flags)
-    paths = list(dict.fromkeys(flags.texts("graph")))
+    _refuse_flags_without_effect(flags)
+    own = flags.among(CONFIGURATION_PARAMETERS)
+    listed = option_configurations(flags.text("perf_options_list"), own)
+    configurations = _configurations(flags, own, listed)
+    paths = _model_paths(flags)
     is_one = len(paths) * len(configurations) == 1
+    if is_one and "option_benchmark_run_delay" in flags:
+        raise UsageError("--option_benchmark_run_delay has no effect on a single configuration; leave it out")
     options = _options(flags, is_one)
-    models, inputs, warnings = [], [], list(_interval_warning(flags))
+    models, inputs, notes = [], [], []
     for path in paths:
-        model, notes = with_input_shapes(_model(Path(path), flags.text("signature_to_run_for")), options.inputs)
-        values, more = make_inputs(model, options.inputs)
+        model, shape_notes = with_input_shapes(_model(path, flags.text("signature_to_run_for")), options.inputs)
+        values, value_notes = make_inputs(model, options.inputs)
         models.append(model)
         inputs.append(values)
-        warnings += [*notes, *more]
-    listed = flags.text("perf_options_list")
+        notes.append((*shape_notes, *value_notes))
+    is_all = ALL in flags.text("perf_options_list").replace(" ", "").split(",")
     return BenchmarkRequest(
         models=tuple(models),
         inputs=tuple(inputs),
+        notes=tuple(notes),
         configurations=configurations,
         options=options,
-        warnings=tuple(warnings),
-        uses_list=listed != NONE,
-        may_be_missing=ALL in listed.replace(" ", "").split(","),
+        warnings=tuple(_overruled(flags, own)),
+        uses_list=bool(listed),
+        may_be_missing=frozenset(entry.name for entry in listed if is_all and entry.delegates.one_session),
     )
+
+
+def _model_paths(flags: GivenFlags) -> list[Path]:
+    paths = [Path(text) for text in flags.texts("graph")]
+    if any(not text for text in flags.texts("graph")):
+        raise UsageError("--graph is empty; give a .tflite file")
+    resolved = [path.resolve() for path in paths]
+    twice = next((path for path in paths if resolved.count(path.resolve()) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--graph={twice} is given twice; --rounds=N measures it again, --config with other flags")
+    return paths
 
 
 def _model(path: Path, signature: str) -> ModelFile:
@@ -81,25 +114,36 @@ def _model(path: Path, signature: str) -> ModelFile:
     if signature in model.signatures or (not signature and len(model.signatures) < 2):
         return read_model(path, signature) if signature else model
     keys = ", ".join(model.signatures)
-    message = 'Signature not specified or incorrect. Pass one of the following to the flag "--signature_to_run_for"'
     if not keys:
         raise UsageError(f"--signature_to_run_for={signature}: {path} has no signature; leave the flag out")
+    message = 'Signature not specified or incorrect. Pass one of the following to the flag "--signature_to_run_for"'
     raise UsageError(f"{path}: {message}: {keys}" + (f"; it was given {signature!r}" if signature else ""))
 
 
-def _configurations(flags: GivenFlags) -> tuple[Configuration, ...]:
-    own = flags.among(CONFIGURATION_PARAMETERS)
+def _configurations(
+    flags: GivenFlags, own: Sequence[tuple[str, str]], listed: list[Configuration]
+) -> tuple[Configuration, ...]:
     named = configurations_of_files_and_texts(flags)
-    found = option_configurations(flags.text("perf_options_list"), own)
-    found += sweep_configurations(flags.texts("sweep"), own)
+    found = listed + sweep_configurations(flags.texts("sweep"), own)
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
-    names = [configuration.name for configuration in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two configurations are named {twice!r}; give each its own name")
+    require_unique_names(found)
+    for configuration in found:
+        for library in configuration.libraries:
+            if not library.is_file():
+                quoted = f"configuration {configuration.name!r}"
+                raise UsageError(f"{quoted}: --external_delegate_path={library}: no such file")
     return tuple(found)
+
+
+def _overruled(flags: GivenFlags, own: Sequence[tuple[str, str]]) -> list[str]:
+    """Configuration flags that the list of options states anew; those that no option reads are refused."""
+    text = flags.text("perf_options_list")
+    unread = unread_flags(text, own)
+    if unread:
+        raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")
+    return [f"--{name} is overruled by --perf_options_list, which sets it anew" for name in overruled_flags(text, own)]
 
 
 def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
@@ -112,14 +156,11 @@ def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
     timeout = flags.real("run_timeout")
     if timeout <= 0:
         raise UsageError(f"--run_timeout={timeout:g}: use a number of seconds above 0")
-    _require_profiling(flags)
     longest = flags.real("max_secs")
-    affinity = parse_affinity(flags.text("cpu_affinity")) if "cpu_affinity" in flags else ()
-    from_list = flags.text("perf_options_list") != NONE
     return BenchmarkOptions(
         warm_up=PhaseLimits(flags.number("warmup_runs"), flags.real("warmup_min_secs"), longest),
         regular=PhaseLimits(flags.number("num_runs"), flags.real("min_secs"), longest),
-        pace=Pace(flags.real("run_delay"), flags.real("run_frequency")),
+        pace=_pace(flags),
         dry_run=flags.is_on("dry_run"),
         inputs=BenchmarkInputOptions(
             layers=flags.text("input_layer"),
@@ -127,12 +168,12 @@ def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
             value_ranges=flags.text("input_layer_value_range"),
             value_files=flags.text("input_layer_value_files"),
         ),
-        affinity=tuple(affinity),
+        affinity=_affinity(flags),
         memory_interval_ms=_interval_ms(flags),
         rounds=rounds or (1 if is_one else _ROUNDS_OF_SEVERAL),
         shuffle=not is_one and flags.is_on("random_shuffle_benchmark_runs"),
-        delay_s=flags.real("option_benchmark_run_delay") if from_list else -1.0,
-        profile_runs=profile_runs if flags.is_on("enable_op_profiling") and not flags.is_on("dry_run") else 0,
+        delay_s=flags.real("option_benchmark_run_delay"),
+        profile_runs=profile_runs if flags.is_on("enable_op_profiling") else 0,
         keep_outputs="output_filepath" in flags,
         allow_fallback=flags.is_on("allow_fallback"),
         require_full_delegation=flags.is_on("require_full_delegation"),
@@ -140,28 +181,35 @@ def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
     )
 
 
+def _pace(flags: GivenFlags) -> Pace:
+    pace = Pace(flags.real("run_delay"), flags.real("run_frequency"))
+    if pace.longest_rest_s > _LONGEST_REST_S:
+        flag = "run_frequency" if pace.run_frequency > 0 else "run_delay"
+        raise UsageError(f"--{flag}={flags.text(flag)} means a rest of more than an hour behind every run; use less")
+    return pace
+
+
+def _affinity(flags: GivenFlags) -> tuple[int, ...]:
+    if "cpu_affinity" not in flags:
+        return ()
+    cpus = parse_affinity(flags.text("cpu_affinity"))
+    require_cpus(cpus)
+    return cpus
+
+
 def _interval_ms(flags: GivenFlags) -> int | None:
     if not flags.is_on("report_peak_memory_footprint"):
         return None
     interval = flags.number("memory_footprint_check_interval_ms")
-    return interval if interval > 0 else _DEFAULT_INTERVAL_MS
+    if interval <= 0:
+        raise UsageError(f"--memory_footprint_check_interval_ms={interval}: use 1 or more; the native tool takes 50")
+    return interval
 
 
-def _interval_warning(flags: GivenFlags) -> list[str]:
-    """As the native tool, which resets it."""
-    interval = flags.number("memory_footprint_check_interval_ms")
-    if not flags.is_on("report_peak_memory_footprint") or interval > 0:
-        return []
-    return [f"--memory_footprint_check_interval_ms={interval} is not positive; {_DEFAULT_INTERVAL_MS} is used"]
-
-
-def _require_profiling(flags: GivenFlags) -> None:
-    """Flags of the operators' times say nothing without these."""
-    for name in (
-        "op_profiling_output_mode",
-        "op_profiling_output_file",
-        "profiling_output_csv_file",
-        "op_profiling_runs",
-    ):
-        if name in flags and not flags.is_on("enable_op_profiling"):
-            raise UsageError(f"--{name} has no effect without --enable_op_profiling=true; add that, or leave it out")
+def _refuse_flags_without_effect(flags: GivenFlags) -> None:
+    for name, other in _NEEDS.items():
+        if name in flags and not flags.is_on(other):
+            raise UsageError(f"--{name} has no effect without --{other}=true; add that, or leave it out")
+    for name in _NOT_IN_DRY_RUNS:
+        if flags.is_on("dry_run") and name in flags:
+            raise UsageError(f"--{name} has no effect in a dry run, which runs nothing; leave one of the two out")

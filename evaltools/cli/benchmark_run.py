@@ -10,15 +10,17 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from evaltools.benchmark.accuracy import accuracy_of, read_accuracies
+from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accuracies
 from evaltools.benchmark.run import run_benchmark
-from evaltools.cli import exit_codes
+from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_files import planned_files
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
-from evaltools.cli.evaluation_output import interrupts_restored
+from evaltools.cli.evaluation_output import ignore_interrupts, interrupts_restored
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
+from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
 from evaltools.report.assemble import describe_model
@@ -26,27 +28,25 @@ from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, Accuracy
 from evaltools.report.environment import describe_environment
 from evaltools.report.table_benchmark import print_benchmark
 
-_SHAPING: Final = frozenset(
-    {"num_runs", "min_secs", "max_secs", "warmup_runs", "warmup_min_secs", "run_delay", "run_frequency", "dry_run",
-     "cpu_affinity", "random_shuffle_benchmark_runs", "report_peak_memory_footprint", "op_profiling_runs"}
+_NOT_SHAPING: Final = frozenset(
+    {"graph", "verbose", "output_filepath", "result_file_path", "op_profiling_output_mode", "op_profiling_output_file",
+     "profiling_output_csv_file", "output_file_path", "trace", "accuracy", "plot", "sweep"}
 )  # fmt: skip
+"""Flags that only say what becomes of the figures, or stand with the rows."""
 
 
 def benchmark(flags: GivenFlags, command: list[str]) -> int:
     """Measure, print, write; returns the exit code."""
     console = make_console()
     request = read_request(flags)
-    known = read_accuracies([Path(text) for text in flags.texts("accuracy")])
-    accuracies = [
-        accuracy_of(known, candidate.model.sha256, candidate.configuration.to_flags(), candidate.configuration.name)
-        for candidate in request.candidates
-    ]
+    accuracies = _accuracies(flags, request)
     files = planned_files(flags, request)
     lines = NativeLines(flags, request, console)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with interrupts_restored():
         lines.start()
         measured = run_benchmark(request.candidates, request.options, request.inputs, lines)
+        ignore_interrupts()
         lines.summary(measured.rows)
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
@@ -54,6 +54,7 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
             options=_options(flags, request),
             models=[describe_model(model) for model in request.models],
             rows=_with_accuracies(measured.rows, accuracies),
+            warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
             stopped="interrupted" if measured.interrupted else None,
         )
         errors = files.write(result, measured.outputs, lines)
@@ -62,15 +63,37 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
         console.print(f"evaltools: {error}", style="bold red")
     if result.stopped:
         console.print("interrupted; the figures are those of the rounds finished until then", style="bold red")
+    if not lines.is_written:
+        console.print("evaltools: stdout cannot be written", style="bold red")
     if errors or not lines.is_written:
         return exit_codes.NOT_WRITTEN
-    return _exit_code(result, request.may_be_missing)
+    return _exit_code(result, request)
 
 
 def _options(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
     """The flags that shape the runs, in force."""
-    found = {name: flags.value(name) for name in sorted(_SHAPING)}
+    shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
+    found = {each.name: flags.value(each.name) for each in shaping if each.name not in _NOT_SHAPING}
     return found | {"rounds": request.options.rounds}
+
+
+def _accuracies(flags: GivenFlags, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
+    """That of each row; raises :class:`UsageError` where results were given and none fits."""
+    files = [Path(text) for text in flags.texts("accuracy")]
+    known = read_accuracies(files)
+    found = [
+        accuracy_of(known, candidate.model.sha256, candidate.configuration.to_flags())
+        for candidate in request.candidates
+    ]
+    if files and not any(found):
+        there_are = "; ".join(sorted({" ".join(sorted(entry.flags)) or "the defaults" for entry in known}))
+        what = "has another model file" if not _same_models(known, request) else f"has other flags: {there_are}"
+        raise UsageError(f"--accuracy={files[0]} {what}; measure the same model file with the same flags")
+    return found
+
+
+def _same_models(known: Sequence[KnownAccuracy], request: BenchmarkRequest) -> bool:
+    return not {entry.model_sha256 for entry in known}.isdisjoint(model.sha256 for model in request.models)
 
 
 def _with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
@@ -98,11 +121,13 @@ def _place(row: BenchmarkRow, metric: str) -> tuple[float, float]:
     return row.figures.inference.p50_us, row.accuracy.value
 
 
-def _exit_code(result: BenchmarkResult, may_be_missing: bool) -> int:
+def _exit_code(result: BenchmarkResult, request: BenchmarkRequest) -> int:
     if result.stopped:
         return exit_codes.INTERRUPTED
     failed = [row for row in result.rows if row.status == "failed"]
-    counting = [row for row in failed if not (may_be_missing and row.runtime is None)]
+    counting = [row for row in failed if row.runtime is not None or row.name not in request.may_be_missing]
     if len(failed) == len(result.rows) or any(row.figures is None for row in counting):
+        return exit_codes.NOT_MEASURED
+    if request.options.profile_runs and not any(row.profile for row in result.rows):
         return exit_codes.NOT_MEASURED
     return exit_codes.EXAMPLES_FAILED if counting else exit_codes.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -76,7 +77,7 @@ def read_configurations(flags: GivenFlags, reference_kernels: str = REFERENCE_KE
     if reference_text.strip() != "none":
         reference = Configuration.from_text(REFERENCE_NAME, reference_text, native, reference_kernels)
     found = Configurations(reference, tuple(tests))
-    _require_unique_names(found)
+    require_unique_names(found.all)
     return found
 
 
@@ -102,8 +103,9 @@ def _from_yaml_file(path: Path, native: bool) -> list[Configuration]:
     return configurations_from_yaml(document, str(path), native)
 
 
-def _require_unique_names(configurations: Configurations) -> None:
-    names = [configuration.name for configuration in configurations.all]
+def require_unique_names(configurations: Sequence[Configuration]) -> None:
+    """Raise :class:`UsageError` where two have the same name."""
+    names = [configuration.name for configuration in configurations]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two configurations are named {name!r}; give each its own name")

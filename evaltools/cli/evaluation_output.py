@@ -45,8 +45,13 @@ class Terminal:
 
     def measured(self) -> None:
         """After the measurements, Ctrl-C must not lose what is not written yet."""
-        for number in _INTERRUPTS:
-            signal.signal(number, signal.SIG_IGN)
+        ignore_interrupts()
+
+
+def ignore_interrupts() -> None:
+    """Until what was measured is written and shown."""
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

@@ -72,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
+    if arguments[:1] == ["benchmark"]:
+        return "interrupted before anything was measured"
     if arguments[:1] == ["inspect"]:
         return "interrupted before everything was found; --run=false leaves out what takes long"
     return "interrupted before there was a result; with --run_dir, evaltools resume goes on"

@@ -9,8 +9,10 @@ from types import TracebackType
 from typing import IO, Final
 
 from evaltools.engine.stages import Span
+from evaltools.engine.trace_format import Event, Track
 
-_JOURNAL_THREAD: Final = 0
+_JOURNAL: Final = -1
+"""The worker that writes the journal."""
 
 
 class Trace:
@@ -32,7 +34,7 @@ class Trace:
             except OSError as error:
                 self._fail(error)
             start = '{"displayTimeUnit": "ms", "traceEvents": [\n'
-            self._write(start + json.dumps(_thread_name(_JOURNAL_THREAD, "journal")))
+            self._write(start + json.dumps(_track(_JOURNAL).thread_name("journal")))
         return self
 
     def __exit__(
@@ -51,7 +53,7 @@ class Trace:
         for span in spans if self._file is not None else ():
             if span.worker >= 0 and span.worker not in self._named:
                 self._named.add(span.worker)
-                events.append(_thread_name(span.worker + 1, f"worker {span.worker}"))
+                events.append(_track(span.worker).thread_name(f"worker {span.worker}"))
             events.append(_event(span))
         self._write("".join(f",\n{json.dumps(event)}" for event in events))
 
@@ -67,19 +69,10 @@ class Trace:
         self.failure = f"--trace={self._path} cannot be written: {error.strerror}; the file is of no use"
 
 
-def _thread_name(thread: int, name: str) -> dict[str, object]:
-    return {"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}}
+def _track(worker: int) -> Track:
+    """All are threads of one process; the journal's is the first."""
+    return Track(1, max(_JOURNAL, worker) + 1, "evaltools")
 
 
-def _event(span: Span) -> dict[str, object]:
-    """A complete event; times are in microseconds."""
-    return {
-        "name": span.stage,
-        "cat": "evaltools",
-        "ph": "X",
-        "ts": span.start_ns / 1000,
-        "dur": span.duration_ns / 1000,
-        "pid": 1,
-        "tid": _JOURNAL_THREAD if span.worker < 0 else span.worker + 1,
-        "args": {"what": span.label},
-    }
+def _event(span: Span) -> Event:
+    return _track(span.worker).complete(span.stage, span.start_ns / 1000, span.duration_ns / 1000, {"what": span.label})

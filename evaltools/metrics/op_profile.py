@@ -62,34 +62,24 @@ class OpProfile:
 class OpFigures:
     """What the calls of one operator say together, in microseconds.
 
-    ``share`` and ``cumulative`` are percent of ``total_us``, the second one of this and all operators before it.
-    ``avg_us`` is per call. ``std_us`` is that of the runs.
+    ``avg_us`` is per call, ``share`` in percent.
     """
 
     op: OpTimes
     first_us: int
     avg_us: float
     share: float
-    cumulative: float
     times_called: int
-    min_us: int
-    max_us: int
     sum_us: int
-    std_us: float
 
 
 @dataclass(frozen=True)
 class TypeFigures:
-    """All operators of one type: how many, their time per run in whole microseconds, percent, calls per run.
-
-    ``cumulative`` is of this and all types before it.
-    """
+    """All operators of one type: how many, their time per run in whole microseconds, calls per run."""
 
     type: str
     count: int
     time_us: int
-    share: float
-    cumulative: float
     times_called: int
 
 
@@ -114,20 +104,14 @@ def run_totals_us(ops: Sequence[OpTimes]) -> list[int]:
 def op_figures(ops: Sequence[OpTimes], of_us: int | None = None) -> list[OpFigures]:
     """The figures of operators in the order given; percentages are of ``of_us``, or else of them all together.
 
-    ``avg = sum / (runs * calls)``; ``share = 100 * sum / of_us``; ``std = sqrt(sum of squares / runs - mean^2)``.
+    ``avg = sum / (runs * calls)``; ``share = 100 * sum / of_us``, not a number where that is 0.
 
     >>> ops = [OpTimes("ADD", "[a]:0", 0, False, [2, 4]), OpTimes("MUL", "[b]:1", 1, False, [6, 12])]
-    >>> first, second = op_figures(ops)
-    >>> first.avg_us, first.std_us, first.share, second.cumulative
-    (3.0, 1.0, 25.0, 100.0)
+    >>> [(each.avg_us, each.share) for each in op_figures(ops)]
+    [(3.0, 25.0), (9.0, 75.0)]
     """
     whole = sum(sum(op.times_us) for op in ops) if of_us is None else of_us
-    figures = []
-    seen = 0
-    for op in ops:
-        seen += sum(op.times_us)
-        figures.append(_figures(op, seen, whole))
-    return figures
+    return [_figures(op, whole) for op in ops]
 
 
 def by_time(ops: Sequence[OpTimes]) -> list[OpTimes]:
@@ -177,41 +161,30 @@ def slowdown(profile: OpProfile) -> float | None:
 def by_type(ops: Sequence[OpTimes], runs: int) -> list[TypeFigures]:
     """The types of operators by time per run, longest first, then by name backwards.
 
-    ``time = sum of int(op's sum / runs)``, so that types of many short operators lose most; percent are of all these.
+    ``time = sum of int(op's sum / runs)``, so that types of many short operators lose most.
 
     >>> ops = [OpTimes("ADD", "[a]:0", 0, False, [2, 3]), OpTimes("ADD", "[b]:1", 1, False, [8, 8])]
     >>> by_type(ops, 2)
-    [TypeFigures(type='ADD', count=2, time_us=10, share=100.0, cumulative=100.0, times_called=2)]
+    [TypeFigures(type='ADD', count=2, time_us=10, times_called=2)]
     """
     names = sorted({op.type for op in ops})
     members = {name: [op for op in ops if op.type == name] for name in names}
     times = {name: sum(sum(op.times_us) // max(1, runs) for op in members[name]) for name in names}
-    whole = sum(times.values())
-    found = []
-    cumulative = 0.0
-    for name in sorted(names, key=lambda each: (times[each], each), reverse=True):
-        share = 100 * times[name] / whole if whole else math.nan
-        cumulative += share
-        calls = sum(op.calls_per_run for op in members[name])
-        found.append(TypeFigures(name, len(members[name]), times[name], share, cumulative, calls))
-    return found
+    return [
+        TypeFigures(name, len(members[name]), times[name], sum(op.calls_per_run for op in members[name]))
+        for name in sorted(names, key=lambda each: (times[each], each), reverse=True)
+    ]
 
 
-def _figures(op: OpTimes, seen_us: int, whole_us: int) -> OpFigures:
-    total, runs = sum(op.times_us), max(1, len(op.times_us))
-    mean = total / runs
-    variance = sum(time * time for time in op.times_us) / runs - mean * mean
+def _figures(op: OpTimes, whole_us: int) -> OpFigures:
+    total = sum(op.times_us)
     return OpFigures(
         op=op,
         first_us=op.times_us[0] if op.first_call_us is None else op.first_call_us,
         avg_us=_average_us(op),
         share=100 * total / whole_us if whole_us else math.nan,
-        cumulative=100 * seen_us / whole_us if whole_us else math.nan,
         times_called=op.calls_per_run,
-        min_us=min(op.times_us),
-        max_us=max(op.times_us),
         sum_us=total,
-        std_us=math.sqrt(max(0.0, variance)),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.errors import OutputError, UsageError
+from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
 from evaltools.report.plot_labels import Place, label_points
@@ -60,22 +60,6 @@ class _Point:
     on_front: bool
 
 
-def draw_plot(result: BenchmarkResult, path: Path) -> None:
-    """Draw a result to a .png or .svg file.
-
-    With accuracies: accuracy in percent against the median latency in milliseconds, logarithmic where the slowest takes
-    10 times as long as the fastest, and against the model's size in units of 1000 * 1000 bytes. The line is the Pareto
-    front, whose points are filled. Without any: a bar per row with the 95 % interval of the median. The same result
-    gives the same bytes with the same version of matplotlib. Raises what :func:`require_plot` does, and
-    :class:`OutputError` where the file cannot be written.
-    """
-    content = plot_bytes(result, path)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
-
-
 def require_plot(path: Path) -> None:
     """Raise :class:`UsageError` where a plot cannot be drawn to ``path``, before anything is measured."""
     if path.suffix.lower() not in PLOT_ENDINGS:
@@ -88,7 +72,13 @@ def require_plot(path: Path) -> None:
 
 
 def plot_bytes(result: BenchmarkResult, path: Path) -> bytes:
-    """The content of the file that :func:`draw_plot` writes; ``path`` is only looked at for its ending."""
+    """A result as the content of a .png or .svg file; ``path`` is only looked at for its ending.
+
+    With accuracies: accuracy in percent against the median latency in milliseconds, logarithmic where the slowest takes
+    10 times as long as the fastest, and against the model's size in units of 1000 * 1000 bytes. The line is the Pareto
+    front, whose points are filled. Without any: a bar per row with the 95 % interval of the median. The same result
+    gives the same bytes with the same version of matplotlib. Raises what :func:`require_plot` does.
+    """
     require_plot(path)
     import matplotlib
 
@@ -135,8 +125,9 @@ def _point(
 
 
 def _label(result: BenchmarkResult, row: BenchmarkRow) -> str:
-    """As in the table; what ran on the CPU instead of what it asked for says so."""
-    return one_line(label(result, row)) + (" (fallback: CPU)" if row.fallback else "")
+    """As in the table; what ran on the CPU instead of what it asked for says so, as does a GPU in software."""
+    software = " [software]" if any(delegate.is_cpu for delegate in row.delegates) else ""
+    return one_line(label(result, row)) + software + (" (fallback: CPU)" if row.fallback else "")
 
 
 def _models(result: BenchmarkResult) -> str:
@@ -248,11 +239,13 @@ def _draw_panel(
 
 def _size_front(points: Sequence[_Point]) -> list[bool]:
     """Which points are on the front of accuracy against size, each metric by itself."""
-    fronts = {
-        metric: iter(pareto_front([(point.size_mb, point.accuracy) for point in points if point.metric == metric]))
-        for metric in {point.metric for point in points}
-    }
-    return [next(fronts[point.metric]) for point in points]
+    found = [False] * len(points)
+    for metric in {point.metric for point in points}:
+        places = [place for place, point in enumerate(points) if point.metric == metric]
+        front = pareto_front([(points[place].size_mb, points[place].accuracy) for place in places])
+        for place, is_on in zip(places, front, strict=True):
+            found[place] = is_on
+    return found
 
 
 def _steps(front: Sequence[Place]) -> list[Place]:

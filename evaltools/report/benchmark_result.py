@@ -11,7 +11,7 @@ from evaltools.report.result import DelegateUsed, DelegationProof, Environment, 
 from evaltools.report.result_model import Model
 from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
-from evaltools.stats.latency_ratio import Drift
+from evaltools.stats.latency_ratio import Drift, LatencyRatio
 
 BENCHMARK_SCHEMA_VERSION: Final = "1"
 
@@ -21,8 +21,8 @@ class Phase:
     """Warm-up or regular runs in order; all lists are of the same length.
 
     ``invokes_us`` are the times of ``invoke()`` alone, ``reads_us`` those of copying the outputs afterwards, in whole
-    microseconds; ``starts_us`` is when each invocation began, since the process of this round began. ``failed_runs`` of
-    them failed; ``failure`` is the reason of the last.
+    microseconds; ``starts_us`` is when each invocation began, since the opening of the session began. ``failed_runs``
+    of them failed; ``failure`` is the reason of the last.
     """
 
     invokes_us: list[int] = field(default_factory=list)
@@ -76,7 +76,8 @@ class Conditions:
 class Round:
     """One measurement in a fresh process: opening, warm-up, regular runs.
 
-    ``disturbances`` says in words what was not quiet. ``process_start_us`` is what starting the process took.
+    ``turn`` is its place among all rounds of the benchmark, from 0. ``disturbances`` says in words what was not quiet.
+    ``process_start_us`` is what starting the process took, and where delegates were left out, what was tried with them.
     """
 
     opening: Opening
@@ -87,6 +88,7 @@ class Round:
     after: Conditions
     disturbances: list[str]
     process_start_us: int
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,9 @@ class AccuracyGiven:
 class BenchmarkFigures:
     """What the rounds of one configuration say together, in microseconds.
 
-    ``percentiles`` maps 1, 5, 10, 25, 50, 75, 90, 95, 99 to the native tool's percentile. ``median_interval`` is the
-    95 % interval of the median latency of ``invoke()``.
+    ``percentiles`` maps 1, 5, 10, 25, 50, 75, 90, 95, 99 to the native tool's percentile, which is always one of the
+    times; ``inference.p50_us`` lies between two where their number is even. ``median_interval`` is the 95 % interval of
+    the median of ``invoke()``: of one round, for its process; of several, for such processes.
     """
 
     init: Latency
@@ -118,7 +121,10 @@ class BenchmarkFigures:
 
 @dataclass(frozen=True)
 class BenchmarkRow:
-    """A model with a configuration. ``model`` is an index into the result's models."""
+    """A model with a configuration. ``model`` is an index into the result's models.
+
+    ``versus_first`` says how many times as long it takes as the first row of this model that was measured.
+    """
 
     model: int
     name: str
@@ -135,17 +141,19 @@ class BenchmarkRow:
     figures: BenchmarkFigures | None = None
     profile: OpProfile | None = None
     profile_failure: str | None = None
+    versus_first: LatencyRatio | None = None
     accuracy: AccuracyGiven | None = None
     on_latency_front: bool | None = None
 
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """A benchmark. ``options`` are the flags that shape the runs, by name."""
+    """A benchmark. ``options`` are the flags that shape the runs, by name, in force; ``warnings`` are about them."""
 
     schema_version: str
     environment: Environment
     options: dict[str, bool | int | float | str]
     models: list[Model]
     rows: list[BenchmarkRow]
+    warnings: list[str] = field(default_factory=list)
     stopped: str | None = None

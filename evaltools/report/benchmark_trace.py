@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
-from evaltools.errors import OutputError
+from evaltools.engine.trace_format import Event, Track
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.report.benchmark_result import BenchmarkResult, Memory, Phase, Round
 from evaltools.report.table_benchmark import label
@@ -15,7 +14,6 @@ from evaltools.runtime.session import Opening
 
 _CATEGORY: Final = "benchmark"
 _THREAD: Final = 1
-Event = dict[str, object]
 
 
 def trace_events(result: BenchmarkResult) -> list[Event]:
@@ -32,70 +30,41 @@ def trace_events(result: BenchmarkResult) -> list[Event]:
         name = label(result, row)
         for number, measured in enumerate(row.rounds, 1):
             processes += 1
-            events += _named(processes, f"{name}, round {number}", "runs") + _round_events(processes, measured)
+            track = Track(processes, _THREAD, _CATEGORY)
+            events += _named(track, f"{name}, round {number}", "runs") + _round_events(track, measured)
         if row.profile is not None and row.profile.ops:
             processes += 1
-            events += _named(processes, f"{name}, operators", "profiled runs")
-            events += _operator_events(processes, row.profile)
+            track = Track(processes, _THREAD, _CATEGORY)
+            events += _named(track, f"{name}, operators", "profiled runs") + _operator_events(track, row.profile)
     return events
 
 
 def trace_json(result: BenchmarkResult) -> bytes:
-    """The content of the file that :func:`write_trace` writes."""
+    """The content of a trace file."""
     return json.dumps({"displayTimeUnit": "ms", "traceEvents": trace_events(result)}).encode() + b"\n"
 
 
-def write_trace(result: BenchmarkResult, path: Path) -> None:
-    """Write the trace as JSON; raises :class:`OutputError` where the file cannot be written."""
-    try:
-        path.write_bytes(trace_json(result))
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+def _named(track: Track, name: str, thread_name: str) -> list[Event]:
+    """What a process and its thread are; the processes keep their order."""
+    return [track.process_name(name), track.process_place(track.process), track.thread_name(thread_name)]
 
 
-def _named(process: int, name: str, thread_name: str) -> list[Event]:
-    """Metadata that says what a process and its thread are, and keeps the processes in order."""
-    return [
-        _metadata(process, "process_name", {"name": name}),
-        _metadata(process, "process_sort_index", {"sort_index": process}),
-        _metadata(process, "thread_name", {"name": thread_name}),
-    ]
-
-
-def _metadata(process: int, name: str, args: dict[str, object]) -> Event:
-    return {"name": name, "ph": "M", "pid": process, "tid": _THREAD, "args": args}
-
-
-def _complete(process: int, name: str, start_us: int, duration_us: int, facts: Event | None = None) -> Event:
-    """Work from a start that lasted so long, with what else is known of it."""
-    return {
-        "name": name,
-        "cat": _CATEGORY,
-        "ph": "X",
-        "ts": start_us,
-        "dur": duration_us,
-        "pid": process,
-        "tid": _THREAD,
-        "args": facts or {},
-    }
-
-
-def _round_events(process: int, measured: Round) -> list[Event]:
+def _round_events(track: Track, measured: Round) -> list[Event]:
     opening = measured.opening
     import_us = max(0, opening.import_us)
     stages = _stages(opening)
     opened_us = import_us + max(opening.total_us, sum(duration for _, duration in stages))
     events = [
-        _complete(process, "import", 0, import_us),
-        _complete(process, "open", import_us, opened_us - import_us),
-        *_in_turn(process, stages, import_us),
+        track.complete("import", 0, import_us, {}),
+        track.complete("open", import_us, opened_us - import_us, {}),
+        *_in_turn(track, stages, import_us),
     ]
     end_us = opened_us
     for name, phase in (("warm-up run", measured.warm_up), ("run", measured.regular)):
-        for event in _phase_events(process, name, phase, end_us):
+        for event in _phase_events(track, name, phase, end_us):
             events.append(event)
             end_us = _end(event)
-    return events + _memory_events(process, measured.memory, (import_us, opened_us, end_us))
+    return events + _memory_events(track, measured.memory, (import_us, opened_us, end_us))
 
 
 def _stages(opening: Opening) -> list[tuple[str, int]]:
@@ -104,39 +73,31 @@ def _stages(opening: Opening) -> list[tuple[str, int]]:
     return [(name, max(0, duration)) for name, duration in known.items() if duration is not None]
 
 
-def _phase_events(process: int, name: str, phase: Phase, free_us: int) -> Iterator[Event]:
+def _phase_events(track: Track, name: str, phase: Phase, free_us: int) -> Iterator[Event]:
     """Each run and the reading of its outputs, none before ``free_us``."""
     times = zip(phase.starts_us, phase.invokes_us, phase.reads_us, strict=True)
     for number, (start_us, invoke_us, read_us) in enumerate(times, 1):
         start_us = max(start_us, free_us)
-        yield _complete(process, name, start_us, invoke_us, {"number": number})
-        yield _complete(process, "read outputs", start_us + invoke_us, read_us, {"number": number})
+        yield track.complete(name, start_us, invoke_us, {"number": number})
+        yield track.complete("read outputs", start_us + invoke_us, read_us, {"number": number})
         free_us = start_us + invoke_us + read_us
 
 
-def _memory_events(process: int, memory: Memory, moments_us: tuple[int, int, int]) -> list[Event]:
+def _memory_events(track: Track, memory: Memory, moments_us: tuple[int, int, int]) -> list[Event]:
     """Counters of what is known, at the start, after opening, and after the last run."""
     counters = {
         "resident memory": (memory.start_kb, memory.init_kb, memory.steady_kb),
         "peak memory": (memory.peak_start_kb, memory.peak_init_kb, memory.peak_kb),
     }
     return [
-        {
-            "name": name,
-            "cat": _CATEGORY,
-            "ph": "C",
-            "ts": moment_us,
-            "pid": process,
-            "tid": _THREAD,
-            "args": {"KB": value},
-        }
+        track.counter(name, moment_us, {"KB": value})
         for name, values in counters.items()
         for moment_us, value in zip(moments_us, values, strict=True)
         if value is not None
     ]
 
 
-def _operator_events(process: int, profile: OpProfile) -> list[Event]:
+def _operator_events(track: Track, profile: OpProfile) -> list[Event]:
     """One profiled run after the other, with its operators in it."""
     events: list[Event] = []
     start_us = 0
@@ -145,20 +106,20 @@ def _operator_events(process: int, profile: OpProfile) -> list[Event]:
         whole_us = profile.invoke_us[run] if run < len(profile.invoke_us) else 0
         duration_us = max(whole_us, sum(op.times_us[run] for op in ops))
         facts: Event = {"number": run + 1, "invoke_us": whole_us}
-        events.append(_complete(process, "profiled run", start_us, duration_us, facts))
+        events.append(track.complete("profiled run", start_us, duration_us, facts))
         op_us = start_us
         for op in ops:
             facts = {"name": op.name, "node": op.node, "calls": op.calls_per_run}
-            events.append(_complete(process, op.type, op_us, op.times_us[run], facts))
+            events.append(track.complete(op.type, op_us, op.times_us[run], facts))
             op_us += op.times_us[run]
         start_us += duration_us
     return events
 
 
-def _in_turn(process: int, stages: Sequence[tuple[str, int]], start_us: int) -> list[Event]:
+def _in_turn(track: Track, stages: Sequence[tuple[str, int]], start_us: int) -> list[Event]:
     events = []
     for name, duration_us in stages:
-        events.append(_complete(process, name, start_us, duration_us))
+        events.append(track.complete(name, start_us, duration_us, {}))
         start_us += duration_us
     return events
 

@@ -15,7 +15,7 @@ from evaltools.delegates import COMMON, DELEGATES
 from evaltools.delegates.nnapi import NNAPI
 from evaltools.parameter import Parameter, Value
 from evaltools.report.benchmark_result import Memory
-from evaltools.report.native_stat_line import StatFigures, format_stat, stat_figures
+from evaltools.report.native_stat_line import StatFigures, format_stat
 from evaltools.report.result import DelegateUsed, DelegationProof
 
 _ALWAYS_LOGGED: Final = frozenset({"verbose", "graph", "signature_to_run_for"})
@@ -77,11 +77,6 @@ def signature_line(key: str) -> str:
     return f"INFO: Using signature: {key}"
 
 
-def renamed_input_line(index: int, name: str, given: str) -> str:
-    """An input is not called what ``--input_layer`` calls it, which does no harm."""
-    return f"WARN: Tensor # {index} is named {name} but flags call it {given}"
-
-
 def delegation_lines(delegates: Sequence[DelegateUsed], proof: DelegationProof | None) -> list[str]:
     """What the delegates that were asked for took of the main graph, in the order in which they were applied.
 
@@ -131,15 +126,6 @@ def running_line(min_runs: int, min_secs: float, max_secs: float) -> str:
 def stat_lines(figures: StatFigures) -> list[str]:
     """What the phase that ended has measured, and an empty line."""
     return [f"INFO: {format_stat(figures)}", ""]
-
-
-def phase_lines(min_runs: int, min_secs: float, max_secs: float, values_us: Sequence[int]) -> list[str]:
-    """All lines of a phase, warm-up or regular.
-
-    >>> phase_lines(1, 0.5, 150.0, [7])[1:]
-    ['INFO: count=1 curr=7 p5=7 median=7 p95=7', '']
-    """
-    return [running_line(min_runs, min_secs, max_secs), *stat_lines(stat_figures(values_us))]
 
 
 def timings_line(init_us: int, warm_up: StatFigures, regular: StatFigures) -> str:
@@ -192,6 +178,7 @@ def performance_options_line(options: str) -> str:
 def summary_lines(rows: Iterable[tuple[str, StatFigures | None]]) -> list[str]:
     """The configurations of ``--perf_options_list``, fastest first, those without figures last.
 
+    >>> from evaltools.report.native_stat_line import stat_figures
     >>> summary_lines([("gpu-default", None), ("cpu w/ 1 threads", stat_figures([7]))])[2:]
     ['INFO:           cpu w/ 1 threads: count=1 curr=7 p5=7 median=7 p95=7',
      'INFO:                gpu-default:  failed!']

@@ -6,12 +6,12 @@ The figures of a task are one module here plus one line in ``_TABLES``.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Final
+from typing import Final, Protocol
 
 from rich.console import Console
 
 from evaltools.report import table_coco, table_imagenet, table_inference_diff
-from evaltools.report.result import ConfigurationResult, DelegateUsed, EvaluationResult
+from evaltools.report.result import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult, RuntimeUsed
 from evaltools.report.table_cells import device_text, print_drift
 from evaltools.report.table_execution import print_execution
 
@@ -23,7 +23,35 @@ _TABLES: Final[dict[str, ModuleType]] = {
 _MOST_FAILURES: Final = 10
 
 
-def describe_configuration(configuration: ConfigurationResult) -> str:
+class Described(Protocol):
+    """What is known of a configuration that was opened, whatever it was opened for."""
+
+    @property
+    def runtime(self) -> RuntimeUsed | None:
+        """The runtime that ran."""
+
+    @property
+    def delegation(self) -> DelegationProof | None:
+        """What ran where."""
+
+    @property
+    def delegates(self) -> list[DelegateUsed]:
+        """The delegates asked for, and those that the runtime added."""
+
+    @property
+    def num_threads(self) -> int:
+        """CPU threads, -1: chosen by the runtime."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was not measured."""
+
+    @property
+    def fallback(self) -> str | None:
+        """Why it runs on the CPU although it asked for more."""
+
+
+def describe_configuration(configuration: Described) -> str:
     """One line: what ran this configuration, with proof, or why it was not measured."""
     if configuration.runtime is None:
         return f"not measured: {configuration.reason}"
@@ -47,7 +75,7 @@ def _threads(count: int) -> str:
     return f"{count} thread{'' if count == 1 else 's'}"
 
 
-def _coverage(configuration: ConfigurationResult) -> str:
+def _coverage(configuration: Described) -> str:
     assert configuration.delegation is not None
     total = configuration.delegation.total_nodes
     return ", ".join(_delegate(delegate, total) for delegate in configuration.delegates)

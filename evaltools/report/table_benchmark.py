@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
 from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
-from evaltools.report.table_cells import device_text, milliseconds, one_line
+from evaltools.report.table_cells import milliseconds, one_line
 
 _KB_PER_MB: Final = 1024
+_WIDER_THAN_ANY: Final = 100_000
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
 
 
+class _Column(NamedTuple):
+    """A column of numbers. Where a terminal is too narrow, those of a high ``rank`` are left out first."""
+
+    heading: str
+    cell: Callable[[BenchmarkRow, BenchmarkFigures], str]
+    rank: int
+
+
 def print_benchmark(result: BenchmarkResult, console: Console) -> None:
-    """Rows by latency, those that failed with their reasons, what was not quiet, operators left on the CPU."""
-    measured = sorted((row for row in result.rows if row.figures), key=_median_us)
+    """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU."""
+    measured = sorted(
+        (row for row in result.rows if row.status == "measured"),
+        key=lambda row: row.figures.inference.p50_us if row.figures else 0.0,
+    )
     if measured:
-        console.print(_table(result, measured))
+        _print_table(result, measured, console)
     for row in result.rows:
         if row.status == "failed":
             console.print(f"{label(result, row)} failed: {row.reason}", style="bold red")
@@ -41,60 +52,84 @@ def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
     """The configuration's name, with the model where there are several."""
     if len(result.models) == 1:
         return row.name
-    return f"{one_line(Path(result.models[row.model].file).stem)}, {row.name}"
+    return f"{_model_name(result, row)}, {row.name}"
 
 
-def describe_row(row: BenchmarkRow) -> str:
-    """One line: what runs it, with proof."""
-    if row.runtime is None or row.delegation is None:
-        return f"failed: {row.reason}"
-    threads = "threads chosen by the runtime" if row.num_threads == -1 else f"{row.num_threads} thread"
-    parts = [f"{row.runtime.package} {row.runtime.version}", f"{row.runtime.kernels} kernels"]
-    parts.append(threads if row.num_threads in (1, -1) else f"{threads}s")
-    for delegate in row.delegates:
-        if delegate.nodes is None:
-            parts.append(f"{delegate.name} not created")
-            continue
-        added = "" if delegate.requested else " (added by the runtime)"
-        device = device_text(delegate.device, delegate.is_cpu)
-        parts.append(f"{delegate.name}{added}{device} {delegate.nodes} of {row.delegation.total_nodes} nodes")
-    return ", ".join(parts)
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """The files' names without their endings; with the folder where two files have the same name.
+
+    >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
+    ['a/m.tflite', 'b/m.tflite', 'n']
+    """
+    names = [path.name for path in paths]
+    return [one_line(path.stem if names.count(path.name) == 1 else str(path)) for path in paths]
 
 
-def _median_us(row: BenchmarkRow) -> float:
-    return row.figures.inference.p50_us if row.figures and row.figures.inference.count else math.inf
+def _model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:
+    return model_names([Path(model.file) for model in result.models])[row.model]
 
 
-def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow]) -> Table:
-    with_accuracy = any(row.accuracy for row in rows)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    if len(result.models) > 1:
-        table.add_column("model", overflow="fold")
-        table.add_column("MB", justify="right")
-    table.add_column("configuration", overflow="fold")
-    headings = [
-        "delegated",
-        "median [95 %]",
-        "average",
-        "p95",
-        "with reading",
-        "load",
-        "first run",
-        "peak MB",
-        "steady MB",
+def _print_table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console: Console) -> None:
+    """As wide as the console: no number is ever cut."""
+    columns = _columns(rows)
+    while True:
+        table = _table(result, rows, columns)
+        is_narrow_enough = _natural_width(table, console) <= console.width
+        optional = [column for column in columns if column.rank]
+        if is_narrow_enough or not optional:
+            break
+        columns.remove(max(optional, key=lambda column: column.rank))
+    console.print(table)
+    if len(columns) < len(_columns(rows)):
+        console.print("a wider terminal shows more columns")
+
+
+def _natural_width(table: Table, console: Console) -> int:
+    unlimited = console.options.update(max_width=_WIDER_THAN_ANY)
+    return console.measure(table, options=unlimited).maximum
+
+
+def _columns(rows: Sequence[BenchmarkRow]) -> list[_Column]:
+    columns = [
+        _Column("delegated", lambda row, _: _delegated(row), 0),
+        _Column("median [95 %]", lambda _, figures: _median(figures), 0),
+        _Column("vs first", lambda row, _: _versus(row), 3),
+        _Column("runs", lambda row, figures: _runs(row, figures), 6),
+        _Column("average", lambda _, figures: _time(figures, figures.inference.avg_us), 7),
+        _Column("p95", lambda _, figures: _time(figures, figures.percentiles.get("95", 0)), 5),
+        _Column("with reading", lambda _, figures: _time(figures, figures.run_and_read.p50_us), 8),
+        _Column("load", lambda _, figures: milliseconds(figures.init.p50_us), 2),
+        _Column("first run", lambda _, figures: _time(figures, figures.first_run.p50_us), 4),
+        _Column("peak MB", lambda row, _: _megabytes([entry.memory.peak_kb for entry in row.rounds]), 1),
+        _Column("steady MB", lambda row, _: _megabytes([entry.memory.steady_kb for entry in row.rounds]), 9),
     ]
-    for heading in (*headings, *(("accuracy", "front") if with_accuracy else ())):
-        table.add_column(heading, justify="right", no_wrap=True)
+    if not any(row.versus_first for row in rows):
+        columns = [column for column in columns if column.heading != "vs first"]
+    if any(row.accuracy for row in rows):
+        columns.append(_Column("accuracy", lambda row, _: _accuracy(row), 0))
+        columns.append(_Column("front", lambda row, _: "*" if row.on_latency_front else "", 0))
+    return columns
+
+
+def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], columns: Sequence[_Column]) -> Table:
+    several = len(result.models) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in (*(("model", "model MB") if several else ()), "configuration"):
+        table.add_column(heading, no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     for row in rows:
         assert row.figures is not None
-        model = result.models[row.model]
-        cells = [one_line(Path(model.file).stem), f"{model.size_bytes / 1e6:.2f}"] if len(result.models) > 1 else []
-        cells += [row.name, _delegated(row), *_times(row.figures), *_memory(row)]
-        if with_accuracy:
-            cells.append(f"{row.accuracy.metric} {100 * row.accuracy.value:.2f} %" if row.accuracy else "-")
-            cells.append("*" if row.on_latency_front else "")
-        table.add_row(*cells)
+        size = f"{result.models[row.model].size_bytes / 1e6:.2f}"
+        cells = [_model_name(result, row), size] if several else []
+        table.add_row(*cells, _marked_name(row), *(column.cell(row, row.figures) for column in columns))
     return table
+
+
+def _marked_name(row: BenchmarkRow) -> str:
+    """The name, with a word where the CPU did what an accelerator was asked for."""
+    is_software = any(delegate.requested and delegate.is_cpu for delegate in row.delegates)
+    return row.name + (" [software]" if is_software else "") + (" [FALLBACK]" if row.fallback else "")
 
 
 def _delegated(row: BenchmarkRow) -> str:
@@ -102,32 +137,45 @@ def _delegated(row: BenchmarkRow) -> str:
     return f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and row.delegates else "-"
 
 
-def _times(figures: BenchmarkFigures) -> list[str]:
-    init = milliseconds(figures.init.p50_us)
-    if not figures.inference.count:
-        return ["-", "-", "-", "-", init, "-"]
+def _time(figures: BenchmarkFigures, microseconds: float) -> str:
+    return milliseconds(microseconds) if figures.inference.count else "-"
+
+
+def _median(figures: BenchmarkFigures) -> str:
     span = figures.median_interval
-    interval = f" [{span.low / 1000:.3g}, {span.high / 1000:.3g}]" if span else ""
-    return [
-        milliseconds(figures.inference.p50_us) + interval,
-        milliseconds(figures.inference.avg_us),
-        milliseconds(figures.percentiles["95"]),
-        milliseconds(figures.run_and_read.p50_us),
-        init,
-        milliseconds(figures.first_run.p50_us),
-    ]
+    interval = f" [{span.low / 1000:.3g}, {span.high / 1000:.3g}]" if span else " [too few runs]"
+    return _time(figures, figures.inference.p50_us) + (interval if figures.inference.count else "")
 
 
-def _memory(row: BenchmarkRow) -> list[str]:
-    peaks = [entry.memory.peak_kb for entry in row.rounds if entry.memory.peak_kb is not None]
-    steady = [entry.memory.steady_kb for entry in row.rounds if entry.memory.steady_kb is not None]
-    return [f"{max(values) / _KB_PER_MB:.1f}" if values else "-" for values in (peaks, steady)]
+def _versus(row: BenchmarkRow) -> str:
+    """How many times as fast."""
+    found = row.versus_first
+    if found is None:
+        return ""
+    interval = f" [{1 / found.interval.high:.2f}, {1 / found.interval.low:.2f}]" if found.interval else ""
+    return f"{1 / found.ratio:.2f}x{interval}"
+
+
+def _runs(row: BenchmarkRow, figures: BenchmarkFigures) -> str:
+    rounds = len(row.rounds)
+    return f"{figures.inference.count}" + (f" in {rounds} rounds" if rounds > 1 else "")
+
+
+def _megabytes(values_kb: Sequence[int | None]) -> str:
+    """The largest of the rounds."""
+    known = [value for value in values_kb if value is not None]
+    return f"{max(known) / _KB_PER_MB:.1f}" if known else "-"
+
+
+def _accuracy(row: BenchmarkRow) -> str:
+    return f"{row.accuracy.metric} {100 * row.accuracy.value:.2f} %" if row.accuracy else "-"
 
 
 def _print_disturbances(name: str, row: BenchmarkRow, most: int, console: Console) -> None:
     """Each once, whichever round it disturbed."""
     found = list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
-    more = f" (and {len(found) - most} more, in the JSON result)" if len(found) > most else ""
+    left_out = len(found) - most
+    more = f" (and {left_out} more; --output_file_path=result.json lists all)" if left_out > 0 else ""
     for number, text in enumerate(found[:most], 1):
         console.print(f"{name}: not quiet: {text}{more if number == most else ''}", style="yellow")
 
@@ -136,7 +184,10 @@ def _print_doubts(name: str, profile: OpProfile, console: Console) -> None:
     """Where the operators' times say little about the runs that were measured."""
     share, factor = explained_share(profile), slowdown(profile)
     if share is not None and share < _LOW_SHARE:
-        console.print(f"{name}: the operators make up {100 * share:.0f} % of a run: it is too short for their times")
+        console.print(
+            f"{name}: the operators' times make up only {100 * share:.0f} % of a run, which is short beside the "
+            "runtime's own work; judge this model by its latency"
+        )
     if factor is not None and factor > _MUCH_SLOWER:
         console.print(f"{name}: profiled runs took {factor:.1f} times as long as others: trust shares, not times")
 
@@ -155,7 +206,6 @@ def _print_operators(name: str, row: BenchmarkRow, console: Console) -> None:
     console.print(f"{name}: top operators left on the CPU, of {milliseconds(total / row.profile.runs)} per run")
     for op in left:
         time_us = sum(op.times_us)
+        share = f"{100 * time_us / total:5.1f} %" if total else "-"
         node = "" if op.node is None else f" node {op.node}"
-        console.print(
-            f"  {milliseconds(time_us / row.profile.runs):>9}  {100 * time_us / total:5.1f} %  {op.type}{node}"
-        )
+        console.print(f"  {milliseconds(time_us / row.profile.runs):>9}  {share}  {op.type}{node}")

@@ -9,10 +9,9 @@ from rich.console import Console
 
 from evaltools.metrics.latency import Latency
 from evaltools.report.result import ConfigurationResult, LatencyComparison
+from evaltools.stats.latency_ratio import is_clear
 
 _SMALLEST_P: Final = 1e-9
-_CLEAR_TREND: Final = 0.001
-_MUCH_DRIFT: Final = 0.1
 
 
 def one_line(text: str) -> str:
@@ -91,7 +90,7 @@ def print_drift(configurations: Sequence[ConfigurationResult], console: Console)
     """Configurations whose times rose or fell while they were measured."""
     for configuration in configurations:
         drift = configuration.latency_drift
-        if drift is not None and drift.p_value < _CLEAR_TREND and abs(drift.change) > _MUCH_DRIFT:
+        if drift is not None and is_clear(drift):
             word = "rose" if drift.change > 0 else "fell"
             console.print(
                 f"{configuration.name}: its times {word} by {100 * abs(drift.change):.0f} % while they were measured "

@@ -28,7 +28,7 @@ from evaltools.runtime.compiled_source import Source, source_of
 from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.native_messages import native_messages
-from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec, rounded_us
 from evaltools.runtime.support import require_support
 from evaltools.runtime.xnnpack_flags import xnnpack_flags
 
@@ -154,7 +154,7 @@ class CompiledSession:
             outputs = tuple(
                 self._read(place, spec) for place, spec in zip(self._output_places, self.outputs, strict=True)
             )
-            read_us = (time.perf_counter_ns() - start) // 1000
+            read_us = rounded_us(time.perf_counter_ns() - start)
         except (ValueError, RuntimeError, MemoryError) as error:
             reason = " ".join(str(error).split())
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {reason}") from error
@@ -169,7 +169,7 @@ class CompiledSession:
     def _timed_run(self) -> int:
         start = time.perf_counter_ns()
         self._compiled.run_by_index(self._signature, self._input_buffers, self._output_buffers)
-        return (time.perf_counter_ns() - start) // 1000
+        return rounded_us(time.perf_counter_ns() - start)
 
     def _read(self, place: int, spec: TensorSpec) -> Array:
         count = int(np.prod(spec.shape, dtype=np.int64))

@@ -26,7 +26,16 @@ from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageErro
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
 from evaltools.runtime.interrupts import deferred_interrupt
-from evaltools.runtime.session import Array, DelegateCoverage, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
+from evaltools.runtime.session import (
+    Array,
+    DelegateCoverage,
+    Delegation,
+    Inference,
+    Opening,
+    RuntimeFacts,
+    TensorSpec,
+    rounded_us,
+)
 from evaltools.runtime.support import require_support
 
 _LONGEST_REASON: Final = 1000
@@ -129,7 +138,7 @@ class InterpreterSession:
             invokes_us = tuple(self._timed_invoke() for _ in range(invocations))
             start = time.perf_counter_ns()
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
-            read_us = (time.perf_counter_ns() - start) // 1000
+            read_us = rounded_us(time.perf_counter_ns() - start)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
         return Inference(outputs, invokes_us, read_us)
@@ -137,7 +146,7 @@ class InterpreterSession:
     def _timed_invoke(self) -> int:
         start = time.perf_counter_ns()
         self._interpreter.invoke()
-        return (time.perf_counter_ns() - start) // 1000
+        return rounded_us(time.perf_counter_ns() - start)
 
     def _newly_reported(self, error: Exception) -> str:
         """The text of an error; the runtimes repeat the texts of all earlier errors in front of it."""

@@ -125,8 +125,9 @@ def _keyed(events: Sequence[Event], main: int) -> Iterator[tuple[_Key, Event]]:
     for event in events:
         if event.kind == _OPERATOR:
             yield _Key(event.graph, event.kind, event.tag, event.node), event
-            if event.graph == main:
-                partition, last = partition + (last >= 0), -1
+            if event.graph == main and last >= 0:
+                partition += 1
+                last = -1
         elif event.kind == _DELEGATE_OPERATOR and event.graph == main:
             if event.node <= last:
                 partition += 1

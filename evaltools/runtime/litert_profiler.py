@@ -148,7 +148,7 @@ def _signature(compiled: ProfiledModel, model: ModelFile, source: Source) -> Sig
         if is_of_graph and not is_another and (set(signature.inputs), set(signature.outputs)) == (inputs, outputs):
             return signature
     message = "LiteRT runs signatures, and none of this model has the inputs and outputs of its main graph"
-    raise ConfigurationUnavailable(f"{message}; name one with --signature, or {_LEFT_OUT}")
+    raise ConfigurationUnavailable(f"{message}; name one with --signature_to_run_for, or {_LEFT_OUT}")
 
 
 def _profiled_runs(compiled: ProfiledModel, runs: int, plain_us: list[int]) -> Iterator[list[Event]]:

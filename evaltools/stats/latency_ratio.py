@@ -10,6 +10,10 @@ import numpy as np
 
 from evaltools.stats.interval import Interval
 
+CLEAR_TREND: Final = 0.001
+"""The p-value below which a trend is no chance."""
+MUCH_DRIFT: Final = 0.1
+"""The change, up or down, above which a trend matters."""
 _RESAMPLES: Final = 1000
 _VALUES_PER_BLOCK: Final = 1_000_000
 _FEWEST_FOR_TREND: Final = 10
@@ -37,6 +41,15 @@ class Drift:
 
     change: float
     p_value: float
+
+
+def is_clear(drift: Drift | None) -> bool:
+    """Whether times rose or fell by more than 10 %, and not by chance; never where the drift is not known.
+
+    >>> is_clear(Drift(-0.12, 0.0004)), is_clear(Drift(0.12, 0.004)), is_clear(Drift(0.08, 0.0004))
+    (True, False, False)
+    """
+    return drift is not None and abs(drift.change) > MUCH_DRIFT and drift.p_value < CLEAR_TREND
 
 
 def latency_ratio(

@@ -1,4 +1,4 @@
-"""How sure a median of times is that were measured one after the other."""
+"""How sure a median of times is that were measured one after the other, in one process or in several."""
 
 from __future__ import annotations
 
@@ -7,35 +7,81 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 
 _BATCHES: Final = 10
-_FEWEST_SERIES: Final = 4
 _FEWEST_TIMES: Final = 20
+_RESOLUTION: Final = 0.5
+"""Times are whole microseconds, so that no bound is surer than half of one."""
 
 
 def median_interval(series: Sequence[Sequence[int]], confidence: float = 0.95) -> Interval | None:
-    """The interval of the median of several series of times, each in the order in which they were measured.
+    """The interval of the median of times in microseconds; each series is of one process, in the order measured.
 
-    Neighbouring times resemble each other, so that they do not count one by one: the times are cut into 10 batches, and
-    their medians are taken as independent: ``median +- t * s / sqrt(batches)`` with Student's t of one batch less and
-    ``s`` the standard deviation of the batches' medians. Four and more series are batches themselves, for each may be
-    of another process with a speed of its own. Source: method of batch means, Law and Kelton, "Simulation Modeling and
-    Analysis", chapter 9; medians of batches as in Seila 1982. None for fewer than 20 times.
+    One series: neighbouring times resemble each other, so they are cut into 10 batches, whose medians are taken as
+    independent; the bounds are the second smallest and the second largest of these, which hold the median with a
+    confidence of 97.9 % (sign test; for other confidences the fitting ones), **for this process**. Several series: each
+    process has a speed of its own, so that one counts as one value, however many runs it made: Student's t on the
+    logarithms of the medians. Sources: method of batch means, Law and Kelton, "Simulation Modeling and Analysis",
+    chapter 9; Conover, "Practical Nonparametric Statistics", 3.2. None for one series of fewer than 20 times.
 
     >>> median_interval([[5] * 20])
-    Interval(low=5.0, high=5.0, confidence=0.95)
+    Interval(low=4.5, high=5.5, confidence=0.95)
     """
+    arrays = [np.asarray(values, np.float64) for values in series if len(values)]
+    if len(arrays) > 1:
+        bounds = _of_logarithms(np.log([max(1.0, float(np.median(values))) for values in arrays]), confidence)
+    elif arrays and len(arrays[0]) >= _FEWEST_TIMES:
+        bounds = _of_batches([float(np.median(batch)) for batch in np.array_split(arrays[0], _BATCHES)], confidence)
+    else:
+        return None
+    return Interval(max(0.0, bounds[0] - _RESOLUTION), bounds[1] + _RESOLUTION, confidence)
+
+
+def rounds_ratio(
+    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], confidence: float = 0.95
+) -> LatencyRatio | None:
+    """How many times as long the second takes, from the medians of rounds in which both took a turn.
+
+    Student's t on the logarithms of the ratios of a round's medians; no interval for one round. None without a round.
+
+    >>> found = rounds_ratio([[10, 10], [20, 20]], [[30], [60]])
+    >>> found.pairs, round(found.ratio, 9)
+    (2, 3.0)
+    """
+    rounds = [(one, other) for one, other in zip(first, second, strict=False) if len(one) and len(other)]
+    if not rounds:
+        return None
+    logarithms = np.array([math.log(_median(other) / _median(one)) for one, other in rounds])
+    ratio = math.exp(float(logarithms.mean()))
+    if len(rounds) == 1:
+        return LatencyRatio(1, ratio, None)
+    return LatencyRatio(len(rounds), ratio, Interval(*_of_logarithms(logarithms, confidence), confidence))
+
+
+def _median(times: Sequence[int]) -> float:
+    """At least half a microsecond, which is what 0 stands for."""
+    return max(_RESOLUTION, float(np.median(np.asarray(times, np.float64))))
+
+
+def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
     from scipy import stats
 
-    arrays = [np.asarray(values, np.float64) for values in series if len(values)]
-    times = np.concatenate(arrays) if arrays else np.empty(0)
-    if len(times) < _FEWEST_TIMES:
-        return None
-    batches = arrays if len(arrays) >= _FEWEST_SERIES else np.array_split(times, _BATCHES)
-    medians = np.array([np.median(batch) for batch in batches])
-    quantile = float(stats.t.ppf(0.5 + confidence / 2, len(medians) - 1))
-    half = quantile * float(medians.std(ddof=1)) / math.sqrt(len(medians))
-    middle = float(np.median(times))
-    return Interval(middle - half, middle + half, confidence)
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1))
+    half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
+    middle = float(values.mean())
+    return math.exp(middle - half), math.exp(min(middle + half, 700.0))
+
+
+def _of_batches(medians: Sequence[float], confidence: float) -> tuple[float, float]:
+    """As many are cut off at both ends as the sign test allows."""
+    from scipy import stats
+
+    ordered = sorted(medians)
+    cut = 0
+    while 1 - 2 * stats.binom.cdf(cut + 1, len(ordered), 0.5) >= confidence:
+        cut += 1
+    return ordered[cut], ordered[len(ordered) - 1 - cut]

@@ -34,23 +34,23 @@ def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> 
 def test_top_1_is_found_by_the_flags_in_any_order(tmp_path: Path) -> None:
     path = written(tmp_path, result(entry("a", 0.5, "--x=1", "--y=2"), entry("b", 0.25, "--x=1")))
     known = read_accuracies([path])
-    assert accuracy_of(known, "00", ["--y=2", "--x=1"], "other") == AccuracyGiven("top-1", 0.5, str(path))
-    assert accuracy_of(known, "00", ["--x=1"], "a") == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
+    assert accuracy_of(known, "00", ["--y=2", "--x=1"]) == AccuracyGiven("top-1", 0.5, str(path))
+    assert accuracy_of(known, "00", ["--x=1"]) == AccuracyGiven("top-1", 0.25, str(path)), "flags go before names"
 
 
 def test_another_model_or_configuration_has_none(tmp_path: Path) -> None:
     known = read_accuracies([written(tmp_path, result(entry("a", 0.5, "--x=1")))])
-    assert accuracy_of(known, "01", ["--x=1"], "a") is None
-    assert accuracy_of(known, "00", [], "b") is None
-    assert accuracy_of([], "00", ["--x=1"], "a") is None
+    assert accuracy_of(known, "01", ["--x=1"]) is None
+    assert accuracy_of(known, "00", []) is None
+    assert accuracy_of([], "00", ["--x=1"]) is None
 
 
-def test_a_name_that_somebody_gave_is_enough(tmp_path: Path) -> None:
-    known = read_accuracies([written(tmp_path, result(entry("mine", 0.5, "--x=1"), entry("test", 0.25, "--y=1")))])
-    given = accuracy_of(known, "00", ["--x=1", "--num_interpreter_threads=4"], "mine")
-    assert given is not None
-    assert given.value == 0.5
-    assert accuracy_of(known, "00", ["--other=1"], "test") is None, "test is no name that somebody gave"
+def test_threads_do_not_matter_and_names_are_not_enough(tmp_path: Path) -> None:
+    path = written(tmp_path, result(entry("mine", 0.5, "--x=1"), entry("other", 0.25, "--num_interpreter_threads=2")))
+    known = read_accuracies([path])
+    assert accuracy_of(known, "00", ["--x=1", "--num_interpreter_threads=4"]) == AccuracyGiven("top-1", 0.5, str(path))
+    assert accuracy_of(known, "00", []) == AccuracyGiven("top-1", 0.25, str(path))
+    assert accuracy_of(known, "00", ["--x=2"]) is None
 
 
 def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
@@ -64,26 +64,32 @@ def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
 
 def test_map_of_a_detection(tmp_path: Path) -> None:
     path = written(tmp_path, detection_result("reference", "b"))
-    given = accuracy_of(read_accuracies([path]), "00", [], "b")
+    given = accuracy_of(read_accuracies([path]), "00", [])
     assert given == AccuracyGiven("mAP", 0.123456, str(path))
 
 
 def test_the_same_accuracy_in_two_files_is_no_contradiction(tmp_path: Path) -> None:
     paths = [written(tmp_path, result(entry("a", 0.5)), f"{number}.json") for number in range(2)]
-    assert accuracy_of(read_accuracies(paths), "00", [], "a") == AccuracyGiven("top-1", 0.5, str(paths[0]))
+    assert accuracy_of(read_accuracies(paths), "00", []) == AccuracyGiven("top-1", 0.5, str(paths[0]))
 
 
 def test_two_accuracies_that_differ_are_refused_with_their_files(tmp_path: Path) -> None:
     paths = [written(tmp_path, result(entry("a", value)), f"{value}.json") for value in (0.5, 0.75)]
-    with pytest.raises(DataError, match=r"'a' has more than one accuracy: top-1 0.5 in .*0.5.json, top-1 0.75 in"):
-        accuracy_of(read_accuracies(paths), "00", [], "a")
+    with pytest.raises(
+        DataError, match=r"the defaults has more than one accuracy: top-1 0.5 in .*0.5.json, top-1 0.75 in"
+    ):
+        accuracy_of(read_accuracies(paths), "00", [])
 
 
-def test_of_configurations_with_equal_flags_that_of_the_same_name_is_taken(tmp_path: Path) -> None:
-    known = read_accuracies([written(tmp_path, result(entry("a", 0.5), entry("b", 0.25)))])
-    given = accuracy_of(known, "00", [], "b")
+def test_of_configurations_that_differ_in_threads_that_with_the_same_number_is_taken(tmp_path: Path) -> None:
+    known = read_accuracies(
+        [written(tmp_path, result(entry("a", 0.5), entry("b", 0.25, "--num_interpreter_threads=2")))]
+    )
+    given = accuracy_of(known, "00", ["--num_interpreter_threads=2"])
     assert given is not None
     assert given.value == 0.25
+    with pytest.raises(DataError, match="more than one accuracy"):
+        accuracy_of(known, "00", ["--num_interpreter_threads=4"])
 
 
 def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def write_zone(sysfs: Path, number: int, kind: str, thousandths: str) -> None:
     write(folder / "temp", thousandths)
 
 
-def kernel_seconds(*places: int) -> float:
-    """Of the columns of the first line of /proc/stat, from 1."""
-    words = Path("/proc/stat").read_text().split("\n")[0].split()
+def kernel_seconds(line: str, *places: int) -> float:
+    """Of the columns of a line of /proc/stat, from 1."""
+    (words,) = (words for words in map(str.split, Path("/proc/stat").read_text().splitlines()) if words[0] == line)
     return sum(int(words[place]) for place in places) * SECONDS_PER_TICK
 
 
@@ -98,6 +98,21 @@ def test_frequencies_are_psutils_where_sys_has_none(tmp_path: Path, monkeypatch:
     assert sample_conditions(tmp_path).frequencies_mhz == [], "it is not known of which CPUs they are"
 
 
+@pytest.mark.usefixtures("two_cpus", "no_sensors")
+def test_psutils_lists_are_of_the_cpus_that_are_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CPU 1 off, CPU 2 is the second of three."""
+    write(tmp_path / "devices" / "system" / "cpu" / "online", "0,2-3\n")
+    times = [SimpleNamespace(steal=steal) for steal in (1.0, 20.0, 300.0)]
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu=False: times if percpu else None)
+    entries = [SimpleNamespace(current=1000.0 + place) for place in range(3)]
+    monkeypatch.setattr(psutil, "cpu_freq", lambda percpu: entries)
+    found = sample_conditions(tmp_path)
+    assert (found.steal_s, found.frequencies_mhz) == (21.0, [1000.0, 1001.0])
+    write(tmp_path / "devices" / "system" / "cpu" / "online", "0-3\n")
+    found = sample_conditions(tmp_path)
+    assert (found.steal_s, found.frequencies_mhz) == (None, []), "it is not known of which CPUs they are"
+
+
 @pytest.mark.usefixtures("no_sensors")
 def test_temperatures_of_thermal_zones(tmp_path: Path) -> None:
     """A zone that says nothing, nonsense or the impossible is left out, and the others keep their names."""
@@ -120,10 +135,12 @@ def test_temperatures_of_psutil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @ON_LINUX
 def test_times_are_those_of_the_kernel() -> None:
     """In /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Each is rounded down by itself."""
-    work = (1, 2, 3, 6, 7)
-    before = (kernel_seconds(*work), kernel_seconds(8))
-    found = sample_conditions()
-    after = (kernel_seconds(*work), kernel_seconds(8))
+
+    def work_and_steal() -> tuple[float, float]:
+        stolen = sum(kernel_seconds(f"cpu{cpu}", 8) for cpu in os.sched_getaffinity(0))
+        return kernel_seconds("cpu", 1, 2, 3, 6, 7), stolen
+
+    before, found, after = work_and_steal(), sample_conditions(), work_and_steal()
     assert found.busy_s is not None
     assert found.steal_s is not None
     assert before[0] - 0.001 <= found.busy_s <= after[0] + 0.001

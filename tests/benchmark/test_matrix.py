@@ -93,14 +93,29 @@ def test_a_sweep_is_every_combination_on_top_of_the_command_line() -> None:
     assert sweep_configurations([], []) == []
 
 
+def test_a_sweep_goes_before_other_names_of_its_flag() -> None:
+    own = [("num_interpreter_threads", "4"), ("delegate", "xnnpack")]
+    found = sweep_configurations(["num_threads=1,2 use_xnnpack=false"], own)
+    assert [entry.to_flags() for entry in found] == [
+        ["--use_xnnpack=false"],
+        ["--num_interpreter_threads=2", "--use_xnnpack=false"],
+    ]
+
+
+def test_a_sweep_over_files_is_named_after_them() -> None:
+    (found,) = sweep_configurations(["external_delegate_path=/a/very/long/folder/" + 9 * "x/" + "one.so"], [])
+    assert found.name == "external_delegate_path=one.so"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("use_xnnpack=true,1", "twice"),
         ("num_thread=1", "no flag of a configuration. Did you mean num_threads"),
         ("num_threads=1 num_threads=2", "given twice"),
         ("num_threads=1,,2", "empty value"),
         ("num_threads=1,1", "twice"),
-        ("num_threads=x", "num_threads=x: --num_threads=x: not a valid value"),
+        ("num_threads=x", "--sweep: --num_threads=x: not a valid value"),
         (" ", "--sweep is empty"),
         ("gpu_backend=cl", "gpu_backend=cl: --gpu_backend has no effect"),
     ],

@@ -30,8 +30,8 @@ class Told:
     def __init__(self) -> None:
         self.log: list[str] = []
 
-    def begins(self, candidate: Candidate, number: int) -> None:
-        self.log.append(f"{candidate.configuration.name} {number}")
+    def begins(self, candidate: Candidate, round_number: int) -> None:
+        self.log.append(f"{candidate.configuration.name} {round_number}")
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
         assert opening.total_us > 0
@@ -40,8 +40,8 @@ class Told:
     def warmed_up(self, phase: Phase) -> None:
         self.log.append(f"warm {len(phase.invokes_us)}")
 
-    def measured(self, candidate: Candidate, found: Round) -> None:
-        self.log.append(f"measured {candidate.configuration.name} {len(found.regular.invokes_us)}")
+    def measured(self, found: Round) -> None:
+        self.log.append(f"measured {len(found.regular.invokes_us)}")
 
     def failed(self, candidate: Candidate, reason: str) -> None:
         self.log.append(f"failed {candidate.configuration.name}: {reason}")
@@ -63,7 +63,7 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
     told = Told()
     found = measure(replace(FEW, rounds=2), "use_xnnpack=true", "use_xnnpack=false", told=told)
     assert [entry for entry in told.log if entry[0] == "c"] == ["c0 0", "c1 0", "c0 1", "c1 1"]
-    assert told.log[:4] == ["c0 0", "opened c0", "warm 2", "measured c0 5"]
+    assert told.log[:4] == ["c0 0", "opened c0", "warm 2", "measured 5"]
     for row in found.rows:
         assert row.status == "measured"
         assert row.figures is not None
@@ -82,6 +82,12 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
             assert memory.start_kb is not None
             assert memory.start_kb < memory.steady_kb <= memory.peak_kb
             assert memory.peak_init_kb <= memory.peak_kb
+    assert [[entry.turn for entry in row.rounds] for row in found.rows] == [[0, 2], [1, 3]]
+    ratio = found.rows[1].versus_first
+    assert ratio is not None
+    assert ratio.pairs == 2
+    assert ratio.interval is not None
+    assert found.rows[0].versus_first is None
     assert found.rows[0].delegation is not None
     assert found.rows[0].delegation.delegated_nodes > 0
     assert found.rows[1].delegates == []

@@ -34,16 +34,13 @@ def profile(*ops: OpTimes, invoke_us: list[int] | None = None, plain_us: list[in
 def test_figures_are_those_of_numpy() -> None:
     times = np.random.default_rng(0).integers(1, 500, 40).tolist()
     (figures,) = op_figures([OpTimes("ADD", "[sum]:0", 0, False, times)])
-    assert (figures.first_us, figures.min_us, figures.max_us) == (times[0], min(times), max(times))
-    assert figures.sum_us == np.sum(times)
+    assert (figures.first_us, figures.sum_us) == (times[0], np.sum(times))
     assert figures.avg_us == pytest.approx(np.mean(times))
-    assert figures.std_us == pytest.approx(np.std(times))
 
 
-def test_shares_are_of_all_operators_and_add_up_in_the_order_given() -> None:
+def test_shares_are_of_all_operators_in_the_order_given() -> None:
     figures = op_figures([CONV, POOL, SOFTMAX])
     assert [each.share for each in figures] == pytest.approx([100 * 270 / 348, 100 * 18 / 348, 100 * 60 / 348])
-    assert [each.cumulative for each in figures] == pytest.approx([100 * 270 / 348, 100 * 288 / 348, 100])
 
 
 def test_shares_may_be_of_more_than_the_operators_given() -> None:
@@ -53,8 +50,6 @@ def test_shares_may_be_of_more_than_the_operators_given() -> None:
 def test_of_operators_without_any_time_there_are_no_shares() -> None:
     (figures,) = op_figures([OpTimes("RESHAPE", "[flat]:1", 1, False, [0, 0])])
     assert math.isnan(figures.share)
-    assert math.isnan(figures.cumulative)
-    assert math.isnan(by_type([figures.op], 2)[0].share)
 
 
 def test_an_average_is_that_of_a_call_and_the_first_time_that_of_the_first_call() -> None:
@@ -74,7 +69,6 @@ def test_a_type_sums_up_whole_microseconds_per_run() -> None:
     assert (conv.type, conv.time_us, add.type, add.count, add.time_us, add.times_called) == (
         "CONV_2D", 90, "ADD", 2, 28, 2,
     )  # fmt: skip
-    assert (conv.share, add.cumulative) == pytest.approx((100 * 90 / 118, 100))
 
 
 def test_types_of_the_same_time_are_in_backward_alphabetical_order() -> None:

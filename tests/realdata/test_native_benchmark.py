@@ -133,7 +133,7 @@ def rendered(log: NativeBenchmarkLog, text: str) -> Iterable[str]:
     if log.parameters["Signature to run"]:
         yield native_benchmark.signature_line(log.parameters["Signature to run"])
     if log.parameters.get("Input layers") == "nosuch":
-        yield native_benchmark.renamed_input_line(0, "input", "nosuch")
+        yield "WARN: Tensor # 0 is named input but flags call it nosuch"
     delegates = [used(delegation, log) for delegation in log.delegations]
     yield from native_benchmark.delegation_lines(delegates, DelegationProof(10, 9, {}))
     yield native_benchmark.model_size_line(round(log.model_size_mb * 1e6))

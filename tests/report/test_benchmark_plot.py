@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from evaltools.errors import OutputError, UsageError
-from evaltools.report.benchmark_plot import draw_plot, plot_bytes, require_plot
+from evaltools.errors import UsageError
+from evaltools.report.benchmark_plot import plot_bytes, require_plot
+from evaltools.report.benchmark_result import BenchmarkRow
 from evaltools.report.plot_labels import label_points
+from evaltools.report.result import DelegateUsed
 from tests.report.benchmark_samples import benchmark, on_front, row
 
 SVG: Final = Path("plot.svg")
@@ -93,6 +96,14 @@ def test_what_cannot_be_drawn_is_named() -> None:
     assert "instead (fallback: CPU)" in found
 
 
+@pytest.mark.parametrize("accuracy", [0.5, None])
+def test_what_ran_on_a_gpu_in_software_says_so(accuracy: float | None) -> None:
+    gpu, software = (DelegateUsed("GPU", True, {}, 3, 1, "llvmpipe", is_cpu) for is_cpu in (False, True))
+    rows = [row("cpu", 9, accuracy), replace(row("gpu", 5, accuracy), delegates=[gpu])]
+    found = texts(plot_bytes(benchmark(*rows, replace(row("soft", 7, accuracy), delegates=[software])), SVG))
+    assert {"cpu", "gpu", "soft [software]"} <= set(found)
+
+
 def test_nothing_measured_is_a_plot_that_says_so() -> None:
     failed = replace(row("x", 1), status="failed", reason="no", figures=None)
     assert "nothing was measured" in texts(plot_bytes(benchmark(failed), SVG))
@@ -123,9 +134,8 @@ def test_a_latency_of_nothing_can_be_drawn() -> None:
 
 
 @pytest.mark.parametrize("rows", [ACCURATE, ACCURATE[:1], (row("x", 7),)], ids=len)
-def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[object], tmp_path: Path) -> None:
-    draw_plot(benchmark(*rows), tmp_path / "plot.PNG")  # type: ignore[arg-type]
-    with Image.open(tmp_path / "plot.PNG") as picture:
+def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[BenchmarkRow]) -> None:
+    with Image.open(io.BytesIO(plot_bytes(benchmark(*rows), Path("plot.PNG")))) as picture:
         assert picture.format == "PNG"
         assert picture.width > 1000
         assert (np.asarray(picture.convert("L")) < 128).mean() > 0.001
@@ -152,21 +162,15 @@ def test_settings_of_matplotlib_neither_matter_nor_change(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["plot.pdf", "plot", "png", "plot.svg.gz"])
-def test_another_ending_is_refused(name: str, tmp_path: Path) -> None:
+def test_another_ending_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=r"must end in \.png or \.svg"):
-        draw_plot(benchmark(), tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
+        plot_bytes(benchmark(), Path(name))
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"pip install 'evaltools\[plot\]'"):
         require_plot(SVG)
-
-
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written: No such file"):
-        draw_plot(benchmark(row("x", 1)), tmp_path / "none" / "plot.png")
 
 
 def test_matplotlib_is_only_loaded_to_draw() -> None:

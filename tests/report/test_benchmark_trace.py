@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from evaltools.errors import OutputError
-from evaltools.report.benchmark_result import BenchmarkResult, Memory, Phase
-from evaltools.report.benchmark_trace import trace_events, write_trace
+from evaltools.report.benchmark_result import Memory, Phase
+from evaltools.report.benchmark_trace import trace_events, trace_json
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 
 REQUIRED: Final = {
@@ -69,12 +67,6 @@ def complete(events: list[dict[str, Any]], process: int) -> list[tuple[str, int,
     return [(entry["name"], entry["ts"], entry["dur"]) for entry in own]
 
 
-def written(result: BenchmarkResult, folder: Path) -> dict[str, Any]:
-    write_trace(result, folder / "trace.json")
-    found: dict[str, Any] = json.loads((folder / "trace.json").read_text())
-    return found
-
-
 def test_the_checker_finds_what_is_wrong() -> None:
     """Else it would pass everything."""
     name = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "x"}}
@@ -91,9 +83,9 @@ def test_the_checker_finds_what_is_wrong() -> None:
         assert violations(wrong), wrong
 
 
-def test_rounds_and_operators_are_processes_with_work_where_it_was(tmp_path: Path) -> None:
+def test_rounds_and_operators_are_processes_with_work_where_it_was() -> None:
     entry = replace(row("one", 40), rounds=[a_round(WARM_UP, REGULAR)] * 2, profile=PROFILE)
-    trace = written(benchmark(entry, row("never ran", 1)), tmp_path)
+    trace = json.loads(trace_json(benchmark(entry, row("never ran", 1))))
     events = trace["traceEvents"]
     assert (trace["displayTimeUnit"], violations(events)) == ("ms", [])
     names = {entry["pid"]: entry["args"]["name"] for entry in events if entry["name"] == "process_name"}
@@ -176,8 +168,3 @@ def test_the_model_stands_in_the_name_where_there_are_several() -> None:
         {"name": "a, cpu, round 1"},
         {"name": "b, cpu, round 1"},
     ]
-
-
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written: No such file"):
-        write_trace(benchmark(), tmp_path / "none" / "trace.json")

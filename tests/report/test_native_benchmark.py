@@ -22,11 +22,11 @@ from evaltools.report.native_benchmark import (
     memory_lines,
     model_size_line,
     performance_options_line,
-    phase_lines,
-    renamed_input_line,
+    running_line,
     saved_lines,
     signature_line,
     starting_lines,
+    stat_lines,
     summary_lines,
     timings_line,
 )
@@ -183,7 +183,6 @@ class TestDelegationLines:
 def test_lines_about_model_session_and_files() -> None:
     assert loaded_line("m.tflite") == "INFO: Loaded model m.tflite"
     assert signature_line("add") == "INFO: Using signature: add"
-    assert renamed_input_line(0, "input", "nosuch") == "WARN: Tensor # 0 is named input but flags call it nosuch"
     assert model_size_line(544) == "INFO: The input model file size (MB): 0.000544"
     assert model_size_line(0) == "WARN: Failed to get the input model file size."
     assert initialized_line(1361236) == "INFO: Initialized session in 1361.24ms."
@@ -194,7 +193,7 @@ def test_lines_about_model_session_and_files() -> None:
 
 
 def test_a_phase_ends_with_an_empty_line() -> None:
-    assert phase_lines(0, -1.0, 150.0, []) == [
+    assert [running_line(0, -1.0, 150.0), *stat_lines(stat_figures([]))] == [
         "INFO: Running benchmark for at least 0 iterations and at least -1 seconds but terminate if exceeding 150 "
         "seconds.",
         "INFO: count=0 p5=0 median=0 p95=0",

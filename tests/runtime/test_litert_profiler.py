@@ -295,6 +295,19 @@ def test_nonsense_is_a_usage_error(classifier: ModelFile, text: str) -> None:
         profiled(classifier, text, runs=1 if text else 0)
 
 
+def test_a_main_graph_without_a_signature_is_refused_where_another_graph_has_one(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    fed = graph.tensor("fed", (4,))
+    negated = graph.node("NEG", [fed], graph.tensor("negated", (4,)), "NegOptions")
+    graph.next_graph([fed], [negated])
+    other = graph.tensor("other", (4,))
+    positive = graph.node("ABS", [other], graph.tensor("positive", (4,)), "AbsOptions")
+    signature = tflite_writer.Signature("positive", 1, {"other": other}, {"positive": positive})
+    model = model_of(graph.to_bytes([other], [positive], (signature,)), tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="outputs of its main graph; name one with --signature_to_run"):
+        profiled(model)
+
+
 def test_a_quote_in_the_name_of_a_file_is_refused(classifier: ModelFile, tmp_path: Path) -> None:
     folder = tmp_path / 'quo"ted'
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The interval of a median of times, by simulation."""
+"""The interval of a median of times, and the ratio of rounds, by simulation and by hand."""
 
 from __future__ import annotations
 
@@ -6,51 +6,91 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from evaltools.stats.median_interval import median_interval
+from evaltools.stats.median_interval import median_interval, rounds_ratio
 
 TRUE_MEDIAN = 10_000
+TRIALS = 600
 
 
-def simulated(generator: np.random.Generator, count: int, memory: float) -> list[int]:
+def simulated(generator: np.random.Generator, count: int, memory: float, median: float = TRUE_MEDIAN) -> list[int]:
     """Skewed times around a known median; ``memory`` is the correlation of neighbours, AR(1)."""
     noise = generator.normal(0, 1, count + 200)
     normal = signal.lfilter([np.sqrt(1 - memory * memory)], [1, -memory], noise)[200:]
-    times: list[int] = np.round(TRUE_MEDIAN * np.exp(0.3 * normal)).astype(int).tolist()
+    times: list[int] = np.round(median * np.exp(0.3 * normal)).astype(int).tolist()
     return times
 
 
 @pytest.mark.parametrize(("count", "memory"), [(50, 0.0), (107, 0.0), (400, 0.5), (2000, 0.9)])
-def test_about_95_percent_of_intervals_hold_the_median(count: int, memory: float) -> None:
+def test_of_one_process_more_than_95_percent_of_intervals_hold_the_median(count: int, memory: float) -> None:
+    """The sign test on 10 batches promises 97.9 %."""
     generator = np.random.default_rng(7)
-    trials = 500
-    found = [median_interval([simulated(generator, count, memory)]) for _ in range(trials)]
+    found = [median_interval([simulated(generator, count, memory)]) for _ in range(TRIALS)]
     held = sum(entry is not None and entry.low <= TRUE_MEDIAN <= entry.high for entry in found)
-    assert 0.91 <= held / trials <= 0.98
+    assert 0.95 <= held / TRIALS <= 0.995
 
 
-def test_processes_of_different_speed_count_as_one_value_each() -> None:
+@pytest.mark.parametrize("rounds", [2, 3, 4, 8])
+def test_of_several_processes_about_95_percent_hold_the_median_of_processes(rounds: int) -> None:
     """Each process is as fast as chance has it; no number of runs within one makes the median surer."""
     generator = np.random.default_rng(3)
-    trials, held = 400, 0
-    for _ in range(trials):
-        speeds = TRUE_MEDIAN * np.exp(generator.normal(0, 0.05, 8))
-        series = [np.round(generator.normal(speed, 50, 100)).astype(int).tolist() for speed in speeds]
+    held = 0
+    for _ in range(TRIALS):
+        speeds = TRUE_MEDIAN * np.exp(generator.normal(0, 0.03, rounds))
+        series = [simulated(generator, 100, 0.0, speed) for speed in speeds]
         found = median_interval(series)
         assert found is not None
         held += found.low <= TRUE_MEDIAN <= found.high
-    assert 0.90 <= held / trials <= 0.99
+    assert 0.92 <= held / TRIALS <= 0.98
 
 
-def test_by_hand() -> None:
-    """Ten batches of two: their medians are 1.5, 3.5, ..., 19.5."""
+def test_of_one_process_by_hand() -> None:
+    """Ten batches of two: their medians are 1.5, 3.5, ..., 19.5; half a microsecond is the resolution."""
     found = median_interval([list(range(1, 21))])
     assert found is not None
-    spread = np.std(np.arange(1.5, 20, 2), ddof=1)
-    half = stats.t.ppf(0.975, 9) * spread / np.sqrt(10)
-    assert (found.low, found.high) == pytest.approx((10.5 - half, 10.5 + half))
+    assert (found.low, found.high) == (3.5 - 0.5, 17.5 + 0.5)
+
+
+def test_of_two_processes_by_hand() -> None:
+    found = median_interval([[100] * 30, [110] * 30])
+    assert found is not None
+    middle, half = np.log([100, 110]).mean(), 12.7062047 * np.log([100, 110]).std(ddof=1) / np.sqrt(2)
+    assert found.low == pytest.approx(np.exp(middle - half) - 0.5)
+    assert found.high == pytest.approx(np.exp(middle + half) + 0.5)
+
+
+def test_bounds_are_times_and_never_of_no_width() -> None:
+    found = median_interval([[75] * 27 + [50_000] * 3])
+    assert found is not None
+    assert 0 < found.low < 75 < found.high
+    steady = median_interval([[53] * 50])
+    assert steady is not None
+    assert steady.high - steady.low == 1
 
 
 def test_too_few_times_have_none() -> None:
     assert median_interval([list(range(19))]) is None
     assert median_interval([]) is None
     assert median_interval([[], []]) is None
+
+
+def test_a_ratio_of_rounds_does_not_feel_how_fast_a_round_was() -> None:
+    found = rounds_ratio([[100], [200], [50]], [[202], [398], [101]])
+    assert found is not None
+    logarithms = np.log([2.02, 1.99, 2.02])
+    half = stats.t.ppf(0.975, 2) * logarithms.std(ddof=1) / np.sqrt(3)
+    assert found.interval is not None
+    assert found.pairs == 3
+    assert found.ratio == pytest.approx(np.exp(logarithms.mean()))
+    assert found.interval.low == pytest.approx(np.exp(logarithms.mean() - half))
+    assert found.interval.high == pytest.approx(np.exp(logarithms.mean() + half))
+
+
+def test_a_ratio_needs_rounds_of_both() -> None:
+    assert rounds_ratio([], []) is None
+    assert rounds_ratio([[]], [[5]]) is None
+    one = rounds_ratio([[10], [10]], [[30], []])
+    assert one is not None
+    assert (one.pairs, one.interval) == (1, None)
+    zero = rounds_ratio([[0]], [[1]])
+    assert zero is not None
+    assert zero.ratio == pytest.approx(2)

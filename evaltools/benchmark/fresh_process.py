@@ -1,0 +1,217 @@
+"""One round of one candidate: opening, warm-up, regular runs, in a process that is started for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Protocol
+
+from evaltools.benchmark.disturbances import find_disturbances
+from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, profile_of, run_regular, run_warm_up
+from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.configuration import Configuration
+from evaltools.engine import NotMeasured, Opened, open_configuration
+from evaltools.errors import DelegateTookNothing, EvaltoolsError, InferenceError, ModelError
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.model import ModelFile
+from evaltools.report.assemble import describe_entry
+from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
+from evaltools.runtime import Session
+from evaltools.runtime.isolated import IsolatedSession, open_isolated
+from evaltools.runtime.session import Array, Opening
+from evaltools.stats.latency_ratio import drift
+
+_PROFILER_AT_MOST: Final = 30
+"""How many times as long as others a profiled run may take; models that call graphs often come near it."""
+Inputs = tuple[Array, ...]
+
+
+class Watcher(Protocol):
+    """Is told what happens while it happens."""
+
+    def begins(self, candidate: Candidate, round_number: int) -> None:
+        """A round of a candidate begins; rounds count from 0."""
+
+    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+        """Its model was loaded; ``row`` says with what."""
+
+    def warmed_up(self, phase: Phase) -> None:
+        """The warm-up is over."""
+
+    def measured(self, found: Round) -> None:
+        """The round is over."""
+
+    def failed(self, candidate: Candidate, reason: str) -> None:
+        """The candidate cannot be measured."""
+
+    def profiled(self, profile: OpProfile, opening: Opening) -> None:
+        """The operators were profiled."""
+
+
+@dataclass
+class Progress:
+    """What is known of a candidate so far, written down as soon as it is known; ``row`` has no figures."""
+
+    candidate: Candidate
+    row: BenchmarkRow
+    rounds: list[Round] = field(default_factory=list)
+    outputs: Inputs | None = None
+
+    def fail(self, reason: str) -> None:
+        """From now on the row is a failed one; what its earlier rounds ran with stays."""
+        self.row = replace(self.row, status="failed", reason=reason)
+
+
+def measure_in_fresh_process(
+    progress: Progress, inputs: Inputs, options: BenchmarkOptions, turn: int, is_last: bool, watcher: Watcher
+) -> None:
+    """Measure one round; ``turn`` is its place among all. Outputs and operators come with the last one.
+
+    Whatever fails makes the row a failed one.
+    """
+    candidate = progress.candidate
+    begun_ns = time.perf_counter_ns()
+    opened = _open(candidate, options)
+    process_us = (time.perf_counter_ns() - begun_ns) // 1000
+    row = describe_row(candidate, opened)
+    if isinstance(opened, NotMeasured):
+        progress.row = row if not progress.rounds else progress.row
+        progress.fail(opened.reason)
+        return
+    session = opened.session
+    assert isinstance(session, IsolatedSession)
+    try:
+        if options.require_full_delegation:
+            _require_full_delegation(session)
+        found = _round(session, inputs, row, process_us, options, turn, watcher)
+        _require_same_model(candidate)
+        progress.row = row
+        progress.rounds.append(found)
+        _require_success(found.regular, "runs")
+        if is_last:
+            _add_extras(progress, opened, inputs, options, watcher)
+    except EvaltoolsError as error:
+        progress.row = row if not progress.rounds else progress.row
+        progress.fail(str(error))
+    finally:
+        session.close()
+
+
+def describe_row(candidate: Candidate, opened: Opened | NotMeasured) -> BenchmarkRow:
+    """What was asked for and what runs it, still without figures."""
+    entry = describe_entry(opened, "test")
+    return BenchmarkRow(
+        model=candidate.model_number,
+        name=entry.name,
+        flags=entry.flags,
+        num_threads=entry.num_threads,
+        status="measured" if entry.status == "measured" else "failed",
+        reason=entry.reason,
+        cannot_exist=entry.cannot_exist,
+        runtime=entry.runtime,
+        delegates=entry.delegates,
+        delegation=entry.delegation,
+        fallback=entry.fallback,
+    )
+
+
+def _open(candidate: Candidate, options: BenchmarkOptions) -> Opened | NotMeasured:
+    opener = partial(open_measured, affinity=options.affinity, memory_interval_ms=options.memory_interval_ms)
+
+    def isolated(model: ModelFile, configuration: Configuration) -> Session:
+        return open_isolated(model, configuration, options.timeout_s, opener)
+
+    try:
+        return open_configuration(candidate.model, candidate.configuration, isolated, options.allow_fallback)
+    except EvaltoolsError as error:
+        return NotMeasured(candidate.configuration, str(error))
+
+
+def _round(
+    session: IsolatedSession,
+    inputs: Inputs,
+    row: BenchmarkRow,
+    process_us: int,
+    options: BenchmarkOptions,
+    turn: int,
+    watcher: Watcher,
+) -> Round:
+    opening = session.call(opening_of)
+    watcher.opened(row, opening)
+    warm_limits, limits = options.phases
+    rest_s = options.pace.longest_rest_s
+    warm_up = session.call(run_warm_up, inputs, warm_limits, options.pace, timeout_s=warm_limits.max_secs + rest_s)
+    watcher.warmed_up(warm_up)
+    _require_success(warm_up, "warm-up runs")
+    regular = session.call(run_regular, inputs, limits, options.pace, timeout_s=limits.max_secs + rest_s)
+    trend = drift(regular.phase.invokes_us)
+    found = Round(
+        turn=turn,
+        opening=opening,
+        warm_up=warm_up,
+        regular=regular.phase,
+        memory=regular.memory,
+        before=regular.before,
+        after=regular.after,
+        disturbances=find_disturbances(
+            regular.before, regular.after, trend, os.cpu_count(), threads=max(1, row.num_threads)
+        ),
+        process_start_us=max(0, process_us - opening.import_us - opening.total_us),
+    )
+    watcher.measured(found)
+    return found
+
+
+def _require_success(phase: Phase, what: str) -> None:
+    if phase.failure is not None:
+        raise InferenceError(f"{phase.failed_runs} of {len(phase.invokes_us)} {what} failed: {phase.failure}")
+
+
+def _require_same_model(candidate: Candidate) -> None:
+    """Every round opens the file anew."""
+    try:
+        content = candidate.model.path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{candidate.model.path} cannot be read any more: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != candidate.model.sha256:
+        raise ModelError(f"{candidate.model.path} was changed while it was measured; measure it again")
+
+
+def _add_extras(
+    progress: Progress, opened: Opened, inputs: Inputs, options: BenchmarkOptions, watcher: Watcher
+) -> None:
+    """Outputs and the profile of operators, where they are asked for, after all times were taken."""
+    session = opened.session
+    assert isinstance(session, IsolatedSession)
+    last = progress.rounds[-1]
+    if options.keep_outputs:
+        progress.outputs = session.call(outputs_of)
+    if not options.profile_runs:
+        return
+    slowest_s = max([0, *last.warm_up.invokes_us, *last.regular.invokes_us]) / 1e6
+    longest_s = slowest_s * _PROFILER_AT_MOST * options.profile_runs
+    try:
+        profile = session.call(
+            profile_of, opened.model, opened.running, inputs, options.profile_runs, timeout_s=longest_s
+        )
+    except EvaltoolsError as error:
+        progress.row = replace(progress.row, profile_failure=str(error))
+        return
+    progress.row = replace(progress.row, profile=profile)
+    watcher.profiled(profile, last.opening)
+
+
+def _require_full_delegation(session: Session) -> None:
+    """As the native tool: some delegate was asked for, and each that was runs everything in one piece."""
+    proof = session.delegation
+    asked_for = [entry for entry in proof.delegates if entry.requested]
+    part = [entry for entry in asked_for if entry.partitions != 1 or entry.nodes != proof.total_nodes]
+    if asked_for and not part:
+        return
+    took = [f"{entry.delegate} took {entry.nodes} of {proof.total_nodes} nodes" for entry in part]
+    left = [f"the CPU keeps {', '.join(proof.cpu_operators)}"] if took and proof.cpu_operators else []
+    message = "; ".join([*took, *left]) or "no delegate was asked for; switch one on, as with --use_xnnpack=true"
+    raise DelegateTookNothing(f"Disallowed CPU fallback detected (--require_full_delegation): {message}")
