@@ -27,7 +27,7 @@ class NativeUniform:
     """
 
     def __init__(self, seed: int = NATIVE_SEED) -> None:
-        self._engine = np.random.RandomState(seed)
+        self._engine: Any = np.random.RandomState(seed)  # its stubs differ between versions of NumPy
 
     def integers(self, dtype: str, count: int, low: int, high: int) -> Array:
         """``count`` numbers from ``low`` to ``high``, both reached, as ``dtype``, one of :data:`WHOLE_TYPES`.
@@ -85,7 +85,8 @@ class NativeUniform:
 
     def _draw(self, count: int) -> Uint64s:
         """The engine's next values, from 0 to ``2**32 - 1``."""
-        return self._engine.randint(0, _DRAWS, count, np.uint32).astype(np.uint64)
+        drawn: Uint64s = self._engine.randint(0, _DRAWS, count, np.uint32).astype(np.uint64)
+        return drawn
 
 
 def whole_limits(dtype: str) -> tuple[int, int]:

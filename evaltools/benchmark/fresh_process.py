@@ -50,6 +50,9 @@ class Watcher(Protocol):
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
         """The operators were profiled."""
 
+    def finished(self) -> None:
+        """Nothing more is measured; what follows must not be interrupted."""
+
 
 @dataclass
 class Progress:
@@ -79,7 +82,7 @@ def measure_in_fresh_process(
     row = describe_row(candidate, opened)
     if isinstance(opened, NotMeasured):
         progress.row = row if not progress.rounds else progress.row
-        progress.fail(opened.reason)
+        progress.fail(_change_of_model(candidate) or opened.reason)
         return
     session = opened.session
     assert isinstance(session, IsolatedSession)
@@ -87,7 +90,9 @@ def measure_in_fresh_process(
         if options.require_full_delegation:
             _require_full_delegation(session)
         found = _round(session, inputs, row, process_us, options, turn, watcher)
-        _require_same_model(candidate)
+        change = _change_of_model(candidate)
+        if change is not None:
+            raise ModelError(change)
         progress.row = row
         progress.rounds.append(found)
         _require_success(found.regular, "runs")
@@ -95,7 +100,7 @@ def measure_in_fresh_process(
             _add_extras(progress, opened, inputs, options, watcher)
     except EvaltoolsError as error:
         progress.row = row if not progress.rounds else progress.row
-        progress.fail(str(error))
+        progress.fail(_change_of_model(candidate) or str(error))
     finally:
         session.close()
 
@@ -170,14 +175,16 @@ def _require_success(phase: Phase, what: str) -> None:
         raise InferenceError(f"{phase.failed_runs} of {len(phase.invokes_us)} {what} failed: {phase.failure}")
 
 
-def _require_same_model(candidate: Candidate) -> None:
-    """Every round opens the file anew."""
+def _change_of_model(candidate: Candidate) -> str | None:
+    """Why the file is not the one any more that was read at the beginning; every round opens it anew."""
+    path = candidate.model.path
     try:
-        content = candidate.model.path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"{candidate.model.path} cannot be read any more: {error.strerror}") from error
-    if hashlib.sha256(content).hexdigest() != candidate.model.sha256:
-        raise ModelError(f"{candidate.model.path} was changed while it was measured; measure it again")
+        return f"{path} cannot be read any more: {error.strerror}"
+    if hashlib.sha256(content).hexdigest() == candidate.model.sha256:
+        return None
+    return f"{path} was changed while it was measured; measure it again"
 
 
 def _add_extras(

@@ -51,8 +51,10 @@ def run_benchmark(
                 measure_in_fresh_process(entry, values, options, next(turns), is_last, watcher)
                 if entry.row.status == "failed":
                     watcher.failed(entry.candidate, str(entry.row.reason))
+        watcher.finished()
     except KeyboardInterrupt:
         interrupted = True
+        watcher.finished()
     rows = _with_ratios([_finished(entry) for entry in entries])
     return Benchmarked(rows, [entry.outputs for entry in entries], interrupted)
 

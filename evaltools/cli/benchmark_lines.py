@@ -10,6 +10,7 @@ from rich.console import Console
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest
+from evaltools.cli.evaluation_output import ignore_interrupts
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
@@ -115,6 +116,10 @@ class NativeLines:
             return
         report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
         self._say(f"INFO: {report}")
+
+    def finished(self) -> None:
+        """Ctrl-C must not lose what is not written yet."""
+        ignore_interrupts()
 
     def summary(self, rows: Sequence[BenchmarkRow]) -> None:
         """All configurations, fastest first."""

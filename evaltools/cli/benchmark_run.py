@@ -17,7 +17,7 @@ from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_files import planned_files
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
-from evaltools.cli.evaluation_output import ignore_interrupts, interrupts_restored
+from evaltools.cli.evaluation_output import interrupts_restored
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.errors import UsageError
@@ -46,7 +46,6 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
     with interrupts_restored():
         lines.start()
         measured = run_benchmark(request.candidates, request.options, request.inputs, lines)
-        ignore_interrupts()
         lines.summary(measured.rows)
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
 from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
-from evaltools.report.table_cells import milliseconds, one_line
+from evaltools.report.table_cells import milliseconds, one_line, three_digits
 
 _KB_PER_MB: Final = 1024
 _WIDER_THAN_ANY: Final = 100_000
@@ -115,7 +115,7 @@ def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], columns: Seque
     several = len(result.models) > 1
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in (*(("model", "model MB") if several else ()), "configuration"):
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading, overflow="fold")
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
     for row in rows:
@@ -143,7 +143,7 @@ def _time(figures: BenchmarkFigures, microseconds: float) -> str:
 
 def _median(figures: BenchmarkFigures) -> str:
     span = figures.median_interval
-    interval = f" [{span.low / 1000:.3g}, {span.high / 1000:.3g}]" if span else " [too few runs]"
+    interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else " [too few runs]"
     return _time(figures, figures.inference.p50_us) + (interval if figures.inference.count else "")
 
 

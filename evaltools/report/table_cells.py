@@ -53,8 +53,16 @@ def median(latency: Latency) -> str:
 
 def milliseconds(microseconds: float) -> str:
     """Three digits, never in scientific notation."""
-    milliseconds = microseconds / 1000
-    return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.3g} ms"
+    return f"{three_digits(microseconds / 1000)} ms"
+
+
+def three_digits(number: float) -> str:
+    """Three digits, more before the point where there are more.
+
+    >>> three_digits(0.05312), three_digits(12345.6)
+    ('0.0531', '12346')
+    """
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def speed(

@@ -69,8 +69,8 @@ class InterpreterRuntime:
         _require_order(configuration)
         laps = _Laps()
         library = self._library()
-        laps.end("import")
         facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
+        laps.end("import")
         externals = _load_externals(library, configuration)
         laps.end("delegates")
         culprit: Delegate | None = None

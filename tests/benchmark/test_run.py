@@ -43,6 +43,9 @@ class Told:
     def measured(self, found: Round) -> None:
         self.log.append(f"measured {len(found.regular.invokes_us)}")
 
+    def finished(self) -> None:
+        self.log.append("finished")
+
     def failed(self, candidate: Candidate, reason: str) -> None:
         self.log.append(f"failed {candidate.configuration.name}: {reason}")
 
