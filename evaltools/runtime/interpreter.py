@@ -72,7 +72,8 @@ class InterpreterRuntime:
         facts = RuntimeFacts(self.name, self.package, self.version(), configuration.kernel_set)
         laps.end("import")
         externals = _load_externals(library, configuration)
-        laps.end("delegates")
+        applying = "delegates" if externals else "load"
+        laps.end(applying)
         culprit: Delegate | None = None
         try:
             interpreter = library.Interpreter(
@@ -86,7 +87,7 @@ class InterpreterRuntime:
             for culprit, external in externals:
                 interpreter._interpreter.ModifyGraphWithDelegate(external._get_native_delegate_pointer())
                 ends.append((culprit, len(interpreter._get_ops_details())))
-            laps.end("delegates")
+            laps.end(applying)
             for detail, tensor in zip(interpreter.get_input_details(), model.inputs, strict=True):
                 if tuple(detail["shape"]) != tensor.shape:
                     interpreter.resize_tensor_input(detail["index"], tensor.shape)

@@ -92,7 +92,6 @@ def test_each_measured_configuration_has_its_protobufs_and_failed_ones_have_none
     assert "phone" not in "".join(line for line in done.out.splitlines() if "Saved benchmark result" in line)
 
 
-@pytest.mark.xfail(strict=True, reason="finding that there are no delegates counts as applying them")
 def test_without_delegates_nothing_is_applied_to_the_graph(tmp_path: Path) -> None:
     """As in the native tool, whose initialisation is then AllocateTensors alone."""
     ops = tmp_path / "ops.csv"
