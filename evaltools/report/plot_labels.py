@@ -40,9 +40,11 @@ def label_points(axes: Axes, labels: Mapping[Place, str], lines: Sequence[tuple[
         for ends in (sorted(pair) for pair in several)
     ]
     inside = axes.get_window_extent()
+    at = {point: tuple(axes.transData.transform(point)) for point in labels}
     for point in sorted(labels):
         note = _written(axes, labels[point], point)
-        distance, offset, box = _best_place(note, taken, inside, scale)
+        others = [place for other, place in at.items() if other != point]
+        distance, offset, box = _best_place(note, at[point], others, taken, inside, scale)
         note.set_position(offset)
         if distance <= _FARTHEST_WITHOUT_LINE and note.arrow_patch is not None:
             note.arrow_patch.set_visible(False)
@@ -65,8 +67,14 @@ def _written(axes: Axes, text: str, point: Place) -> Annotation:
     return note
 
 
-def _best_place(note: Annotation, taken: Sequence[Bbox], inside: Bbox, scale: float) -> tuple[float, Place, Bbox]:
-    """Distance and offset of the label's middle in points, and the box that it fills there in pixels."""
+def _best_place(
+    note: Annotation, own: Place, others: Sequence[Place], taken: Sequence[Bbox], inside: Bbox, scale: float
+) -> tuple[float, Place, Bbox]:
+    """Distance and offset of the label's middle in points, and the box that it fills there in pixels.
+
+    A place without a line that is nearer to one of the ``others`` than to its ``own`` point, in pixels, counts as
+    wholly covered.
+    """
     from matplotlib.text import Text
 
     note.get_window_extent()  # finds the text's place
@@ -80,10 +88,17 @@ def _best_place(note: Annotation, taken: Sequence[Bbox], inside: Bbox, scale: fl
             box = at_point.translated(x * scale, y * scale)
             covered = sum(_common_area(box, other) for other in taken)
             covered += box.width * box.height - _common_area(box, inside)
+            if distance <= _FARTHEST_WITHOUT_LINE and _is_nearer_to_others(box, own, others):
+                covered += box.width * box.height
             if best is None or covered < best[0]:
                 best = (covered, distance, (x, y), box)
     assert best is not None
     return best[1:]
+
+
+def _is_nearer_to_others(box: Bbox, own: Place, others: Sequence[Place]) -> bool:
+    middle = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
+    return any(math.dist(middle, other) < math.dist(middle, own) for other in others)
 
 
 def _common_area(first: Bbox, second: Bbox) -> float:

@@ -196,3 +196,22 @@ def test_labels_of_crowded_points_cover_neither_each_other_nor_points(seed: int)
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
     centers = axes.transData.transform(places)
     assert not [center for center in centers for box in boxes if box.contains(*center)]
+
+
+def test_labels_of_two_points_one_above_the_other_are_not_taken_for_each_others() -> None:
+    """As those of two configurations of one model by size."""
+    labels = {(1.4, 72.5): "3", (1.4, 72.0): "4", (0.5, 54.5): "1", (0.5, 54.0): "2"}
+    figure = Figure(figsize=(6, 5))
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.plot(*zip(*labels, strict=True), "o")
+    axes.margins(0.15)
+    label_points(axes, labels, [((0.5, 54.5), (1.4, 54.5)), ((1.4, 54.5), (1.4, 72.5))])
+    figure.canvas.draw()
+    centers = {text: axes.transData.transform(place) for place, text in labels.items()}
+    for note in axes.get_children():
+        if isinstance(note, Annotation):
+            box = Text.get_window_extent(note)
+            middle = np.array([(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2])
+            nearest = min(centers, key=lambda text: float(np.hypot(*(centers[text] - middle))))
+            assert nearest == note.get_text()
