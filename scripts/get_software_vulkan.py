@@ -13,10 +13,20 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from debian_packages import (
+    apt,
+    backports,
+    configured_repositories,
+    is_here,
+    last_output,
+    make_folders,
+    unpack_archives,
+    write_sources,
+)
 
 DRIVERS = {
     "lavapipe": ("mesa-vulkan-drivers", "lvp_icd*.json", "libvulkan_lvp.so"),
@@ -24,7 +34,6 @@ DRIVERS = {
 }
 OLDEST_MESA = "24"
 DEFAULT_FOLDER = ".vulkan"
-KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +43,7 @@ def main(arguments: list[str]) -> int:
     if driver not in DRIVERS or len(arguments) > 2 or any(argument.startswith("-") for argument in arguments):
         print(f"usage: get_software_vulkan.py [FOLDER] [{'|'.join(DRIVERS)}]", file=sys.stderr)
         return 2
-    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+    if not is_here():
         print("apt-get and dpkg are needed; elsewhere install Mesa's lavapipe by other means", file=sys.stderr)
         return 1
     try:
@@ -44,8 +53,7 @@ def main(arguments: list[str]) -> int:
         print(f"{folder} cannot be made a folder: {error.strerror} ({error.filename}); name another", file=sys.stderr)
         return 2
     except (subprocess.CalledProcessError, OSError) as error:
-        output = getattr(error, "stderr", "") or ""
-        print(f"{driver} cannot be had here: {error}\n{output.strip()[-1000:]}", file=sys.stderr)
+        print(f"{driver} cannot be had here: {error}\n{last_output(error)}", file=sys.stderr)
         return 1
     print(f"{driver} is in {folder}; before evaltools: . {shlex.quote(str(folder / 'env.sh'))}")
     return 0
@@ -54,8 +62,8 @@ def main(arguments: list[str]) -> int:
 def unpack(folder: Path, driver: str) -> None:
     """Download the driver, the Vulkan loader and what they need, and unpack them below ``root``."""
     package = DRIVERS[driver][0]
-    for part in ("lists/partial", "cache/archives/partial", "root", "run"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
+    (folder / "run").mkdir(exist_ok=True)
     repositories = configured_repositories()
     write_sources(folder, repositories)
     apt(folder, "update")
@@ -63,16 +71,14 @@ def unpack(folder: Path, driver: str) -> None:
     if driver == "lavapipe" and is_too_old(folder, package):
         write_sources(folder, [*repositories, *backports(repositories)])
         apt(folder, "update")
-        release = ["--target-release", backports(repositories)[0][1]]
+        release = ["--target-release", backports(repositories)[0].suite]
     options = ["--yes", "--download-only", "--no-install-recommends", "--reinstall", *release]
     if driver == "lavapipe":
         apt(folder, "install", *options, package, "libvulkan1")
     else:  # alone: of all that it depends on, the driver needs nothing
         for name in (package, "libvulkan1"):
             apt(folder, "download", name, where=folder / "cache" / "archives")
-    for archive in sorted((folder / "cache" / "archives").glob("*.deb")):
-        run("dpkg", "-x", str(archive), str(folder / "root"))
-        archive.unlink()
+    unpack_archives(folder)
 
 
 def write_environment(folder: Path, driver: str) -> None:
@@ -95,52 +101,11 @@ def write_environment(folder: Path, driver: str) -> None:
     )
 
 
-def configured_repositories() -> list[tuple[str, str]]:
-    """Address and suite of Debian's own repositories on this machine; ``apt-get update`` must have been run once."""
-    targets = run("apt-get", "indextargets", "--format", "$(ORIGIN)|$(REPO_URI)|$(RELEASE)", "Created-By: Packages")
-    fields = [line.split("|") for line in dict.fromkeys(targets.splitlines())]
-    found = [(address, suite) for origin, address, suite in fields if origin == "Debian"]
-    if not found:
-        raise FileNotFoundError("apt knows no Debian repository; run apt-get update once")
-    return found
-
-
-def backports(repositories: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The backports of the release."""
-    return [(address, f"{suite}-backports") for address, suite in repositories if "-" not in suite][:1]
-
-
-def write_sources(folder: Path, repositories: list[tuple[str, str]]) -> None:
-    """A list of sources of our own; the machine's stays as it is."""
-    key = f"[signed-by={KEYS}] " if KEYS.exists() else ""
-    lines = [f"deb {key}{address} {suite} main" for address, suite in repositories]
-    (folder / "sources.list").write_text("\n".join(lines) + "\n")
-
-
 def is_too_old(folder: Path, package: str) -> bool:
     """Whether WebGPU does not accept what the release itself has."""
     shown = apt(folder, "show", package, tool="apt-cache")
     versions = [line.split(":", 1)[1].strip() for line in shown.splitlines() if line.startswith("Version:")]
     return not versions or int(versions[0].split(".")[0].split(":")[-1]) < int(OLDEST_MESA)
-
-
-def apt(folder: Path, *arguments: str, tool: str = "apt-get", where: Path | None = None) -> str:
-    """Run apt with lists and archives in our folder."""
-    settings = {
-        "Dir::Etc::sourcelist": folder / "sources.list",
-        "Dir::Etc::sourceparts": "-",
-        "Dir::State::lists": folder / "lists",
-        "Dir::Cache": folder / "cache",
-        "Debug::NoLocking": 1,
-        "APT::Sandbox::User": "",
-    }
-    options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
-    return run(tool, "-q", *options, *arguments, where=where)
-
-
-def run(*command: str, where: Path | None = None) -> str:
-    """What a command prints; raises :class:`subprocess.CalledProcessError` where it fails."""
-    return subprocess.run(command, cwd=where, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

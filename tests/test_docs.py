@@ -115,6 +115,7 @@ def test_flags_in_the_docs_exist() -> None:
         coco,
         convert,
         demo,
+        device_list,
         gate,
         imagenet,
         inference_diff,
@@ -135,6 +136,7 @@ def test_flags_in_the_docs_exist() -> None:
         *inspect.PARAMETERS,
         *gate.PARAMETERS,
         *power.PARAMETERS,
+        *device_list.PARAMETERS,
         *baseline.PARAMETERS,
     )
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}

@@ -45,6 +45,7 @@ MAY_IMPORT = {
         "runtime",
         "stats",
     },
+    "device": {"report"},
     "tasks": {
         "configuration",
         "datasets",

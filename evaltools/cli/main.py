@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "doctor": Command(
         "evaltools.cli.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"
     ),
+    "device": Command("evaltools.cli.device", "Phones and boards over adb: which can be used, what they are"),
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }
@@ -72,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
+    if arguments[:1] == ["device"]:
+        return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:
         return "interrupted before anything was measured"
     if arguments[:1] == ["inspect"]:

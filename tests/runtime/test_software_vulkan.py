@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "get_software_vulkan.py"
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SCRIPT = SCRIPTS / "get_software_vulkan.py"
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = spec_from_file_location("get_software_vulkan", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return import_module("get_software_vulkan")
 
 
 @pytest.mark.parametrize("name", ["plain", "it's here", 'a b$HOME`date`"'])

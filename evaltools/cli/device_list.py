@@ -1,0 +1,94 @@
+"""``evaltools device list``: which devices can be used, what they are, and what to do for the others."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.output_file import require_writable, write_file
+from evaltools.cli.streams import complain, say
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+DESCRIPTION: Final = """\
+Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.
+What a device does not say stays open. Devices that cannot be used are listed with what to do.
+adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
+PARAMETERS: Final = (
+    Parameter("serials", "string", "all", "Serial numbers with commas between, or all."),
+    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
+    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    Parameter("output_file_path", "string", "", "JSON file with everything that was found."),
+)
+EXIT_CODES: Final = """\
+exit codes:
+  0  at least one device can be used
+  2  a flag is wrong
+  3  no device can be used, or there is no adb
+  5  the findings could not be written"""
+_ALL: Final = "all"
+_FLAG: Final = "--output_file_path"
+_HIGHEST_PORT: Final = 65535
+
+
+def run(arguments: list[str]) -> int:
+    """Print the devices; returns the exit code."""
+    flags = parse_flags("device list", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    serials = read_serials(flags.text("serials"))
+    port = flags.number("adb_port")
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise UsageError(f"--adb_port={port}: no port; give 1 to {_HIGHEST_PORT}, or leave the flag out")
+    flags.path("adb")
+    output = flags.path("output_file_path")
+    if output is not None:
+        _require_output(output)
+    return _list_devices(flags, serials, port or None, output)
+
+
+def read_serials(text: str) -> tuple[str, ...]:
+    """The serial numbers named, each once; none for ``all``. Raises :class:`UsageError` for an empty one.
+
+    >>> read_serials("R5, 10.0.0.2:5555,R5"), read_serials("all")
+    (('R5', '10.0.0.2:5555'), ())
+    """
+    if text == _ALL:
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    if "" in names or _ALL in names:
+        raise UsageError(f"--serials={text}: give serial numbers with commas between, or all; adb devices lists them")
+    return tuple(dict.fromkeys(names))
+
+
+def _require_output(output: Path) -> None:
+    if output.suffix.lower() != ".json":
+        raise UsageError(f"{_FLAG}={output}: the findings are JSON; give a name that ends in .json")
+    require_writable(output, _FLAG)
+
+
+def _list_devices(flags: GivenFlags, serials: tuple[str, ...], port: int | None, output: Path | None) -> int:
+    from importlib.metadata import version
+
+    import msgspec
+
+    from evaltools.cli.terminal import text_for_stdout
+    from evaltools.device.adb import Adb
+    from evaltools.device.found import find_devices
+    from evaltools.report.device_result import DeviceList
+    from evaltools.report.table_device import print_devices
+
+    adb = Adb(flags.text("adb"), port)
+    found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))
+    if output is not None:
+        write_file(output, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    is_written = say(text_for_stdout(partial(print_devices, found)))
+    if all(finding.facts is None for finding in found.devices):
+        complain(
+            "evaltools: no device can be used; plug one in and allow USB debugging, or run adb connect HOST:PORT"
+            if not found.devices
+            else "evaltools: no device can be used; stdout says what to do for each"
+        )
+        return NOT_MEASURED
+    return OK if is_written else NOT_WRITTEN

@@ -1,0 +1,1 @@
+"""Phones and boards over adb: the ``adb`` binary as a subprocess, and nothing believed that was not proven."""

@@ -1,0 +1,76 @@
+"""How a command is sent to a device's shell so that its answer proves that it is whole."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST_COMMAND: Final = 100_000
+"""Bytes; adb and the device's kernel refuse single words from about 120 kB on."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The exit code of a command and what it printed.
+
+    ``is_merged``: the device's adb has no shell_v2, so that stderr is in ``out``, in the order of printing, and ``err``
+    is empty.
+    """
+
+    code: int
+    out: bytes
+    err: bytes
+    is_merged: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it printed to stdout; bytes that are no UTF-8 are replaced."""
+        return self.out.decode("utf-8", "replace")
+
+    def quote(self) -> str:
+        """The last line that it printed, for a message."""
+        lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
+        return f"; it printed last: {lines[-1].strip()[-200:]}" if lines else ""
+
+
+def wrap_command(command: str, mark: str) -> str:
+    """The text for the device's shell: ``command``, then a mark on stderr, then a mark and the exit code on stdout.
+
+    ``eval`` in a subshell keeps an ``exit``, an unclosed quote or a comment in the command from taking the marks away.
+    ``mark`` must be new for each call.
+
+    >>> wrap_command("exit 3", "m1")
+    "( eval 'exit 3' ) < /dev/null; c=$?; printf %s m1e >&2; printf %s-%s. m1 $c"
+    """
+    return f"( eval {shlex.quote(command)} ) < /dev/null; c=$?; printf %s {mark}e >&2; printf %s-%s. {mark} $c"
+
+
+def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
+    r"""The answer in what adb printed, None where the marks do not prove that it is whole.
+
+    Devices without shell_v2 have a terminal that puts CR before each LF, and send stderr with stdout.
+
+    >>> read_answer(b"one\r\nm1em1-3.", b"", "m1")
+    Answer(code=3, out=b'one\n', err=b'', is_merged=True)
+    >>> read_answer(b"one\n", b"m1e", "m1") is None
+    True
+    """
+    end = re.search(rb"%b-([0-9]{1,3})\." % mark.encode(), out)
+    if end is None:
+        return None
+    code, printed, error_mark = int(end[1]), out[: end.start()] + out[end.end() :], f"{mark}e".encode()
+    if error_mark in err:
+        before, _, after = err.partition(error_mark)
+        return Answer(code, printed, before + after)
+    if error_mark not in printed:
+        return None
+    before, _, after = printed.partition(error_mark)
+    return Answer(code, _without_terminal(before + after), b"", is_merged=True)
+
+
+def _without_terminal(printed: bytes) -> bytes:
+    """Undo what a terminal does with line ends; a device whose lines do not all end so has none."""
+    has_terminal = printed.count(b"\n") == printed.count(b"\r\n")
+    return printed.replace(b"\r\n", b"\n") if has_terminal else printed

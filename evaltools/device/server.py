@@ -1,0 +1,67 @@
+"""An adb server of one's own, so that what happens to the user's server does not matter, and the other way round."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from evaltools.device.errors import AdbMissing, ServerFailed
+from evaltools.device.process import end_group
+
+_PROBED: Final = range(5554, 5586)
+"""Ports at which every adb server looks for emulators."""
+_START_S: Final = 10.0
+_LOOK_S: Final = 0.05
+
+
+def free_port() -> int:
+    """A free TCP port of this machine, outside those at which adb servers look for emulators.
+
+    >>> free_port() > 1023
+    True
+    """
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = int(listener.getsockname()[1])
+        if port not in _PROBED:
+            return port
+
+
+@contextmanager
+def own_server(adb_path: str, environment: Mapping[str, str] | None = None) -> Iterator[int]:
+    """Run a server on a free port and give the port; it ends with the block. Raises :class:`ServerFailed`."""
+    port = free_port()
+    try:
+        process = subprocess.Popen(
+            [adb_path, "-P", str(port), "nodaemon", "server"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**(os.environ if environment is None else environment)},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise AdbMissing(f"{adb_path} cannot be run: {error.strerror}; give --adb=PATH") from error
+    try:
+        _wait_for(process, port)
+        yield port
+    finally:
+        end_group(process)
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    limit = time.monotonic() + _START_S
+    while time.monotonic() < limit and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+        except OSError:
+            time.sleep(_LOOK_S)
+        else:
+            return
+    ending = "does not listen" if process.poll() is None else f"ended with code {process.returncode}"
+    raise ServerFailed(f"an adb server of its own on port {port} {ending}; try adb -P {port} nodaemon server by hand")

@@ -1,0 +1,85 @@
+"""What ``evaltools device list`` finds, as typed facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ListedDevice:
+    """One line of ``adb devices -l``: ``state`` in adb's words, the rest empty where adb does not say.
+
+    ``port`` is the USB port. ``model``, ``product`` and ``name`` are what the device said on connecting, with ``_`` for
+    what is neither letter nor digit.
+    """
+
+    serial: str
+    state: str
+    model: str = ""
+    product: str = ""
+    name: str = ""
+    port: str = ""
+    transport_id: str = ""
+
+
+@dataclass(frozen=True)
+class DeviceCpu:
+    """A CPU as cpufreq shows it; frequencies in kHz, None where they cannot be read."""
+
+    cpu: int
+    governor: str | None
+    current_khz: int | None
+    lowest_khz: int | None
+    highest_khz: int | None
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """A device at one moment; None (or empty) where it does not say, as Linux boards have no getprop and no dumpsys.
+
+    ``soc`` is ro.soc.manufacturer and ro.soc.model (from SDK 31 on), else ro.board.platform, else the last name in the
+    device tree. ``battery_temperature`` is in tenths of a degree Celsius, as ``dumpsys battery`` gives it.
+    ``thermal_status`` is that of ``dumpsys thermalservice``, 0 (none) to 6 (shutdown). ``temperatures`` are in degrees
+    Celsius by name: the service's, on boards those of /sys/class/thermal. ``cpus`` counts those that the device has,
+    ``cpu_frequencies`` has those that are on and have cpufreq. ``free_bytes`` is the space left in /data/local/tmp.
+    ``python`` is the version of ``python3``, ``python_path`` where it is.
+    """
+
+    serial: str
+    state: str
+    model: str | None = None
+    manufacturer: str | None = None
+    soc: str | None = None
+    sdk: int | None = None
+    android: str | None = None
+    abi: str | None = None
+    machine: str | None = None
+    cpus: int | None = None
+    battery_level: int | None = None
+    battery_temperature: int | None = None
+    thermal_status: int | None = None
+    temperatures: dict[str, float] | None = None
+    cpu_frequencies: tuple[DeviceCpu, ...] = ()
+    adb_features: tuple[str, ...] = ()
+    free_bytes: int | None = None
+    python: str | None = None
+    python_path: str | None = None
+
+
+@dataclass(frozen=True)
+class DeviceFinding:
+    """A device, and its facts; without facts it cannot be used: ``problem`` says why, and ``next_step`` what to do."""
+
+    device: ListedDevice
+    facts: DeviceFacts | None
+    problem: str = ""
+    next_step: str = ""
+
+
+@dataclass(frozen=True)
+class DeviceList:
+    """Everything that ``evaltools device list`` says; ``adb`` is the path of the binary."""
+
+    evaltools: str
+    adb: str
+    devices: tuple[DeviceFinding, ...]

@@ -1,0 +1,69 @@
+"""Devices, for a person: one line each, then what to do for those that cannot be used."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.report.device_result import DeviceFacts, DeviceFinding, DeviceList
+
+_COLUMNS = ("serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "thermal", "free", "Python")
+_UNKNOWN = "-"
+_STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
+_GIB = 1 << 30
+
+
+def print_devices(found: DeviceList, console: Console) -> None:
+    """The table, then a line for each device that cannot be used."""
+    if not found.devices:
+        console.print("no device is connected")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in _COLUMNS:
+        table.add_column(heading, overflow="fold")
+    for finding in found.devices:
+        table.add_row(*_cells(finding))
+    console.print(table)
+    for finding in found.devices:
+        if finding.facts is None:
+            console.print(f"\n{_safe(finding.device.serial)}: {_safe(finding.problem)}\n  {_safe(finding.next_step)}")
+
+
+def _cells(finding: DeviceFinding) -> list[str]:
+    device, facts = finding.device, finding.facts
+    state = device.state if facts is not None or device.state != "device" else "no answer"
+    first = [_safe(device.serial), _safe(state)]
+    if facts is None:
+        return [*first, _safe(device.model) or _UNKNOWN, *[_UNKNOWN] * (len(_COLUMNS) - 3)]
+    return [*first, *(_safe(cell) if cell else _UNKNOWN for cell in _fact_cells(facts))]
+
+
+def _fact_cells(facts: DeviceFacts) -> list[str]:
+    """The cells behind serial and state, empty where nothing is known."""
+    level = "" if facts.battery_level is None else f"{facts.battery_level}%"
+    warmth = "" if facts.battery_temperature is None else f"{facts.battery_temperature / 10:.1f} C"
+    sdk = "" if facts.sdk is None else f"(SDK {facts.sdk})"
+    return [
+        " ".join(filter(None, [facts.manufacturer, facts.model])),
+        facts.soc or "",
+        " ".join(filter(None, [facts.android, sdk])),
+        facts.abi or facts.machine or "",
+        "" if facts.cpus is None else str(facts.cpus),
+        " ".join(filter(None, [level, warmth])),
+        _thermal(facts),
+        "" if facts.free_bytes is None else f"{facts.free_bytes / _GIB:.1f} GiB",
+        facts.python or "",
+    ]
+
+
+def _thermal(facts: DeviceFacts) -> str:
+    """The word for the status, and the highest temperature."""
+    status = facts.thermal_status
+    word = "" if status is None else (_STATUSES[status] if status < len(_STATUSES) else str(status))
+    hottest = f"{max(facts.temperatures.values()):.1f} C" if facts.temperatures else ""
+    return " ".join(filter(None, [word, hottest]))
+
+
+def _safe(text: str) -> str:
+    """A text from a device, safe to print: what is no printable character becomes ``?``."""
+    return "".join(character if character.isprintable() else "?" for character in text)
