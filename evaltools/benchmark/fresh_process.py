@@ -63,9 +63,9 @@ class Progress:
     rounds: list[Round] = field(default_factory=list)
     outputs: Inputs | None = None
 
-    def fail(self, reason: str) -> None:
-        """From now on the row is a failed one; what its earlier rounds ran with stays."""
-        self.row = replace(self.row, status="failed", reason=reason)
+    def fail(self, row: BenchmarkRow, reason: str) -> None:
+        """From now on the row is a failed one: ``row``, unless earlier rounds ran, for what they ran with stays."""
+        self.row = replace(self.row if self.rounds else row, status="failed", reason=reason)
 
 
 def measure_in_fresh_process(
@@ -81,8 +81,7 @@ def measure_in_fresh_process(
     process_us = (time.perf_counter_ns() - begun_ns) // 1000
     row = describe_row(candidate, opened)
     if isinstance(opened, NotMeasured):
-        progress.row = row if not progress.rounds else progress.row
-        progress.fail(_change_of_model(candidate) or opened.reason)
+        progress.fail(row, _change_of_model(candidate) or opened.reason)
         return
     session = opened.session
     assert isinstance(session, IsolatedSession)
@@ -99,8 +98,7 @@ def measure_in_fresh_process(
         if is_last:
             _add_extras(progress, opened, inputs, options, watcher)
     except EvaltoolsError as error:
-        progress.row = row if not progress.rounds else progress.row
-        progress.fail(_change_of_model(candidate) or str(error))
+        progress.fail(row, _change_of_model(candidate) or str(error))
     finally:
         session.close()
 

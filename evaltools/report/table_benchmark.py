@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
 from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
-from evaltools.report.table_cells import milliseconds, one_line, three_digits
+from evaltools.report.table_cells import delegated, milliseconds, one_line, three_digits
 
 _KB_PER_MB: Final = 1024
 _WIDER_THAN_ANY: Final = 100_000
@@ -91,7 +91,7 @@ def _natural_width(table: Table, console: Console) -> int:
 
 def _columns(rows: Sequence[BenchmarkRow]) -> list[_Column]:
     columns = [
-        _Column("delegated", lambda row, _: _delegated(row), 0),
+        _Column("delegated", lambda row, _: delegated(row), 0),
         _Column("median [95 %]", lambda _, figures: _median(figures), 0),
         _Column("vs first", lambda row, _: _versus(row), 3),
         _Column("runs", lambda row, figures: _runs(row, figures), 6),
@@ -130,11 +130,6 @@ def _marked_name(row: BenchmarkRow) -> str:
     """The name, with a word where the CPU did what an accelerator was asked for."""
     is_software = any(delegate.requested and delegate.is_cpu for delegate in row.delegates)
     return row.name + (" [software]" if is_software else "") + (" [FALLBACK]" if row.fallback else "")
-
-
-def _delegated(row: BenchmarkRow) -> str:
-    proof = row.delegation
-    return f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and row.delegates else "-"
 
 
 def _time(figures: BenchmarkFigures, microseconds: float) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
+from evaltools.report.benchmark_result import BenchmarkRow
 from evaltools.report.result import ConfigurationResult, LatencyComparison
 from evaltools.stats.latency_ratio import is_clear
 
@@ -28,7 +29,7 @@ def device_text(device: str, is_cpu: bool) -> str:
     return f" on {one_line(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
 
 
-def delegated(configuration: ConfigurationResult) -> str:
+def delegated(configuration: ConfigurationResult | BenchmarkRow) -> str:
     """Nodes that ran on a delegate of all nodes, ``-`` where no delegate is in force."""
     proof = configuration.delegation
     return f"{proof.delegated_nodes}/{proof.total_nodes}" if proof and configuration.delegates else "-"
