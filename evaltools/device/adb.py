@@ -18,6 +18,7 @@ from evaltools.report.device_result import ListedDevice
 SHELL_TIMEOUT_S: Final = 20.0
 _SERVER_TIMEOUT_S: Final = 15.0
 _CONNECT_TIMEOUT_S: Final = 15.0
+_LONGEST_OF_OLD_DEVICES: Final = 4000
 _SERIAL_VARIABLE: Final = "ANDROID_SERIAL"
 
 
@@ -33,20 +34,20 @@ class Adb:
         self.path = find_adb(path, environment)
         self.port = port
         self._environment = environment
-        self._is_started = False
         self._starting = threading.Lock()
 
-    def run(self, arguments: Sequence[str], timeout_s: float) -> AdbRun:
-        """Run adb with these arguments; its server is started before, so that only the command prints."""
-        with self._starting:
-            if not self._is_started:
-                self._run_once(["start-server"], _SERVER_TIMEOUT_S)
-                self._is_started = True
-        return self._run_once(arguments, timeout_s)
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+        """Run adb with these arguments; its server is started before where there is none, so only the command prints.
 
-    def _run_once(self, arguments: Sequence[str], timeout_s: float) -> AdbRun:
+        This is done every time, as a server may end between two commands; one that runs answers in 5 ms.
+        """
+        with self._starting:
+            self._run_once(["start-server"], _SERVER_TIMEOUT_S)
+        return self._run_once(arguments, timeout_s, stop)
+
+    def _run_once(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
         own_server = [] if self.port is None else ["-P", str(self.port)]
-        return run_adb([self.path, *own_server, *arguments], timeout_s, self._environment)
+        return run_adb([self.path, *own_server, *arguments], timeout_s, self._environment, stop)
 
     def devices(self) -> tuple[ListedDevice, ...]:
         """The devices that the server knows; raises :class:`ServerFailed` where it gives no list."""
@@ -116,8 +117,18 @@ class Adb:
         done = self.run(["-s", serial, "shell", wrapped], timeout_s)
         answer = read_answer(done.out, done.err, mark)
         if answer is None:
+            self._refuse_if_too_long(serial, wrapped)
             raise self._why(serial, "adb shell", done, timeout_s)
         return answer
+
+    def _refuse_if_too_long(self, serial: str, wrapped: str) -> None:
+        """Raise :class:`UsageError` for a command that a device of before Android 7 never gets."""
+        length = len(wrapped.encode())
+        if length > _LONGEST_OF_OLD_DEVICES and "shell_v2" not in self.features(serial):
+            raise UsageError(
+                f"{serial}: a command of {length} bytes is too long for a device of before Android 7, which may take "
+                f"no more than {_LONGEST_OF_OLD_DEVICES}; put it into a file, push it and run that"
+            )
 
     def reconnect(self, serial: str) -> None:
         """Bring a device at HOST:PORT back after a cut; others come back by themselves. Success shows in its state."""

@@ -32,7 +32,16 @@ class Answer:
     def quote(self) -> str:
         """The last line that it printed, for a message."""
         lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
-        return f"; it printed last: {lines[-1].strip()[-200:]}" if lines else ""
+        return f"; it printed last: {printable(lines[-1].strip()[-200:])}" if lines else ""
+
+
+def printable(text: str) -> str:
+    r"""A text from a device, safe for a terminal: what is no printable character becomes ``?``.
+
+    >>> printable("no\x1b[2Jspace")
+    'no?[2Jspace'
+    """
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def wrap_command(command: str, mark: str) -> str:

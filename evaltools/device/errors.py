@@ -15,7 +15,9 @@
         ├── NoSpace              a file does not fit on the device
         ├── NoPermission         a folder of the device cannot be written
         ├── TransferFailed       a file did not arrive as it was sent
-        └── CommandFailed        a command of evaltools' own failed on the device
+        ├── CommandFailed        a command of evaltools' own failed on the device
+        ├── ProgramMissing       what is to run is not on the device, or cannot be started there
+        └── NotAlike             a device runs something else than those that do the other parts
 
 ``kind`` says the same in a word, for results. The message says what was wrong, what was got, and the next step.
 """
@@ -111,5 +113,24 @@ class CommandFailed(DeviceError):
     kind = "command"
 
 
-MAY_PASS = (ConnectionLost, DeviceTimeout, Offline, NoSuchDevice)
-"""What a device that reboots or reconnects goes through; trying again can help."""
+class ProgramMissing(DeviceError):
+    """What is to run is not on the device, or cannot be started there."""
+
+    kind = "program missing"
+
+
+class NotAlike(DeviceError):
+    """A device runs another runtime, accelerator or model than those whose results its own would be joined with."""
+
+    kind = "not alike"
+
+
+class DeviceStopped(DeviceError):
+    """What was under way was stopped from here."""
+
+    exit_code = 130
+    kind = "stopped"
+
+
+MAY_PASS = (ConnectionLost, DeviceTimeout, Offline, NoSuchDevice, ServerFailed)
+"""What a device that reboots or reconnects goes through, or an adb server that is started again; trying again helps."""

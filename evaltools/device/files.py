@@ -1,24 +1,51 @@
-"""Files to and from a device: under another name first, compared by their sha256, then renamed."""
+"""Files to and from a device: under another name first, compared by their sha256, then renamed.
+
+On the device that name is another for each transfer, ``NAME.<12 digits>.part``, so that two desks can send the same
+file. It is deleted where the transfer fails. It stays where the device does not come back, or this process is killed
+after the last byte (adb's daemon deletes a file that breaks off); a later :func:`push` of the same name deletes it when
+it is older than two days.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import posixpath
+import re
 import shlex
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb import Adb
 from evaltools.device.answer import Answer
-from evaltools.device.errors import CommandFailed, DeviceError, NoPermission, NoSpace, TransferFailed
+from evaltools.device.errors import (
+    MAY_PASS,
+    CommandFailed,
+    ConnectionLost,
+    DeviceError,
+    DeviceTimeout,
+    NoPermission,
+    NoSpace,
+    TransferFailed,
+)
+from evaltools.device.patience import patiently, stop_if_asked
+from evaltools.device.process import AdbRun
 from evaltools.errors import DataError, OutputError
 
 PART: Final = ".part"
 _LEAST_TIMEOUT_S: Final = 60.0
 _SLOWEST_BYTES_PER_S: Final = 500_000.0
 _BLOCK: Final = 1 << 20
+_PATIENCE_AT_END_S: Final = 5.0
+_PROGRESS_S: Final = 1.0
+_PROGRESS_TIMEOUT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -30,39 +57,56 @@ class Transfer:
     was_there: bool = False
 
 
-def push(adb: Adb, serial: str, local: Path, remote: str, timeout_s: float | None = None) -> Transfer:
+def push(
+    adb: Adb,
+    serial: str,
+    local: Path,
+    remote: str,
+    timeout_s: float | None = None,
+    patience_s: float = 0.0,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Transfer:
     """Put a file on the device, whole or not at all; one with the same sha256 is left there.
 
     ``remote`` is an absolute path of the device; its folder is made. ``timeout_s`` is that of the sending, by default a
-    minute and more for large files. Raises :class:`DataError` where ``local`` cannot be read, and
-    :class:`DeviceError`, of which :class:`NoSpace`, :class:`NoPermission` and :class:`TransferFailed` are about files.
+    minute and more for large files. A link that is lost is waited for ``patience_s`` seconds, and the file is sent
+    again from its beginning; what cannot pass is raised at once. ``stop`` ends the sending.
+    ``on_progress`` gets the bytes that have arrived about once a second, from another thread; they fall where the file
+    is sent again. Raises :class:`DataError` where ``local`` cannot be read, and :class:`DeviceError`, of which
+    :class:`NoSpace`, :class:`NoPermission` and :class:`TransferFailed` are about files.
     """
     size, digest = _local_sum(local)
-    if _remote_sum(adb, serial, remote, size) == digest:
+    if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size), patience_s, stop) == digest:
         return Transfer(size, digest, was_there=True)
-    part, folder = remote + PART, posixpath.dirname(remote)
-    prepared = adb.shell(
-        serial, f"test ! -d {shlex.quote(remote)} && mkdir -p {shlex.quote(folder)} && rm -f {shlex.quote(part)}"
-    )
-    if prepared.code != 0:
-        raise _why_not_written(adb, serial, remote, size, prepared.quote())
-    done = adb.run(["-s", serial, "push", os.path.abspath(local), part], timeout_s or _timeout(size))
-    if _remote_sum(adb, serial, part, size) != digest:
-        adb.shell(serial, f"rm -f {shlex.quote(part)}")
-        if _local_sum(local)[1] != digest:
-            raise DataError(f"{local} changed while it was sent to {serial}; let it rest, then try again")
-        late = "; its time was over" if done.code is None else done.quote()
-        raise _why_not_written(adb, serial, remote, size, late)
-    moved = adb.shell(serial, f"mv -f {shlex.quote(part)} {shlex.quote(remote)}")
-    if moved.code != 0:
-        raise _why_not_written(adb, serial, remote, size, moved.quote())
+    part = f"{remote}.{uuid.uuid4().hex[:12]}{PART}"
+    sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
+    try:
+        with _reporting(partial(_arrived, adb, serial, part), size, on_progress):
+            patiently(adb, serial, sending.send, patience_s, stop)
+    except BaseException as error:
+        with suppress(DeviceError):  # the error that led here is the one to tell
+            patiently(adb, serial, sending.give_up, min(patience_s, _PATIENCE_AT_END_S))
+        if isinstance(error, MAY_PASS):
+            raise type(error)(f"{local} could not be sent to {remote}. {error}", serial) from error
+        raise
     return Transfer(size, digest)
 
 
-def pull(adb: Adb, serial: str, remote: str, local: Path, timeout_s: float | None = None) -> Transfer:
+def pull(
+    adb: Adb,
+    serial: str,
+    remote: str,
+    local: Path,
+    timeout_s: float | None = None,
+    patience_s: float = 0.0,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Transfer:
     """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
 
-    Raises :class:`OutputError` where ``local`` cannot be written, and :class:`DeviceError` as :func:`push` does.
+    ``patience_s``, ``stop`` and ``on_progress`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
+    cannot be written, and :class:`DeviceError` as :func:`push` does.
     """
     part = Path(os.path.abspath(local) + PART)
     try:
@@ -70,25 +114,184 @@ def pull(adb: Adb, serial: str, remote: str, local: Path, timeout_s: float | Non
         part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{local} cannot be replaced: {error.strerror}") from error
+    size = patiently(adb, serial, partial(_remote_size, adb, serial, remote), patience_s, stop)
+    fetch = partial(_fetch, adb, serial, remote, local, part, timeout_s, stop)
+    with _reporting(partial(_size_here, part), size, on_progress):
+        try:
+            return patiently(adb, serial, fetch, patience_s, stop)
+        except MAY_PASS as error:
+            raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
+
+
+@dataclass(frozen=True)
+class _Sending:
+    """A file on its way to the device: ``part`` is its name there until it is whole."""
+
+    adb: Adb
+    serial: str
+    local: Path
+    remote: str
+    part: str
+    size: int
+    digest: str
+    timeout_s: float
+    stop: threading.Event | None = None
+
+    def send(self) -> None:
+        """Send it from its beginning, and give it its name."""
+        adb, serial, remote, part = self.adb, self.serial, self.remote, shlex.quote(self.part)
+        folder = shlex.quote(posixpath.dirname(remote))
+        prepared = adb.shell(
+            serial,
+            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part} || exit 1; "
+            f"find {folder} -maxdepth 1 -name {shlex.quote(_stale_names(remote))} -ctime +1 "
+            "-exec rm -f {} \\; > /dev/null 2>&1; true",
+        )
+        if prepared.code != 0:
+            raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
+        done = adb.run(["-s", serial, "push", os.path.abspath(self.local), self.part], self.timeout_s, self.stop)
+        stop_if_asked(serial, self.stop)
+        if _remote_sum(adb, serial, self.part, self.size) != self.digest:
+            raise self._why_not_whole(done)
+        moved = adb.shell(serial, f"mv -f {part} {shlex.quote(remote)}")
+        if moved.code != 0:
+            raise _why_not_written(adb, serial, remote, self.size, moved.quote())
+
+    def _why_not_whole(self, done: AdbRun) -> DeviceError | DataError:
+        """Why the file on the device is another one: less of it is a lost link where the device has the space."""
+        arrived = _arrived(self.adb, self.serial, self.part) or 0
+        self.give_up()
+        if _local_sum(self.local)[1] != self.digest:
+            return DataError(f"{self.local} changed while it was sent to {self.serial}; let it rest, then try again")
+        error = _why_not_written(self.adb, self.serial, self.remote, self.size, done.quote())
+        if type(error) is not TransferFailed or arrived == self.size:
+            return error
+        return _cut_short(self.serial, "push", self.remote, arrived, self.size, done, self.timeout_s)
+
+    def give_up(self) -> None:
+        """Delete what is there of it."""
+        self.adb.shell(self.serial, f"rm -f {shlex.quote(self.part)}")
+
+
+def _fetch(
+    adb: Adb,
+    serial: str,
+    remote: str,
+    local: Path,
+    part: Path,
+    timeout_s: float | None,
+    stop: threading.Event | None,
+) -> Transfer:
+    """Fetch it from its beginning, and give it its name."""
     size = _remote_size(adb, serial, remote)
     digest = _remote_sum(adb, serial, remote, size)
     if digest is None:
         raise NoPermission(f"{serial}: {remote} cannot be read; look at its permissions with ls -l", serial)
-    done = adb.run(["-s", serial, "pull", remote, str(part)], timeout_s or _timeout(size))
+    limit_s = timeout_s or _timeout(size)
     try:
+        part.unlink(missing_ok=True)
+        done = adb.run(["-s", serial, "pull", remote, str(part)], limit_s, stop)
+        stop_if_asked(serial, stop)
         if not part.is_file() or _local_sum(part)[1] != digest:
             adb.shell(serial, "true")  # names a lost link as such
-            raise TransferFailed(
-                f"{serial}: {remote} ({size} bytes) did not arrive whole{done.quote()}; look at the space left for "
-                f"{part.parent}, and whether something still writes the file, then try again",
-                serial,
-            )
+            raise _why_not_fetched(serial, remote, part, size, done, limit_s)
         part.replace(local)
     except OSError as error:
         raise OutputError(f"{local} cannot be written: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
     return Transfer(size, digest)
+
+
+def _why_not_fetched(
+    serial: str, remote: str, part: Path, size: int, done: AdbRun, timeout_s: float
+) -> DeviceError | OutputError:
+    arrived = _size_here(part) or 0
+    if not os.access(part.parent, os.W_OK):
+        return OutputError(f"{part.parent} cannot be written: {remote} of {serial} was to come there")
+    free = shutil.disk_usage(part.parent).free
+    if free < size - arrived:
+        return OutputError(
+            f"{remote} of {serial} ({size} bytes) does not fit into {part.parent}, which has {free} free; delete some"
+        )
+    if arrived < size:
+        return _cut_short(serial, "pull", remote, arrived, size, done, timeout_s)
+    return TransferFailed(
+        f"{serial}: {remote} ({size} bytes) did not arrive as it is there{done.quote()}; does something still write "
+        "the file? Try again when it does not",
+        serial,
+    )
+
+
+def _cut_short(
+    serial: str, doing: str, remote: str, arrived: int, size: int, done: AdbRun, timeout_s: float
+) -> DeviceError:
+    """Why only some of a file arrived, where both sides could take it."""
+    if done.code is None:
+        return DeviceTimeout(
+            f"{serial}: adb {doing} of {remote} had brought {arrived} of {size} bytes after {timeout_s:g} s; "
+            "look at the device, the cable and the network, or allow more time",
+            serial,
+        )
+    return ConnectionLost(
+        f"{serial}: the connection was lost during adb {doing} of {remote}: {arrived} of {size} bytes arrived"
+        f"{done.quote()}; look at the cable or the network, then run it again",
+        serial,
+    )
+
+
+@contextmanager
+def _reporting(
+    arrived: Callable[[], int | None], size: int, on_progress: Callable[[int], None] | None
+) -> Iterator[None]:
+    """Tell how many bytes have arrived about once a second, and all of them at the end; nothing after the block."""
+    if on_progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(_PROGRESS_S):
+            try:
+                count = arrived()
+            except DeviceError:
+                continue  # the transfer itself says what is wrong
+            if count is not None:
+                on_progress(count)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+    on_progress(size)
+
+
+def _arrived(adb: Adb, serial: str, part: str) -> int | None:
+    """The bytes of a file of the device, None where there is none."""
+    name = shlex.quote(part)
+    answer = adb.shell(serial, f"stat -c %s {name} 2> /dev/null || wc -c < {name}", _PROGRESS_TIMEOUT_S)
+    return int(answer.text) if answer.code == 0 else None
+
+
+def _size_here(path: Path) -> int | None:
+    """The bytes of a file here, None where there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _stale_names(remote: str) -> str:
+    r"""The pattern of the names that files on their way to ``remote`` have.
+
+    >>> _stale_names("/data/local/tmp/a[1].tflite")
+    'a\\[1].tflite.????????????.part'
+    """
+    name = re.sub(r"([\\*?\[])", r"\\\1", posixpath.basename(remote))
+    return f"{name}.{'?' * 12}{PART}"
 
 
 def _timeout(size: int) -> float:

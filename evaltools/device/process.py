@@ -7,14 +7,18 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from evaltools.device.answer import printable
 from evaltools.device.errors import AdbMissing
 from evaltools.errors import UsageError
 
 ADB_VARIABLE: Final = "ADB"
+_STOP_LOOK_S: Final = 0.2
 _INSTALL: Final = (
     "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
 )
@@ -34,7 +38,7 @@ class AdbRun:
     def quote(self) -> str:
         """The last line that was printed, by adb or by the command that it ran, for a message."""
         lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
-        return f"; printed last: {lines[-1].strip()[-200:]}" if lines else ""
+        return f"; printed last: {printable(lines[-1].strip()[-200:])}" if lines else ""
 
 
 def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:
@@ -57,8 +61,13 @@ def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> s
     raise AdbMissing(f"adb is neither given nor in PATH; {_INSTALL}")
 
 
-def run_adb(command: Sequence[str], timeout_s: float, environment: Mapping[str, str] | None = None) -> AdbRun:
-    """Run adb to its end, or end its process group after ``timeout_s`` seconds.
+def run_adb(
+    command: Sequence[str],
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> AdbRun:
+    """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
 
     It writes into files: a server that it starts would keep a pipe open. Raises :class:`AdbMissing` where the binary
     cannot be run.
@@ -75,16 +84,24 @@ def run_adb(command: Sequence[str], timeout_s: float, environment: Mapping[str, 
             )
         except OSError as error:
             raise AdbMissing(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
-        code: int | None
         try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = _wait(process, timeout_s, stop)
         finally:
             end_group(process)
         out.seek(0)
         err.seek(0)
         return AdbRun(code, out.read(), err.read())
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> int | None:
+    """The exit code, None where it did not end by itself."""
+    limit = time.monotonic() + timeout_s
+    while (left := limit - time.monotonic()) > 0 and not (stop is not None and stop.is_set()):
+        try:
+            return process.wait(left if stop is None else min(left, _STOP_LOOK_S))
+        except subprocess.TimeoutExpired:
+            continue
+    return process.poll()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from evaltools.device.errors import AdbMissing, ServerFailed
-from evaltools.device.process import end_group
+from evaltools.device.process import end_group, run_adb
 
 _PROBED: Final = range(5554, 5586)
 """Ports at which every adb server looks for emulators."""
 _START_S: Final = 10.0
+_END_S: Final = 10.0
 _LOOK_S: Final = 0.05
 
 
@@ -34,7 +35,11 @@ def free_port() -> int:
 
 @contextmanager
 def own_server(adb_path: str, environment: Mapping[str, str] | None = None) -> Iterator[int]:
-    """Run a server on a free port and give the port; it ends with the block. Raises :class:`ServerFailed`."""
+    """Run a server on a free port and give the port; it ends with the block. Raises :class:`ServerFailed`.
+
+    Where it is ended in between, the next command of an :class:`Adb` starts another there, which ends with the block,
+    too.
+    """
     port = free_port()
     try:
         process = subprocess.Popen(
@@ -51,7 +56,10 @@ def own_server(adb_path: str, environment: Mapping[str, str] | None = None) -> I
         _wait_for(process, port)
         yield port
     finally:
+        is_first = process.poll() is None
         end_group(process)
+        if not is_first:
+            run_adb([adb_path, "-P", str(port), "kill-server"], _END_S, environment)
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:

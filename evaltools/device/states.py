@@ -41,7 +41,7 @@ _STATES: Final = "|".join([USABLE, *(state for state in _STEPS if state != NOT_L
 _LINE: Final = re.compile(
     rf"(?P<serial>\S.*?)\s+(?P<state>(?:{_STATES})\b.*?)(?P<fields>(?:\s+(?:{'|'.join(_FIELDS)}):\S*)*)\s*"
 )
-_REFUSED: Final = ("unauthorized", "authorizing", "no permissions")
+_REFUSED: Final = ("unauthorized", "no permissions")
 
 
 def parse_devices(text: str) -> tuple[ListedDevice, ...] | None:

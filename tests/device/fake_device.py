@@ -34,7 +34,8 @@ class Dropped(Exception):
 
 @dataclass
 class Behaviour:
-    """``state``: what adb shall see. ``drop_after``: bytes from the host after which the link breaks, once.
+    """``state``: what adb shall see. ``drop_after``: bytes from the host after which the link breaks, once; and
+    ``drop_after_sent``: bytes to the host. Both count from when they are set, and greetings not at all.
 
     ``legacy``: no shell_v2. ``stalled``: nothing is answered from now on. ``spoiled``: files get one wrong byte.
     """
@@ -42,6 +43,7 @@ class Behaviour:
     state: str = "device"
     legacy: bool = False
     drop_after: int | None = None
+    drop_after_sent: int | None = None
     stalled: bool = False
     spoiled: bool = False
     model: str = "Fake_1"
@@ -59,7 +61,8 @@ class FakeDevice:
         self.serial = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._sockets: list[socket.socket] = []
         (folder / "tmp").mkdir(parents=True)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def path(self, remote: str) -> Path:
         """The file of this machine that stands for one of the device."""
@@ -76,6 +79,8 @@ class FakeDevice:
         self._sockets.clear()
 
     def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()  # else it might accept on the next listener, which gets the same number
         self._listener.close()
         self.cut()
         for process in self.processes:
@@ -103,32 +108,39 @@ class _Link:
         self._link = link
         self._streams: dict[int, _Stream] = {}
         self._lock = threading.Lock()
-        self._received = 0
         self._opened = 0
+        self._is_over = False
 
     def serve(self) -> None:
         try:
             while True:
                 command, first, second, length, _, _ = _HEADER.unpack(self._read(_HEADER.size))
                 payload = self._read(length)
-                self._count(length)
+                if command != b"CNXN":
+                    self._count(length)
                 self._handle(command, first, second, payload)
         except (Dropped, OSError):
             pass
         finally:
             for stream in list(self._streams.values()):
                 stream.forget()
-            self._link.close()
+            with self._lock:
+                self._is_over = True
+                self._link.close()
 
     def send(self, command: bytes, first: int, second: int, payload: bytes = b"") -> None:
         magic = int.from_bytes(command, "little") ^ 0xFFFFFFFF
         header = _HEADER.pack(command, first, second, len(payload), sum(payload) & 0xFFFFFFFF, magic)
         with self._lock:
+            if self._is_over:
+                raise Dropped
+            if command != b"CNXN":
+                self._count_sent(len(payload))
             self._link.sendall(header + payload)
 
     def close_stream(self, stream: _Stream) -> None:
         if self._streams.pop(stream.number, None) is not None:
-            with suppress(OSError):
+            with suppress(Dropped, OSError):
                 self.send(b"CLSE", stream.number, stream.remote)
         stream.forget()
 
@@ -142,11 +154,22 @@ class _Link:
         return bytes(data)
 
     def _count(self, length: int) -> None:
-        self._received += length
         behaviour = self.device.behaviour
-        if behaviour.drop_after is not None and self._received > behaviour.drop_after:
-            behaviour.drop_after = None
-            raise Dropped
+        if behaviour.drop_after is not None:
+            behaviour.drop_after -= length
+            if behaviour.drop_after < 0:
+                behaviour.drop_after = None
+                raise Dropped
+
+    def _count_sent(self, length: int) -> None:
+        behaviour = self.device.behaviour
+        if behaviour.drop_after_sent is not None:
+            behaviour.drop_after_sent -= length
+            if behaviour.drop_after_sent < 0:
+                behaviour.drop_after_sent = None
+                self._is_over = True
+                self._link.shutdown(socket.SHUT_RDWR)
+                raise Dropped
 
     def _handle(self, command: bytes, first: int, second: int, payload: bytes) -> None:
         behaviour = self.device.behaviour

@@ -18,12 +18,17 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import psutil
+
+from tests.device.programs import Facts as Facts
+from tests.device.programs import dumpsys, getprop
+
+if TYPE_CHECKING:
+    from tests.device.fault_proxy import FaultProxy
 
 SCRIPT: Final = "scripts/get_adbd.py"
 FIRST_PORT: Final = 17555
@@ -61,37 +66,6 @@ exec chroot "$root" /bin/sh -c 'cd /; WAIT'
 
 class NoNetwork(Exception):
     """A network of its own, or a device on it, cannot be had here, and why."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a device says of itself.
-
-    Attributes:
-        model: e.g. of a telephone
-        sdk: Android's API level
-        soc: the processor's model
-        abi: the processor's instruction set, as Android calls it
-        temperature: of the battery, tenths of a degree Celsius
-        thermal_status: Android's, 0 (none) to 6 (shutdown)
-    """
-
-    model: str = "Real daemon"
-    sdk: int = 34
-    soc: str = "EV100"
-    abi: str = "x86_64"
-    temperature: int = 287
-    thermal_status: int = 0
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """Names and values of ``getprop``."""
-        return {
-            "ro.product.cpu.abi": self.abi,
-            "ro.product.model": self.model,
-            "ro.build.version.sdk": str(self.sdk),
-            "ro.soc.model": self.soc,
-        }
 
 
 def missing_programs() -> str | None:
@@ -208,7 +182,7 @@ class Network:
         fields = [line.split("\t") for line in lines if "\t" in line]
         return dict(fields)
 
-    def connect(self, device: RealDevice) -> None:
+    def connect(self, device: RealDevice | FaultProxy) -> None:
         """Let the adb server of this network know a device, and wait until it is ready; raises ``TimeoutError``."""
 
         def is_ready() -> bool:
@@ -247,12 +221,11 @@ class RealDevice:
         return (self._base / "adbd.log").read_text(errors="replace")
 
     def __enter__(self) -> RealDevice:
-        root, programs = self._base / "root", self._base / "bin"
-        for folder in (self.folder, root, programs):
+        root = self._base / "root"
+        for folder in (self.folder, root):
             folder.mkdir(parents=True)
-        for name, text in (("getprop", getprop(self.facts)), ("dumpsys", dumpsys(self.facts))):
-            (programs / name).write_text(text)
-            (programs / name).chmod(0o755)
+        self.add_program("getprop", getprop(self.facts))
+        self.add_program("dumpsys", dumpsys(self.facts))
         boot = ["sh", "-c", _BOOT_DEVICE, "sh", str(root), str(self.folder)]
         namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
         self._machine = _Machine(self.network.command(*namespaces, *boot))
@@ -269,6 +242,16 @@ class RealDevice:
         self._machine.end()
         if self._daemon is not None:
             self._daemon.wait()
+
+    def add_program(self, name: str, text: str) -> None:
+        """Put a program into the first folder of the device's search path, at any time; it replaces one of its name.
+
+        ``text`` is the whole file, from ``#!`` on.
+        """
+        program = self._base / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
 
     def start_daemon(self) -> None:
         """Start the daemon; ``adb connect`` finds it soon after."""
@@ -299,51 +282,6 @@ def wait_until(is_so: Callable[[], bool], otherwise: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(otherwise)
         time.sleep(_PAUSE)
-
-
-def getprop(facts: Facts) -> str:
-    """A program that answers like Android's of that name."""
-    cases = [f"  {name}) echo {shlex.quote(value)} ;;" for name, value in facts.properties.items()]
-    lines = [f"  echo {shlex.quote(f'[{name}]: [{value}]')}" for name, value in facts.properties.items()]
-    return "\n".join(
-        ["#!/bin/sh", "if [ $# = 0 ]; then", *lines, "  exit", "fi", 'case "$1" in', *cases, "  *) echo ;;", "esac", ""]
-    )
-
-
-def dumpsys(facts: Facts) -> str:
-    """A program that answers like Android's of that name, for two services."""
-    celsius = facts.temperature / 10
-    return f"""#!/bin/sh
-case "$1" in
-battery) cat <<'END'
-Current Battery Service state:
-  AC powered: false
-  USB powered: true
-  status: 2
-  health: 2
-  present: true
-  level: 93
-  scale: 100
-  voltage: 4341
-  temperature: {facts.temperature}
-  technology: Li-ion
-END
-;;
-thermalservice) cat <<'END'
-IsStatusOverride: false
-Thermal Status: {facts.thermal_status}
-Cached temperatures:
-HAL Ready: true
-HAL connection:
-\tThermalHAL 2.0 connected: yes
-Current temperatures from HAL:
-\tTemperature{{mValue={celsius}, mType=2, mName=battery, mStatus={facts.thermal_status}}}
-Current cooling devices from HAL:
-END
-;;
-*) echo "Can't find service: $1" >&2 ;;
-esac
-"""
 
 
 class _Filter(ctypes.Structure):

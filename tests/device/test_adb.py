@@ -28,7 +28,6 @@ from evaltools.device.errors import (
     ServerFailed,
     SeveralDevices,
     TransferFailed,
-    Unauthorized,
 )
 from evaltools.device.files import pull, push
 from evaltools.device.process import find_adb
@@ -153,20 +152,6 @@ def test_a_stalled_device_is_a_time_out_and_leaves_no_adb(connect: Connect, adb:
 
 
 @needs_adb
-@pytest.mark.parametrize(
-    ("state", "kind", "advice"),
-    [("unauthorized", Unauthorized, "Allow USB debugging"), ("offline", Offline, "adb reconnect offline")],
-)
-def test_the_state_is_the_reason(connect: Connect, adb: Adb, state: str, kind: type[DeviceError], advice: str) -> None:
-    device = connect(Behaviour(state=state))
-    assert adb.state(device.serial) == state
-    with pytest.raises(kind, match=advice):
-        adb.shell(device.serial, "true")
-    with pytest.raises(kind, match=advice):
-        adb.choose()
-
-
-@needs_adb
 def test_a_device_is_chosen_only_where_there_is_no_doubt(connect: Connect, adb: Adb) -> None:
     with pytest.raises(NoSuchDevice, match="no device is connected; plug it in"):
         adb.choose()
@@ -187,6 +172,14 @@ def test_a_device_is_chosen_only_where_there_is_no_doubt(connect: Connect, adb: 
 def test_a_command_that_no_device_takes_is_refused(adb: Adb) -> None:
     with pytest.raises(UsageError, match="too long for adb"):
         adb.shell("any", "x" * 120_000)
+
+
+@needs_adb
+def test_a_command_that_an_old_device_does_not_take_is_no_lost_link(connect: Connect, adb: Adb) -> None:
+    command = f"true {'x' * 5000}"
+    assert adb.shell(connect().serial, command).code == 0
+    with pytest.raises(UsageError, match="too long for a device of before Android 7"):
+        adb.shell(connect(Behaviour(legacy=True)).serial, command)
 
 
 @needs_adb

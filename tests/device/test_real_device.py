@@ -7,9 +7,7 @@ import json
 import os
 import random
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import psutil
 import pytest
@@ -17,42 +15,10 @@ import pytest
 from evaltools.device import detached
 from evaltools.device.adb import Adb
 from tests.command import evaltools
-from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice, missing_programs, wait_until
+from tests.device.fixtures import SECOND, Devices, leave_out
+from tests.device.real_device import FIRST_PORT, Network, NoNetwork, RealDevice, missing_programs, wait_until
 
 LARGE = 20 * 1024 * 1024
-SECOND = Facts(model="Second model", sdk=29, temperature=415, thermal_status=2)
-
-
-def leave_out(reason: NoNetwork) -> NoReturn:
-    """Skip, or fail where ``EVALTOOLS_EXPECT_ADBD`` says that the devices can be had."""
-    if os.environ.get("EVALTOOLS_EXPECT_ADBD"):
-        pytest.fail(str(reason))
-    pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    try:
-        opened = Network(tmp_path_factory.mktemp("network")).__enter__()
-    except NoNetwork as reason:
-        leave_out(reason)
-    yield opened
-    opened.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="module")
-def devices(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealDevice, RealDevice]]:
-    folder = tmp_path_factory.mktemp("devices")
-    with (
-        RealDevice(network, folder / "first") as first,
-        RealDevice(network, folder / "second", FIRST_PORT + 1, SECOND) as second,
-    ):
-        for device in (first, second):
-            network.connect(device)
-        yield first, second
-
-
-Devices = tuple[RealDevice, RealDevice]
 
 
 def shell(device: RealDevice, command: str) -> subprocess.CompletedProcess[bytes]:
@@ -122,6 +88,15 @@ def test_each_device_says_what_it_is(devices: Devices) -> None:
     assert b"  temperature: 415\n" in shell(second, "dumpsys battery").stdout
     assert b"Thermal Status: 2\n" in shell(second, "dumpsys thermalservice").stdout
     assert shell(second, "dumpsys nothing").stderr == b"Can't find service: nothing\n"
+
+
+def test_a_program_of_the_test_s_own_is_found_before_the_machine_s(devices: Devices) -> None:
+    first, second = devices
+    first.add_program("logcat", "#!/bin/sh\necho line $1\n")
+    assert shell(first, "logcat -d").stdout == b"line -d\n"
+    first.add_program("logcat", "#!/bin/sh\nexit 3\n")
+    assert shell(first, "logcat -d").returncode == 3
+    assert shell(second, "logcat -d").returncode == 127
 
 
 def test_a_device_whose_daemon_died_is_lost_and_found_again(network: Network, devices: Devices) -> None:

@@ -1,0 +1,7 @@
+"""Fixtures for tests of devices."""
+
+from __future__ import annotations
+
+from tests.device.fixtures import client, devices, network, own_client, proxy
+
+__all__ = ["client", "devices", "network", "own_client", "proxy"]

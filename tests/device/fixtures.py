@@ -1,0 +1,70 @@
+"""Fixtures for tests on the real daemon; a ``conftest.py`` that imports them has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+from evaltools.device.adb import Adb
+from evaltools.device.server import free_port
+from tests.device.fault_proxy import FaultProxy
+from tests.device.real_device import FIRST_PORT, Facts, Network, NoNetwork, RealDevice
+
+SECOND = Facts(model="Second model", sdk=29, temperature=415, thermal_status=2)
+Devices = tuple[RealDevice, RealDevice]
+
+
+def leave_out(reason: NoNetwork) -> NoReturn:
+    """Skip, or fail where ``EVALTOOLS_EXPECT_ADBD`` says that the devices can be had."""
+    if os.environ.get("EVALTOOLS_EXPECT_ADBD"):
+        pytest.fail(str(reason))
+    pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    try:
+        opened = Network(tmp_path_factory.mktemp("network")).__enter__()
+    except NoNetwork as reason:
+        leave_out(reason)
+    yield opened
+    opened.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def devices(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devices]:
+    """Two devices, which adb's default server of the network knows."""
+    folder = tmp_path_factory.mktemp("devices")
+    with (
+        RealDevice(network, folder / "first") as first,
+        RealDevice(network, folder / "second", FIRST_PORT + 1, SECOND) as second,
+    ):
+        for device in (first, second):
+            network.connect(device)
+        yield first, second
+
+
+@pytest.fixture(scope="module")
+def client(network: Network) -> Adb:
+    """adb with the default server of the network."""
+    return Adb(str(network.adb))
+
+
+@pytest.fixture
+def own_client(network: Network) -> Iterator[Adb]:
+    """adb with a server on a port of its own."""
+    own = Adb(str(network.adb), free_port())
+    yield own
+    network.run_adb("-P", str(own.port), "kill-server")
+
+
+@pytest.fixture
+def proxy(network: Network, devices: Devices) -> Iterator[FaultProxy]:
+    """A link to the first device that breaks on demand; adb knows the device through it, too."""
+    with FaultProxy(network, devices[0]) as link:
+        network.connect(link)
+        yield link
+    network.run_adb("disconnect", link.serial)
