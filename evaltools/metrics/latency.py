@@ -13,19 +13,20 @@ import numpy as np
 class Latency:
     """Figures over one series, in microseconds. ``std_us`` is truncated twice, as the native tool does.
 
-    With no value at all everything is 0.
+    With no value at all everything is 0. Where a native tool summed the series up, which tells no single times,
+    ``first_us``, ``p50_us`` and ``p90_us`` are None, and the ``std_us`` of preprocessing is always 0.
     """
 
     count: int
-    first_us: int
+    first_us: int | None
     last_us: int
     min_us: int
     max_us: int
     sum_us: int
     avg_us: float
     std_us: int
-    p50_us: float
-    p90_us: float
+    p50_us: float | None
+    p90_us: float | None
 
 
 def summarise_latency(values_us: Sequence[int]) -> Latency:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_shown import shown_figures
 from evaltools.report.plot_labels import Place, label_points
 from evaltools.report.table_benchmark import label
 from evaltools.report.table_cells import milliseconds, one_line
@@ -94,28 +95,23 @@ def plot_bytes(result: BenchmarkResult, path: Path) -> bytes:
 
 
 def _figure(result: BenchmarkResult) -> Figure:
-    measured = [(row, row.figures) for row in result.rows if row.status == "measured" and row.figures is not None]
-    measured = [(row, figures) for row, figures in measured if figures.inference.count]
-    points = [
-        _point(result, row, figures, row.accuracy.value, row.accuracy.metric)
-        for row, figures in measured
-        if row.accuracy
-    ]
-    drawn = [row for row, _ in measured if row.accuracy or not points]
+    measured = [row for row in result.rows if row.status == "measured" and shown_figures(row).median_us is not None]
+    points = [_point(result, row, row.accuracy.value, row.accuracy.metric) for row in measured if row.accuracy]
+    drawn = [row for row in measured if row.accuracy or not points]
     words = _left_out(result, drawn)
     if points:
         return _scatter(points, _models(result), words)
-    return _bars([_point(result, row, figures, 0.0, "") for row, figures in measured], _models(result), words)
+    return _bars([_point(result, row, 0.0, "") for row in measured], _models(result), words)
 
 
-def _point(
-    result: BenchmarkResult, row: BenchmarkRow, figures: BenchmarkFigures, accuracy: float, metric: str
-) -> _Point:
-    interval = figures.median_interval
+def _point(result: BenchmarkResult, row: BenchmarkRow, accuracy: float, metric: str) -> _Point:
+    """Of a row with a median."""
+    shown = shown_figures(row)
+    interval = shown.interval
     return _Point(
         label=_label(result, row),
         model=row.model,
-        latency_ms=figures.inference.p50_us / 1000,
+        latency_ms=(shown.median_us or 0.0) / 1000,
         interval_ms=(interval.low / 1000, interval.high / 1000) if interval else None,
         size_mb=result.models[row.model].size_bytes / 1e6,
         accuracy=100 * accuracy,
@@ -140,7 +136,10 @@ def _left_out(result: BenchmarkResult, drawn: Sequence[BenchmarkRow]) -> list[st
     reasons: dict[str, list[str]] = {}
     for row in result.rows:
         if not any(row is other for other in drawn):
-            reason = "no accuracy given" if row.status == "measured" and row.figures else "not measured"
+            reason = "not measured"
+            if row.status == "measured":
+                is_averaged = row.logged is not None and row.logged.median_us is None
+                reason = "no median in the log" if is_averaged else "no accuracy given"
             reasons.setdefault(reason, []).append(_label(result, row))
     return [textwrap.fill(f"{reason}: {', '.join(names)}", _LONGEST_LINE) for reason, names in reasons.items()]
 

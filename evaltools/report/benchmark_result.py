@@ -7,6 +7,9 @@ from typing import Final, Literal
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.op_profile import OpProfile
+from evaltools.report.device_run import DeviceRun
+from evaltools.report.native_benchmark_log import LoggedMemory
+from evaltools.report.native_stat_line import StatFigures
 from evaltools.report.result import DelegateUsed, DelegationProof, Environment, RuntimeUsed
 from evaltools.report.result_model import Model
 from evaltools.runtime.session import Opening
@@ -120,10 +123,43 @@ class BenchmarkFigures:
 
 
 @dataclass(frozen=True)
+class LoggedRound:
+    """One start of another program, as its log sums it up, in microseconds; null where the log does not say.
+
+    ``regular`` is of the runs after the warm-up.
+    """
+
+    init_us: int | None
+    first_inference_us: int | None
+    warm_up: StatFigures | None
+    regular: StatFigures
+    memory: LoggedMemory | None
+
+
+@dataclass(frozen=True)
+class LoggedFigures:
+    """What the logs of another program say together, in microseconds. They have no single times, only their sums.
+
+    ``count``, ``min_us``, ``max_us`` and ``avg_us`` are of all runs; the averages in logs have six digits.
+    ``median_us`` is the median of the rounds' medians, of a single round its own, null where a log has none.
+    ``median_interval`` is its 95 % interval, for such processes, where there are several rounds.
+    """
+
+    rounds: list[LoggedRound]
+    count: int
+    min_us: int
+    max_us: int
+    avg_us: float
+    median_us: float | None
+    median_interval: Interval | None
+
+
+@dataclass(frozen=True)
 class BenchmarkRow:
     """A model with a configuration. ``model`` is an index into the result's models.
 
-    ``versus_first`` says how many times as long it takes as the first row of this model that was measured.
+    ``versus_first`` says how many times as long it takes as the first row of this model that was measured. Where
+    another program measured, ``logged`` stands for ``rounds`` and ``figures``.
     """
 
     model: int
@@ -144,11 +180,16 @@ class BenchmarkRow:
     versus_first: LatencyRatio | None = None
     accuracy: AccuracyGiven | None = None
     on_latency_front: bool | None = None
+    logged: LoggedFigures | None = None
 
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """A benchmark. ``options`` are the flags that shape the runs, by name, in force; ``warnings`` are about them."""
+    """A benchmark.
+
+    ``options`` are the flags that shape the runs, by name, in force; ``warnings`` are about them. ``device_run`` says
+    which devices it was done on; of several, each has rows of its own, named ``NAME@SERIAL``.
+    """
 
     schema_version: str
     environment: Environment
@@ -157,3 +198,4 @@ class BenchmarkResult:
     rows: list[BenchmarkRow]
     warnings: list[str] = field(default_factory=list)
     stopped: str | None = None
+    device_run: DeviceRun | None = None

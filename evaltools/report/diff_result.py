@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.result_model import Model
 
@@ -67,7 +68,8 @@ class DiffComparison:
     """One configuration against the reference.
 
     ``verdict`` is that of the worst output, in words; ``reason`` names it. ``boxes`` and ``boxes_verdict`` stand in for
-    the verdicts of a detector's four outputs. ``within_limits`` is null where no limit was set.
+    the verdicts of a detector's four outputs. ``within_limits`` is null where no limit was set. ``native_errors`` has
+    the errors by output where a native tool measured, which tells nothing else; ``outputs`` is empty then.
     """
 
     configuration: str
@@ -79,6 +81,7 @@ class DiffComparison:
     repeatability: Repeatability | None
     limits: list[LimitCheck]
     within_limits: bool | None
+    native_errors: list[NativeError] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from evaltools.gates.gate_file import Gate
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.coco_result import BoxComparison, CocoDetection
+from evaltools.report.places import reference_of
 from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
 from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import paired_differences
@@ -104,18 +105,21 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
     if obstacle is not None:
         return Evidence(configuration.name, obstacle, configuration.cannot_exist)
     figures: dict[str, float | None] = {"failed_examples": float(configuration.failed_examples)}
-    if configuration.inference_latency is not None and configuration.inference_latency.count:
-        figures["latency_ms"] = configuration.inference_latency.p50_us / 1000
+    latency = configuration.inference_latency
+    if latency is not None and latency.count and latency.p50_us is not None:
+        figures["latency_ms"] = latency.p50_us / 1000
     if configuration.peak_memory_mb is not None:
         figures["peak_memory_mb"] = configuration.peak_memory_mb
     if configuration.delegation is not None and configuration.delegation.total_nodes:
         figures["delegated_nodes"] = configuration.delegation.delegated_nodes / configuration.delegation.total_nodes
-        figures["partitions"] = float(sum(delegate.partitions or 0 for delegate in configuration.delegates))
+        taken = [delegate.partitions for delegate in configuration.delegates if delegate.nodes]
+        if None not in taken:
+            figures["partitions"] = float(sum(filter(None, taken)))
     ratios = [entry for entry in result.latency_comparisons if _is_reference(result, entry.baseline)]
     ratio = next(((entry.ratio, entry.interval) for entry in ratios if entry.other == configuration.name), None)
     return Evidence(
         configuration.name,
-        reference_not_measured=_why_no_reference(result),
+        reference_not_measured=_why_no_reference(result, configuration),
         figures=figures | _accuracy(result, configuration) | _boxes(result, configuration),
         outputs=_outputs(result, configuration),
         shares=_shares(configuration),
@@ -134,8 +138,8 @@ def _why_not_its_own(result: EvaluationResult, configuration: ConfigurationResul
     return None
 
 
-def _why_no_reference(result: EvaluationResult) -> str | None:
-    reference = next((entry for entry in result.configurations if entry.role == "reference"), None)
+def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult) -> str | None:
+    reference = reference_of(configuration, result.configurations)
     if reference is None:
         return "this result has no reference to hold it against; run with one"
     if reference.status == "not measured":
@@ -160,7 +164,8 @@ def _accuracy(result: EvaluationResult, configuration: ConfigurationResult) -> d
     if configuration.classification is not None:
         shares = _shares(configuration)
         found |= {name: share.successes / share.count for name, share in shares.items()}
-        found["distinct_answers"] = float(configuration.classification.distinct_answers)
+        if configuration.classification.distinct_answers is not None:
+            found["distinct_answers"] = float(configuration.classification.distinct_answers)
     comparison: Comparison | None = _against_reference(result, result.comparisons, configuration.name)
     if comparison is not None:
         found["agreement"] = comparison.agreement.share
@@ -221,14 +226,15 @@ def _outputs(
 ) -> list[tuple[Sequence[str], Mapping[str, float | None]]]:
     if result.inference_diff is None:
         return []
-    judged = [
-        output
-        for entry in result.inference_diff.comparisons
-        if entry.configuration == configuration.name
-        for output in entry.outputs
-    ]
+    compared = [entry for entry in result.inference_diff.comparisons if entry.configuration == configuration.name]
+    judged = [output for entry in compared for output in entry.outputs]
     tensors = result.model.outputs
-    return [
+    by_native_tool: list[tuple[Sequence[str], Mapping[str, float | None]]] = [
+        ((*(tensor.name for tensor in tensors[number : number + 1]), str(number)), {"avg_error": error.avg_error})
+        for entry in compared
+        for number, error in enumerate(entry.native_errors)
+    ]
+    return by_native_tool or [
         (
             (output.difference.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)),
             _figures_of(output.difference),

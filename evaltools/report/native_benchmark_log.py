@@ -6,26 +6,18 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 from evaltools.errors import DataError
+from evaltools.report.delegate_log import LoggedDelegation, logged_delegation
+from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_stat_line import StatFigures
 
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,2}})?"
 _REAL: Final = rf"(?:{_FINITE}|-?nan|-?inf)"
-_LEVELS: Final = frozenset({"VERBOSE", "INFO", "WARN", "WARNING", "ERROR", "FATAL"})
 _PARAMETER: Final = re.compile(r"(?P<name>[^:\[\]]*[^:\[\]\s])\s*: \[(?P<value>.*)\]")
 _LOADED: Final = re.compile(r"Loaded model (?P<path>.+)")
-_APPLIED: Final = re.compile(
-    r"(?:Explicitly applied|Applied) (?P<name>.+) delegate, and the model graph will be "
-    r"(?P<coverage>completely|partially) executed (?:by|w/) the delegate"
-    rf"(?: w/ (?P<kernels>{_INT}) delegate kernels)?\."
-)
-_NOT_EXECUTED: Final = re.compile(
-    r"Though (?P<name>.+) delegate is (?:explicitly )?applied, the model graph will not be executed "
-    r"(?:by|w/) the delegate\."
-)
 _MODEL_SIZE: Final = re.compile(rf"The input model file size \(MB\): (?P<size>{_REAL})")
 _SESSION: Final = re.compile(rf"Initialized session in (?P<ms>{_FINITE})ms\.?")
 _STAT: Final = re.compile(
@@ -40,20 +32,13 @@ _TIMINGS: Final = re.compile(
 )
 _OLD_TIMINGS: Final = re.compile(
     rf"Average inference timings in us: Warmup: {_REAL}, Init: (?P<init>{_INT}), (?:Inference|no stats): {_REAL}"
+    r"(?:Overall .*)?"
 )
 _MEMORY: Final = re.compile(
     r"(?:Memory footprint delta from the start of the tool|Peak memory footprint) \(MB\): "
     rf"init=(?P<init>{_REAL}) overall=(?P<overall>{_REAL})"
 )
 _PEAK: Final = re.compile(rf"Overall peak memory footprint \(MB\) via periodic monitoring: (?P<peak>{_REAL})")
-
-
-class LoggedDelegation(NamedTuple):
-    """What a delegate took. ``kernels`` is the number of its partitions where the log states it."""
-
-    delegate: str
-    coverage: Literal["full", "partial", "none"]
-    kernels: int | None
 
 
 @dataclass(frozen=True)
@@ -94,15 +79,15 @@ class NativeBenchmarkLog:
 def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
     r"""Read the log of one benchmark, whole or cut off.
 
-    Prefixes (``INFO: ``), percentiles and memory may be missing; the older releases' words for times, memory and
-    delegation are understood. Lines about anything else are passed over. Raises :class:`DataError` where the text holds
-    more than one benchmark.
+    Prefixes (see :mod:`evaltools.report.log_lines`), percentiles and memory may be missing; the older releases' words
+    for times, memory and delegation are understood. Lines about anything else are passed over. Raises
+    :class:`DataError` where the text holds more than one benchmark.
 
     >>> log = parse_benchmark_log("INFO: Graph: [a.tflite]\nINFO: Loaded model a.tflite")
     >>> log.graph, log.is_complete
     ('a.tflite', False)
     """
-    records = [_record(line) for line in text.splitlines()]
+    records = plain_lines(text)
     lines = [record.text for record in records if record.level in ("", "INFO")]
     stats = [figures for figures in map(_stat_figures, lines) if figures is not None]
     if len(stats) > 2:
@@ -110,33 +95,25 @@ def parse_benchmark_log(text: str) -> NativeBenchmarkLog:
         raise DataError(message)
     warm_up = stats[0] if stats else None
     regular = stats[1] if len(stats) == 2 else None
-    timings = _first(_TIMINGS, lines) or _first(_OLD_TIMINGS, lines)
+    errors = [record.text for record in records if record.level in ("ERROR", "FATAL")]
+    # The app of those releases logged its times as an error, so that they stand out.
+    timings = _first(_TIMINGS, lines) or _first(_OLD_TIMINGS, [*lines, *errors])
     size = _first(_MODEL_SIZE, lines)
     parameters = _parameters(lines)
     return NativeBenchmarkLog(
         parameters=parameters,
         graph=parameters.get("Graph"),
-        delegations=tuple(entry for entry in map(_delegation, lines) if entry is not None),
+        delegations=tuple(entry for entry in map(logged_delegation, lines) if entry is not None),
         model_size_mb=float(size["size"]) if size else None,
         init_us=int(timings["init"]) if timings else _session_us(lines),
         first_inference_us=_first_inference_us(timings, warm_up),
         warm_up=warm_up,
         regular=regular,
         memory=_memory(lines),
-        errors=tuple(record.text for record in records if record.level in ("ERROR", "FATAL")),
-        warnings=tuple(record.text for record in records if record.level in ("WARN", "WARNING")),
+        errors=tuple(text for text in errors if _OLD_TIMINGS.fullmatch(text) is None),
+        warnings=tuple(record.text for record in records if record.level == "WARNING"),
         is_complete=regular is not None and timings is not None,
     )
-
-
-class _Record(NamedTuple):
-    level: str
-    text: str
-
-
-def _record(line: str) -> _Record:
-    level, colon, text = line.strip().partition(": ")
-    return _Record(level, text) if colon and level in _LEVELS else _Record("", line.strip())
 
 
 def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
@@ -147,15 +124,6 @@ def _parameters(lines: Sequence[str]) -> dict[str, str]:
     """They stand before the model is loaded; reports after it may look alike."""
     before = takewhile(lambda line: _LOADED.fullmatch(line) is None, lines)
     return {found["name"]: found["value"] for found in map(_PARAMETER.fullmatch, before) if found}
-
-
-def _delegation(line: str) -> LoggedDelegation | None:
-    found = _APPLIED.fullmatch(line)
-    if found:
-        coverage: Literal["full", "partial"] = "full" if found["coverage"] == "completely" else "partial"
-        return LoggedDelegation(found["name"], coverage, _integer(found["kernels"]))
-    found = _NOT_EXECUTED.fullmatch(line)
-    return LoggedDelegation(found["name"], "none", None) if found else None
 
 
 def _first_inference_us(timings: re.Match[str] | None, warm_up: StatFigures | None) -> int | None:

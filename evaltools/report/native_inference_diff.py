@@ -9,6 +9,7 @@ from typing import Any
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.report.native_latency import fill_latency
+from evaltools.report.places import reference_of
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 
 
@@ -43,16 +44,16 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
 
 def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency]:
     """Of the reference (nothing where it was not run here) and of the configuration."""
-    references = [entry.inference_latency for entry in result.configurations if entry.role == "reference"]
-    reference = next((latency for latency in references if latency is not None), summarise_latency([]))
+    reference = reference_of(configuration, result.configurations)
+    latency = reference.inference_latency if reference else None
     assert configuration.inference_latency is not None
-    return reference, configuration.inference_latency
+    return latency or summarise_latency([]), configuration.inference_latency
 
 
 def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
     """Those of the reference, where it was run here."""
-    references = [entry.finished_examples for entry in result.configurations if entry.role == "reference"]
-    return next((count for count in references if count), configuration.finished_examples)
+    reference = reference_of(configuration, result.configurations)
+    return (reference.finished_examples if reference else 0) or configuration.finished_examples
 
 
 def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
@@ -60,6 +61,7 @@ def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Ite
     assert result.inference_diff is not None
     for comparison in result.inference_diff.comparisons:
         if comparison.configuration == configuration.name:
+            yield from enumerate(comparison.native_errors)
             for position, judged in enumerate(comparison.outputs):
                 if judged.difference.native is not None:
                     yield position, judged.difference.native

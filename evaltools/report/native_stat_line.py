@@ -38,7 +38,7 @@ def stat_figures(values_us: Sequence[int], percentiles: bool = True) -> StatFigu
     p5, median, p95 = (native_percentile(values_us, percent) if percentiles else None for percent in (5, 50, 95))
     return StatFigures(
         count=summary.count,
-        first_us=summary.first_us,
+        first_us=values_us[0] if values_us else 0,
         last_us=summary.last_us,
         min_us=summary.min_us,
         max_us=summary.max_us,

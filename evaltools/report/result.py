@@ -13,6 +13,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.report.coco_result import CocoDetection
+from evaltools.report.device_run import DeviceRun
 from evaltools.report.diff_result import InferenceDiff
 from evaltools.report.paired_result import Comparison, LatencyComparison
 from evaltools.report.result_model import Model, Tensor
@@ -74,7 +75,8 @@ class DelegateUsed:
     """A delegate with the options in force, and the nodes that it took.
 
     ``requested`` is false for XNNPACK where the runtime added it by itself. ``nodes`` is null where the delegate could
-    not be created. ``device`` is what ran it, as the runtime names it, empty where it names none; ``is_cpu`` says that
+    not be created, and where it ran, as ``evidence`` says then, but a native log does not say how many nodes it took.
+    ``device`` is what ran it, as the runtime names it, empty where it names none; ``is_cpu`` says that
     this device is the CPU after all, as with a software GPU. ``evidence`` says what shows that it ran.
     """
 
@@ -109,7 +111,8 @@ class ConfigurationResult:
     ``topk_intervals`` has the 95 % interval (Wilson) of each of the top-k accuracies. ``latency_drift`` is the trend of
     the times in ``inference_latency``, null for fewer than 10, and for those of several shards. ``peak_memory_mb`` is
     the largest resident memory of its process, in units of 1024 * 1024 bytes: Python, runtime, model and delegate; null
-    where the platform does not say.
+    where the platform does not say. ``place`` is the device that ran it, or ``host``, where several did the same; then
+    ``name`` ends with it.
 
     An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
     ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
@@ -137,6 +140,7 @@ class ConfigurationResult:
     topk_intervals: list[Interval] = field(default_factory=list)
     latency_drift: Drift | None = None
     peak_memory_mb: float | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,7 @@ class EvaluationResult:
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
     ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names. ``pictures_digest`` changes
-    with the names of the pictures and their order.
+    with the names of the pictures and their order. ``device_run`` says how it was done on devices.
     """
 
     schema_version: Literal["1"]
@@ -230,3 +234,4 @@ class EvaluationResult:
     execution: ExecutionUsed | None = None
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""
+    device_run: DeviceRun | None = None

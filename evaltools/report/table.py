@@ -13,6 +13,7 @@ from rich.console import Console
 from evaltools.report import table_coco, table_imagenet, table_inference_diff
 from evaltools.report.result import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult, RuntimeUsed
 from evaltools.report.table_cells import device_text, print_drift
+from evaltools.report.table_device_run import print_device_run
 from evaltools.report.table_execution import print_execution
 
 _TABLES: Final[dict[str, ModuleType]] = {
@@ -32,7 +33,7 @@ class Described(Protocol):
 
     @property
     def delegation(self) -> DelegationProof | None:
-        """What ran where."""
+        """What ran where, None where outputs were loaded, and where a log does not say how many nodes were taken."""
 
     @property
     def delegates(self) -> list[DelegateUsed]:
@@ -57,11 +58,10 @@ def describe_configuration(configuration: Described) -> str:
         return f"not measured: {configuration.reason}"
     runtime, proof = configuration.runtime, configuration.delegation
     parts = [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
-    if proof is None:
+    if proof is None and not configuration.delegates:
         return ", ".join([*parts, "outputs loaded"])
-    if configuration.delegates:
-        parts.append(_coverage(configuration))
-    if configuration.delegates and proof.cpu_operators:
+    parts += [_delegate(delegate, proof) for delegate in configuration.delegates]
+    if configuration.delegates and proof is not None and proof.cpu_operators:
         left = ", ".join(f"{name} x{count}" for name, count in list(proof.cpu_operators.items())[:4])
         parts.append(f"CPU keeps {left}{', ...' if len(proof.cpu_operators) > 4 else ''}")
     if configuration.fallback:
@@ -75,19 +75,16 @@ def _threads(count: int) -> str:
     return f"{count} thread{'' if count == 1 else 's'}"
 
 
-def _coverage(configuration: Described) -> str:
-    assert configuration.delegation is not None
-    total = configuration.delegation.total_nodes
-    return ", ".join(_delegate(delegate, total) for delegate in configuration.delegates)
-
-
-def _delegate(delegate: DelegateUsed, total: int) -> str:
-    if delegate.nodes is None:
+def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
+    if delegate.nodes is None and not delegate.evidence:
         return f"{delegate.name} not created"
-    partitions = f"{delegate.partitions} partition{'' if delegate.partitions == 1 else 's'}"
+    count = delegate.partitions
+    partitions = "" if count is None else f" in {count} partition{'' if count == 1 else 's'}"
     added = "" if delegate.requested else " (added by the runtime)"
     device = device_text(delegate.device, delegate.is_cpu)
-    return f"{delegate.name}{added}{device} {delegate.nodes} of {total} nodes in {partitions}"
+    total = "" if proof is None else f" of {proof.total_nodes}"
+    nodes = "nodes not told" if delegate.nodes is None else f"{delegate.nodes}{total} nodes"
+    return f"{delegate.name}{added}{device} {nodes}{partitions}"
 
 
 def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
@@ -110,6 +107,8 @@ def print_result(result: EvaluationResult, console: Console) -> None:
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
     print_execution(result, console)
+    if result.device_run is not None:
+        print_device_run(result.device_run, console)
     print_drift(result.configurations, console)
     for warning in result.warnings:
         console.print(f"warning: {warning}", style="yellow")

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_shown import Shown, shown_figures
 from evaltools.report.table_cells import delegated, milliseconds, one_line, three_digits
 
-_KB_PER_MB: Final = 1024
 _WIDER_THAN_ANY: Final = 100_000
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
@@ -25,7 +25,7 @@ class _Column(NamedTuple):
     """A column of numbers. Where a terminal is too narrow, those of a high ``rank`` are left out first."""
 
     heading: str
-    cell: Callable[[BenchmarkRow, BenchmarkFigures], str]
+    cell: Callable[[BenchmarkRow, Shown], str]
     rank: int
 
 
@@ -33,7 +33,7 @@ def print_benchmark(result: BenchmarkResult, console: Console) -> None:
     """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU."""
     measured = sorted(
         (row for row in result.rows if row.status == "measured"),
-        key=lambda row: row.figures.inference.p50_us if row.figures else 0.0,
+        key=lambda row: shown_figures(row).latency_us or 0.0,
     )
     if measured:
         _print_table(result, measured, console)
@@ -92,16 +92,16 @@ def _natural_width(table: Table, console: Console) -> int:
 def _columns(rows: Sequence[BenchmarkRow]) -> list[_Column]:
     columns = [
         _Column("delegated", lambda row, _: delegated(row), 0),
-        _Column("median [95 %]", lambda _, figures: _median(figures), 0),
+        _Column("median [95 %]", lambda _, shown: _median(shown), 0),
         _Column("vs first", lambda row, _: _versus(row), 3),
-        _Column("runs", lambda row, figures: _runs(row, figures), 6),
-        _Column("average", lambda _, figures: _time(figures, figures.inference.avg_us), 7),
-        _Column("p95", lambda _, figures: _time(figures, figures.percentiles.get("95", 0)), 5),
-        _Column("with reading", lambda _, figures: _time(figures, figures.run_and_read.p50_us), 8),
-        _Column("load", lambda _, figures: milliseconds(figures.init.p50_us), 2),
-        _Column("first run", lambda _, figures: _time(figures, figures.first_run.p50_us), 4),
-        _Column("peak MB", lambda row, _: _megabytes([entry.memory.peak_kb for entry in row.rounds]), 1),
-        _Column("steady MB", lambda row, _: _megabytes([entry.memory.steady_kb for entry in row.rounds]), 9),
+        _Column("runs", lambda _, shown: _runs(shown), 6),
+        _Column("average", lambda _, shown: _time(shown.average_us), 7),
+        _Column("p95", lambda _, shown: _time(shown.p95_us), 5),
+        _Column("with reading", lambda _, shown: _time(shown.with_reading_us), 8),
+        _Column("load", lambda _, shown: _time(shown.load_us), 2),
+        _Column("first run", lambda _, shown: _time(shown.first_run_us), 4),
+        _Column("peak MB", lambda _, shown: _megabytes(shown.peak_mb), 1),
+        _Column("steady MB", lambda _, shown: _megabytes(shown.steady_mb), 9),
     ]
     if not any(row.versus_first for row in rows):
         columns = [column for column in columns if column.heading != "vs first"]
@@ -119,10 +119,9 @@ def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], columns: Seque
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
     for row in rows:
-        assert row.figures is not None
         size = f"{result.models[row.model].size_bytes / 1e6:.2f}"
         cells = [_model_name(result, row), size] if several else []
-        table.add_row(*cells, _marked_name(row), *(column.cell(row, row.figures) for column in columns))
+        table.add_row(*cells, _marked_name(row), *(column.cell(row, shown_figures(row)) for column in columns))
     return table
 
 
@@ -132,14 +131,17 @@ def _marked_name(row: BenchmarkRow) -> str:
     return row.name + (" [software]" if is_software else "") + (" [FALLBACK]" if row.fallback else "")
 
 
-def _time(figures: BenchmarkFigures, microseconds: float) -> str:
-    return milliseconds(microseconds) if figures.inference.count else "-"
+def _time(microseconds: float | None) -> str:
+    return "-" if microseconds is None else milliseconds(microseconds)
 
 
-def _median(figures: BenchmarkFigures) -> str:
-    span = figures.median_interval
-    interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else " [too few runs]"
-    return _time(figures, figures.inference.p50_us) + (interval if figures.inference.count else "")
+def _median(shown: Shown) -> str:
+    """The average where a log has no median."""
+    if shown.median_us is None:
+        return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
+    span, note = shown.interval, "" if shown.is_logged else " [too few runs]"
+    interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
+    return milliseconds(shown.median_us) + interval
 
 
 def _versus(row: BenchmarkRow) -> str:
@@ -151,15 +153,12 @@ def _versus(row: BenchmarkRow) -> str:
     return f"{1 / found.ratio:.2f}x{interval}"
 
 
-def _runs(row: BenchmarkRow, figures: BenchmarkFigures) -> str:
-    rounds = len(row.rounds)
-    return f"{figures.inference.count}" + (f" in {rounds} rounds" if rounds > 1 else "")
+def _runs(shown: Shown) -> str:
+    return f"{shown.runs}" + (f" in {shown.rounds} rounds" if shown.rounds > 1 else "")
 
 
-def _megabytes(values_kb: Sequence[int | None]) -> str:
-    """The largest of the rounds."""
-    known = [value for value in values_kb if value is not None]
-    return f"{max(known) / _KB_PER_MB:.1f}" if known else "-"
+def _megabytes(size_mb: float | None) -> str:
+    return "-" if size_mb is None else f"{size_mb:.1f}"
 
 
 def _accuracy(row: BenchmarkRow) -> str:

@@ -48,8 +48,10 @@ def print_not_measured(configurations: Sequence[ConfigurationResult], console: C
 
 
 def median(latency: Latency) -> str:
-    """The p50, ``-`` where nothing was timed."""
-    return milliseconds(latency.p50_us) if latency.count else "-"
+    """The p50, the average where no single times are known, ``-`` where nothing was timed."""
+    if not latency.count:
+        return "-"
+    return f"{milliseconds(latency.avg_us)} (average)" if latency.p50_us is None else milliseconds(latency.p50_us)
 
 
 def milliseconds(microseconds: float) -> str:
@@ -71,7 +73,10 @@ def speed(
     reference: ConfigurationResult | None,
     comparisons: Sequence[LatencyComparison],
 ) -> str:
-    """How many times as fast as the reference: on the same examples with its interval, else from the medians."""
+    """How many times as fast as the reference: on the same examples with its interval, else from the medians.
+
+    From the averages where neither has a median.
+    """
     own = configuration.inference_latency
     base = reference.inference_latency if reference else None
     if reference is None or own is None or base is None or configuration is reference:
@@ -81,7 +86,9 @@ def speed(
         interval = paired[0].interval
         span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval else ""
         return f"{1 / paired[0].ratio:.2f}x{span}"
-    return f"{base.p50_us / own.p50_us:.2f}x" if own.p50_us and base.count else ""
+    if own.p50_us is None and base.p50_us is None:
+        return f"{base.avg_us / own.avg_us:.2f}x" if own.avg_us and base.count else ""
+    return f"{base.p50_us / own.p50_us:.2f}x" if own.p50_us and base.p50_us is not None and base.count else ""
 
 
 def p_value(p: float) -> str:

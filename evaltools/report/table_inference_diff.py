@@ -11,6 +11,7 @@ from rich.table import Table
 from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
+from evaltools.report.places import reference_of
 from evaltools.report.result import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.report.table_cells import delegated, median, milliseconds, speed
 
@@ -43,6 +44,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         console.print(_latencies(result))
         console.print()
     for comparison in diff.comparisons:
+        _print_native_errors(result, comparison, console)
         _print_verdict(comparison, console)
 
 
@@ -179,8 +181,8 @@ def _latencies(result: EvaluationResult) -> Table:
     table.add_column("latency", overflow="fold")
     for heading in ("p50", "p90", "run+read p50", "first run", "vs ref", "delegated"):
         table.add_column(heading, justify="right", no_wrap=True)
-    reference = next((entry for entry in configurations if entry.role == "reference"), None)
     for entry in configurations:
+        reference = reference_of(entry, configurations)
         table.add_row(entry.name, *_latency_cells(entry, reference, result.latency_comparisons))
     return table
 
@@ -188,17 +190,29 @@ def _latencies(result: EvaluationResult) -> Table:
 def _latency_cells(
     entry: ConfigurationResult, reference: ConfigurationResult | None, comparisons: Sequence[LatencyComparison]
 ) -> list[str]:
-    latency, read, proof = entry.inference_latency, entry.run_and_read_latency, entry.delegation
-    if latency is None or read is None or proof is None:
+    latency, read = entry.inference_latency, entry.run_and_read_latency
+    if latency is None or entry.delegation is None:
         return ["-"] * 6
     return [
         median(latency),
-        milliseconds(latency.p90_us),
-        median(read),
+        "-" if latency.p90_us is None else milliseconds(latency.p90_us),
+        "-" if read is None else median(read),
         "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
         speed(entry, reference, comparisons),
         delegated(entry),
     ]
+
+
+def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, console: Console) -> None:
+    """What a native tool tells of each output, in raw numbers."""
+    for number, error in enumerate(comparison.native_errors[:_MOST_OUTPUTS]):
+        names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
+        figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
+        told = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
+        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {told}")
+    left_out = len(comparison.native_errors) - _MOST_OUTPUTS
+    if left_out > 0:
+        console.print(f"... and {left_out} more outputs, listed in the JSON result")
 
 
 def _print_verdict(comparison: DiffComparison, console: Console) -> None:

@@ -15,7 +15,8 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.report import native_benchmark
 from evaltools.report.benchmark_result import Memory
-from evaltools.report.native_benchmark_log import LoggedDelegation, NativeBenchmarkLog, parse_benchmark_log
+from evaltools.report.delegate_log import LoggedDelegation
+from evaltools.report.native_benchmark_log import NativeBenchmarkLog, parse_benchmark_log
 from evaltools.report.result import DelegateUsed, DelegationProof
 
 REFUSED_FLAGS_IN_LOGS: Final = {

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evaltools.errors import DataError
-from evaltools.report.native_benchmark_log import LoggedDelegation, LoggedMemory, parse_benchmark_log
+from evaltools.report.delegate_log import LoggedDelegation
+from evaltools.report.native_benchmark_log import LoggedMemory, parse_benchmark_log
 from evaltools.report.native_stat_line import StatFigures
+from tests.report.log_styles import STYLES, recorded
 
 LOG = """\
 INFO: STARTING!
@@ -157,3 +161,62 @@ def test_two_benchmarks_in_one_text_are_refused() -> None:
 def test_a_line_that_was_cut_off_or_is_damaged_is_no_figure(line: str) -> None:
     log = parse_benchmark_log(line)
     assert (log.warm_up, log.init_us) == (None, None)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "benchmark_gpu_partial", "benchmark_hexagon_missing"])
+def test_every_style_of_prefixes_gives_the_same_figures(name: str, style: str) -> None:
+    plain, styled = (parse_benchmark_log(text) for text in (recorded(name), STYLES[style](recorded(name))))
+    assert styled.is_complete
+    assert replace(styled, errors=(), warnings=()) == replace(plain, errors=(), warnings=())
+
+
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "app_gpu_full_threadtime", "app_gpu_full_brief"])
+def test_the_log_of_a_run_on_a_gpu(name: str) -> None:
+    log = parse_benchmark_log(recorded(name))
+    assert log.graph == "/data/local/tmp/evaltools/mobilenet_v1_1.0_224.tflite"
+    assert (log.parameters["Num threads"], log.parameters["Use gpu"]) == ("4", "1")
+    assert log.delegations == (LoggedDelegation("GPU", "full", None),)
+    assert (log.model_size_mb, log.init_us, log.first_inference_us) == (16.9009, 1283417, 9215)
+    assert log.warm_up == StatFigures(72, 9215, 6487, 5280, 9215, 6811.92, 731, 5737, 6804, 7969)
+    assert log.regular == StatFigures(152, 6490, 7149, 5521, 7509, 6512.58, 375, 5874, 6496, 7156)
+    assert log.memory == LoggedMemory(66.4258, 66.4258, 94.2773)
+    assert (log.errors, log.is_complete) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "delegation", "median_us", "runs"),
+    [
+        ("benchmark_gpu_partial", LoggedDelegation("GPU", "partial", 1), 14158, 71),
+        ("benchmark_gpu_unsupported", None, 11665, 86),
+        ("benchmark_nnapi_accelerator", LoggedDelegation("NNAPI", "full", None), 1019, 781),
+        ("benchmark_nnapi_unsupported", None, 5102, 196),
+        ("benchmark_nnapi_reference", LoggedDelegation("NNAPI", "none", None), 5261, 187),
+        ("benchmark_hexagon", LoggedDelegation("Hexagon", "full", None), None, 231),
+        ("benchmark_hexagon_missing", None, None, 195),
+    ],
+)
+def test_the_figures_of_other_runs(
+    name: str, delegation: LoggedDelegation | None, median_us: int | None, runs: int
+) -> None:
+    log = parse_benchmark_log(recorded(name))
+    assert log.delegations == (() if delegation is None else (delegation,))
+    assert log.regular is not None
+    assert (log.regular.median_us, log.regular.count) == (median_us, runs)
+    assert log.is_complete
+
+
+def test_a_run_that_failed_in_its_delegate() -> None:
+    log = parse_benchmark_log(recorded("benchmark_nnapi_compilation_failed"))
+    assert log.errors[-2:] == ("Failed to apply NNAPI delegate.", "Benchmarking failed.")
+    assert not log.is_complete
+
+
+def test_the_app_of_old_releases_logs_its_times_as_an_error() -> None:
+    times = (
+        "Average inference timings in us: Warmup: 91471, Init: 4108, Inference: 80660.1Overall max resident set size ="
+        " 12 MB"
+    )
+    before = TENSORFLOW_1.partition("Average")[0]
+    log = parse_benchmark_log(f"{before}11-22 13:10:02.123  1234  1250 E tflite  : {times}")
+    assert (log.init_us, log.errors, log.is_complete) == (4108, (), True)

@@ -11,7 +11,7 @@ from evaltools.cli.terminal import make_console
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.paired_result import Comparison, LatencyComparison, TopKChange
-from evaltools.report.result import EvaluationResult
+from evaltools.report.result import DelegateUsed, EvaluationResult
 from evaltools.report.table import describe_configuration, print_result
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
@@ -30,6 +30,19 @@ def test_the_line_of_a_configuration_says_what_ran() -> None:
         "XNNPACK (added by the runtime) 9 of 10 nodes in 2 partitions, "
         "CPU keeps SOFTMAX x1"
     )
+
+
+def test_a_delegate_whose_nodes_the_log_does_not_tell_is_not_taken_for_loaded_outputs() -> None:
+    told = DelegateUsed("XNNPACK", True, {}, None, 2, evidence="its log: XNNPACK executes the graph partially")
+    gpu = DelegateUsed("GPU", True, {}, 63, 1, evidence="its log: TfLiteGpuDelegateV2 took 63 of 64 nodes")
+    missing = DelegateUsed("NNAPI", True, {}, None, None)
+    ran = replace(configuration("x"), delegation=None, delegates=[told, gpu, missing], fallback="no NNAPI")
+    assert describe_configuration(ran) == (
+        "ai-edge-litert 2.3.0, default kernels, 1 thread, XNNPACK nodes not told in 2 partitions, "
+        "GPU 63 nodes in 1 partition, NNAPI not created, FALLBACK: no NNAPI"
+    )
+    loaded = replace(configuration("x"), delegation=None, delegates=[])
+    assert describe_configuration(loaded) == "ai-edge-litert 2.3.0, default kernels, 1 thread, outputs loaded"
 
 
 def test_a_missing_delegate_and_a_fallback_are_named() -> None:
