@@ -24,9 +24,7 @@ from evaltools.report.assemble import (
     with_figures,
 )
 from evaltools.report.coco_result import (
-    CocoData,
     CocoDetection,
-    GroundTruthUsed,
     OutputMap,
 )
 from evaltools.report.environment import describe_environment
@@ -43,6 +41,7 @@ from evaltools.tasks.coco import (
     detector_input,
     real_outputs,
 )
+from evaltools.tasks.coco_data import coco_data
 from evaltools.tasks.coco_figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
 from evaltools.tasks.coco_warnings import general_warnings
 from evaltools.tasks.detection_classes import ClassMapping, choose_mapping, stated_mapping
@@ -55,10 +54,11 @@ from evaltools.tasks.detection_outputs import (
 )
 from evaltools.tasks.detection_truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
-from evaltools.tasks.image_input import describe_normalization, load_picture
+from evaltools.tasks.image_input import load_picture
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
 from evaltools.tasks.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.run_identity import (
+    Place,
     begin_run,
     changed_meanwhile,
     fact_in,
@@ -69,7 +69,7 @@ from evaltools.tasks.run_identity import (
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _OUTPUTS = "how the outputs are read"
-_FEW_PICTURES = 4
+PICTURES_TRIED = 4
 _MORE_PICTURES = 32
 
 
@@ -105,7 +105,7 @@ class CocoRequest:
 
 
 @dataclass(frozen=True)
-class _Material:
+class CocoMaterial:
     """The checked inputs of an evaluation; ``outputs`` and ``mapping`` None: not stated, to be recognised."""
 
     model: ModelFile
@@ -126,7 +126,7 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     startup = Startup()
-    material = _prepare(request)
+    material = prepare(request)
     startup.mark(CHECKS)
     wanted = [(material.model, configuration) for configuration in request.configurations]
     outputs: OutputMap | None = None
@@ -156,28 +156,29 @@ def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = op
         return replace(result, warnings=[*result.warnings, *changed])
 
 
-def merge_coco(request: CocoRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:
+def merge_coco(request: CocoRequest, places: Sequence[Place], observer: Observer) -> EvaluationResult:
     """The result of the shards in some run folders, as if one run had done them all.
 
-    Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    ``places`` are where they are; with several, each did everything. Raises
+    :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    material = _prepare(request)
-    outputs: OutputMap | None = fact_in(folders[0], _OUTPUTS, OutputMap | None)
+    material = prepare(request)
+    outputs: OutputMap | None = fact_in(places[0].folders[0], _OUTPUTS, OutputMap | None)
     options = PassOptions(request.max_failed_examples, max_crashes=request.execution.max_crashes)
     reference = request.reference.name if request.reference else None
     task = _task(request, material, outputs or NATIVE_ORDER)
     with run_journal(None) as journal:
-        merged = merged_run(journal, folders, task, _identity(request, material), reference, options)
+        merged = merged_run(journal, places, task, _identity(request, material), reference, options)
         observer.opened(merged.described)
         return _assemble(request, material, merged.described, outputs, merged.measured, None, started_at, observer)
 
 
-def _task(request: CocoRequest, material: _Material, outputs: OutputMap) -> CocoTask:
+def _task(request: CocoRequest, material: CocoMaterial, outputs: OutputMap) -> CocoTask:
     return CocoTask(material.model, material.pictures, material.to_tensor, outputs, request.options.score_threshold)
 
 
-def _identity(request: CocoRequest, material: _Material) -> dict[str, str]:
+def _identity(request: CocoRequest, material: CocoMaterial) -> dict[str, str]:
     truth = material.pictures.truth
     return {
         "the task": "coco",
@@ -192,7 +193,7 @@ def _identity(request: CocoRequest, material: _Material) -> dict[str, str]:
 
 def _assemble(
     request: CocoRequest,
-    material: _Material,
+    material: CocoMaterial,
     described: Sequence[ConfigurationResult],
     outputs: OutputMap | None,
     measured: Measured,
@@ -225,7 +226,8 @@ def _assemble(
     )
 
 
-def _prepare(request: CocoRequest) -> _Material:
+def prepare(request: CocoRequest) -> CocoMaterial:
+    """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
     options = request.options
     model = read_model(request.model_file)
     check_detector(model, options.native)
@@ -254,7 +256,7 @@ def _prepare(request: CocoRequest) -> _Material:
     mapping = stated_mapping(
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
-    return _Material(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
+    return CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
 
 
 def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
@@ -271,7 +273,7 @@ def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) ->
             )
 
 
-def _output_map(material: _Material, sessions: Sequence[Session]) -> OutputMap:
+def _output_map(material: CocoMaterial, sessions: Sequence[Session]) -> OutputMap:
     """The known map, checked against real outputs, or the one that they show.
 
     Pictures are tried on the first session that can run them, which is the reference if there is one. Where none can,
@@ -290,19 +292,19 @@ def _output_map(material: _Material, sessions: Sequence[Session]) -> OutputMap:
     return material.outputs
 
 
-def _recognised(material: _Material, session: Session) -> OutputMap:
+def _recognised(material: CocoMaterial, session: Session) -> OutputMap:
     """From a few pictures, or from more where nothing may have been found in those."""
     try:
-        return recognised_output_map(material.model, _probe(material, session, _FEW_PICTURES))
+        return recognised_output_map(material.model, _probe(material, session, PICTURES_TRIED))
     except ModelError:
         return recognised_output_map(material.model, _probe(material, session, _MORE_PICTURES))
 
 
-def _probe(material: _Material, session: Session, count: int) -> list[list[Floats]]:
+def _probe(material: CocoMaterial, session: Session, count: int) -> list[list[Floats]]:
     return [real_outputs(material.model, session.run(inputs).outputs) for inputs in _first_inputs(material, count)]
 
 
-def _first_inputs(material: _Material, count: int) -> list[Sequence[Array]]:
+def _first_inputs(material: CocoMaterial, count: int) -> list[Sequence[Array]]:
     """Inputs of the first pictures that can be read."""
     found: list[Sequence[Array]] = []
     unreadable = ""
@@ -329,7 +331,7 @@ def _with_figures(described: ConfigurationResult, measured: Measured, trouble: s
 
 def _detection(
     request: CocoRequest,
-    material: _Material,
+    material: CocoMaterial,
     outputs: OutputMap | None,
     configurations: Sequence[ConfigurationResult],
     outcome: Outcome[FoundObjects],
@@ -347,47 +349,16 @@ def _detection(
         for name, records in measured.items()
     ]
     return CocoDetection(
-        data=CocoData(
-            images=str(options.ground_truth_images_path),
-            example_count=len(pictures.paths),
-            skipped_files=len(pictures.folder.skipped),
-            unlisted_pictures=len(pictures.unlisted),
-            ground_truth=_ground_truth_used(pictures),
-            labels_sha256=material.labels.sha256 if material.labels else None,
-            normalization=describe_normalization(material.to_tensor),
-            resize=options.resize,
-            score_threshold=options.score_threshold,
-            category_names=_category_names(pictures, material.labels),
+        data=coco_data(
+            options,
+            pictures,
+            material.labels,
+            material.to_tensor,
             output_map=outputs if measured else None,
             class_mapping=mapping_used if measured else None,
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            native=options.native,
         ),
         figures=figures,
         comparisons=compare_configurations(configurations, measured, figures, request.margin),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
-    )
-
-
-def _category_names(pictures: EvaluatedPictures, labels: LabelFile | None) -> dict[int, str]:
-    if pictures.truth is not None:
-        return {category.id: category.name for category in pictures.truth.categories}
-    return dict(enumerate(labels.lines)) if labels is not None else {}
-
-
-def _ground_truth_used(pictures: EvaluatedPictures) -> GroundTruthUsed | None:
-    truth = pictures.truth
-    if truth is None:
-        return None
-    annotations = [annotation for image in truth.images for annotation in image.annotations]
-    return GroundTruthUsed(
-        file=str(truth.path),
-        kind=truth.kind,
-        sha256=truth.sha256,
-        categories=len(truth.categories),
-        objects=len(annotations),
-        crowd_regions=sum(annotation.is_crowd for annotation in annotations),
-        pictures_without_objects=sum(not image.annotations for image in truth.images),
-        dropped_by_native=truth.dropped_by_native,
-        missing_pictures=len(truth.missing),
     )

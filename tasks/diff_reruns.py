@@ -25,8 +25,13 @@ _SEED: Final = 1
 _MOST_THREADS: Final = 4
 
 
-def plan_reruns(material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None) -> list[Rerun]:
-    """All reruns; CPU variants and precisions are held against the reference, or the CPU where that was loaded."""
+def plan_reruns(
+    material: DiffMaterial, opened: Sequence[Opened], reference: Configuration | None, with_repeats: bool = True
+) -> list[Rerun]:
+    """All reruns; CPU variants and precisions are held against the reference, or the CPU where that was loaded.
+
+    Without repeats where the configurations ran elsewhere.
+    """
     base = base_configuration(opened, reference)
     leave_out = base if reference is not None else None
     against = reference.name if reference else LOCAL_REFERENCE
@@ -39,7 +44,7 @@ def plan_reruns(material: DiffMaterial, opened: Sequence[Opened], reference: Con
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
         change = disturbed_inputs(material.inputs, precision)
         planned.append(Rerun(PRECISION, precision, Driven(rounded, base, fit), against, comparison, change))
-    for entry in opened:
+    for entry in opened if with_repeats else ():
         is_reference = entry.configuration is reference
         name = entry.configuration.name
         of_model = model if is_reference else material.model

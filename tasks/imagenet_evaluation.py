@@ -12,7 +12,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Execution, Open, Outcome, PassOptions, run_journal
+from evaltools.engine import Execution, Open, Opened, Outcome, PassOptions, open_all, run_journal
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -54,7 +54,14 @@ from evaltools.tasks.label_check import shifted
 from evaltools.tasks.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.measured import Measured, describe_execution, lost_configuration, nothing_measured
 from evaltools.tasks.paired_statistics import accuracy_intervals, latency_comparisons, topk_comparisons, with_conditions
-from evaltools.tasks.run_identity import begin_run, changed_meanwhile, fingerprint_of_files, libraries_of, merged_run
+from evaltools.tasks.run_identity import (
+    Place,
+    begin_run,
+    changed_meanwhile,
+    fingerprint_of_files,
+    libraries_of,
+    merged_run,
+)
 from evaltools.tasks.startup import CHECKS, OPENING, Startup
 
 _FEWEST_FOR_CONSTANT: Final = 20
@@ -88,7 +95,7 @@ class ImagenetRequest:
 
 
 @dataclass(frozen=True)
-class _Material:
+class ImagenetMaterial:
     """The checked inputs of an evaluation."""
 
     model: ModelFile
@@ -106,7 +113,7 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     startup = Startup()
-    material = _prepare(request)
+    material = prepare(request)
     startup.mark(CHECKS)
     wanted = [(material.model, configuration) for configuration in request.configurations]
     with run_journal(request.execution.run_dir) as journal:
@@ -129,24 +136,25 @@ def evaluate(request: ImagenetRequest, observer: Observer, open_with: Open = ope
         return replace(result, warnings=[*result.warnings, *changed])
 
 
-def merge(request: ImagenetRequest, folders: Sequence[Path], observer: Observer) -> EvaluationResult:
+def merge(request: ImagenetRequest, places: Sequence[Place], observer: Observer) -> EvaluationResult:
     """The result of the shards in some run folders, as if one run had done them all.
 
-    Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    ``places`` are where they are; with several, each did everything. Raises
+    :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    material = _prepare(request)
+    material = prepare(request)
     with run_journal(None) as journal:
         options = PassOptions(request.max_failed_examples, max_crashes=request.execution.max_crashes)
         reference = request.reference.name if request.reference else None
-        merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
+        merged = merged_run(journal, places, material.task, _identity(request, material), reference, options)
         observer.opened(merged.described)
         return _assemble(request, material, merged.described, merged.measured, started_at, observer)
 
 
 def _assemble(
     request: ImagenetRequest,
-    material: _Material,
+    material: ImagenetMaterial,
     described: Sequence[ConfigurationResult],
     measured: Measured,
     started_at: str,
@@ -175,7 +183,7 @@ def _assemble(
     )
 
 
-def _identity(request: ImagenetRequest, material: _Material) -> dict[str, str]:
+def _identity(request: ImagenetRequest, material: ImagenetMaterial) -> dict[str, str]:
     return {
         "the task": "imagenet",
         "the model": material.model.sha256,
@@ -187,7 +195,8 @@ def _identity(request: ImagenetRequest, material: _Material) -> dict[str, str]:
     }
 
 
-def _prepare(request: ImagenetRequest) -> _Material:
+def prepare(request: ImagenetRequest) -> ImagenetMaterial:
+    """Read and check model, labels and pictures; raises :class:`~evaltools.errors.UsageError` and its kinds."""
     options = request.options
     model = read_model(request.model_file)
     check_model(model, options.native)
@@ -200,7 +209,20 @@ def _prepare(request: ImagenetRequest) -> _Material:
     class_labels = shifted(labels.lines, classes, options.label_offset or 0)
     if request.label_check and not options.native and not set(images.truths) & set(class_labels):
         raise DataError(_no_common_label(options, labels, images))
-    return _Material(model, images, labels, build_task(model, images, class_labels, options))
+    return ImagenetMaterial(model, images, labels, build_task(model, images, class_labels, options))
+
+
+def check_labels(request: ImagenetRequest, material: ImagenetMaterial, open_with: Open = open_isolated) -> None:
+    """Try the labels on the reference here, for a run that is done elsewhere; not where it cannot run here.
+
+    Raises :class:`DataError` where another reading of them fits far better.
+    """
+    configuration = request.reference or Configuration("label check", kernels="builtin")
+    with open_all([(material.model, configuration)], open_with, request.allow_fallback) as entries:
+        for entry in entries.values():
+            if isinstance(entry, Opened):
+                check_session(entry.session, material.model)
+                _check_labels(request, material, entry.session)
 
 
 def _label_count(options: ImagenetOptions, classes: int, labels: LabelFile) -> str:
@@ -215,7 +237,7 @@ def _no_common_label(options: ImagenetOptions, labels: LabelFile, images: Labell
     )
 
 
-def _check_labels(request: ImagenetRequest, material: _Material, session: Session) -> None:
+def _check_labels(request: ImagenetRequest, material: ImagenetMaterial, session: Session) -> None:
     """Try a few pictures on the reference, or on the first configuration that runs."""
     options, task, labels = request.options, material.task, material.labels.lines
     if options.label_offset is None and len(labels) != len(task.class_labels):
@@ -235,7 +257,7 @@ def _figures(described: ConfigurationResult, task: ImagenetTask, measured: Measu
     return replace(found, topk_intervals=accuracy_intervals(classification.topk))
 
 
-def _data(request: ImagenetRequest, material: _Material, outcome: Outcome[TopKObservation]) -> Data:
+def _data(request: ImagenetRequest, material: ImagenetMaterial, outcome: Outcome[TopKObservation]) -> Data:
     options, images = request.options, material.images
     return Data(
         images=str(options.ground_truth_images_path),
@@ -261,7 +283,7 @@ def _comparisons(
     return topk_comparisons(compared, request.margin)
 
 
-def _warnings(material: _Material, configurations: Sequence[ConfigurationResult]) -> list[str]:
+def _warnings(material: ImagenetMaterial, configurations: Sequence[ConfigurationResult]) -> list[str]:
     found = []
     skipped = material.images.folder.skipped
     if skipped:

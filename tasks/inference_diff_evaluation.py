@@ -10,7 +10,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_all, run_journal
-from evaltools.engine.run_folder import encode
+from evaltools.engine.run_folder import decode, encode, journals_of
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile
 from evaltools.report.result import EvaluationResult
@@ -19,7 +19,7 @@ from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.diff_assembly import DiffPass, assemble_diff
 from evaltools.tasks.diff_request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.diff_reruns import fit_of, plan_reruns
+from evaltools.tasks.diff_reruns import LOCAL_REFERENCE, fit_of, plan_reruns
 from evaltools.tasks.diff_second_look import second_look
 from evaltools.tasks.diff_yardsticks import (
     SecondLook,
@@ -37,9 +37,9 @@ from evaltools.tasks.evaluation import (
 from evaltools.tasks.inference_diff import DiffObservation
 from evaltools.tasks.measured import nothing_measured
 from evaltools.tasks.run_identity import (
+    Place,
     begin_run,
     changed_meanwhile,
-    fact_in,
     files_below,
     fingerprint_of_files,
     libraries_of,
@@ -82,12 +82,12 @@ def evaluate_diff(request: DiffRequest, observer: Observer, open_with: Open = op
 
 
 def merge_diff(
-    request: DiffRequest, folders: Sequence[Path], observer: Observer, open_with: Open = open_isolated
+    request: DiffRequest, places: Sequence[Place], observer: Observer, open_with: Open = open_isolated
 ) -> EvaluationResult:
     """The result of the shards in some run folders, as if one run had done them all.
 
-    The yardsticks are measured here. Raises :class:`~evaltools.errors.UsageError` where the folders are not all the
-    shards of this run, each finished.
+    The yardsticks are measured here; where several places are compared, those of the CPU alone. Raises
+    :class:`~evaltools.errors.UsageError` where the folders are not all the shards of this run, each finished.
     """
     started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     material = prepare(request)
@@ -95,18 +95,31 @@ def merge_diff(
         request.max_failed_examples, invocations=request.invocations, max_crashes=request.execution.max_crashes
     )
     reference = request.reference.name if request.reference else None
-    first_run_us: dict[str, int | None] = fact_in(folders[0], _FIRST_RUNS, dict[str, int | None])
+    first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
     with run_journal(None) as journal:
-        merged = merged_run(journal, folders, material.task, _identity(request, material), reference, options)
+        merged = merged_run(journal, places, material.task, _identity(request, material), reference, options)
         observer.opened(merged.described)
         look = SecondLook()
-        with open_all(_wanted(request, material), open_with, request.allow_fallback) as entries:
+        elsewhere = any(place.name for place in places)
+        wanted = _wanted(request, material)
+        if elsewhere:
+            wanted = [(material.reference_model, Configuration(LOCAL_REFERENCE, kernels="builtin"))]
+        with open_all(wanted, open_with, request.allow_fallback) as entries:
             opened = [entry for entry in entries.values() if isinstance(entry, Opened)]
             _close(opened)
             if opened:
-                look = _look(request, material, opened, merged.measured.outcome, observer, open_with)
+                outcome = merged.measured.outcome
+                look = _look(request, material, opened, outcome, observer, open_with, not elsewhere)
         done = DiffPass(merged.measured, first_run_us)
         return assemble_diff(request, material, merged.described, done, look, started_at, observer)
+
+
+def _first_runs_at(place: Place) -> dict[str, int | None]:
+    """The times of the very first runs, by configurations with the place behind their names; none where none ran."""
+    with journals_of(place.folders[:1]) as (journal,):
+        text = journal.fact(_FIRST_RUNS)
+    times: dict[str, int | None] = {} if text is None else decode(text, dict[str, int | None], place.folders[0])
+    return {name + place.suffix: time for name, time in times.items()}
 
 
 def _wanted(request: DiffRequest, material: DiffMaterial) -> list[tuple[ModelFile, Configuration]]:
@@ -185,11 +198,12 @@ def _look(
     outcome: Outcome[DiffObservation],
     observer: Observer,
     open_with: Open,
+    with_repeats: bool = True,
 ) -> SecondLook:
     """Measure the yardsticks, where that was asked for and the pass went to its end."""
     if not request.yardstick_runs or outcome.stopped is not None:
         return SecondLook()
-    reruns = plan_reruns(material, opened, request.reference)
+    reruns = plan_reruns(material, opened, request.reference, with_repeats)
     with counted(observer, _YARDSTICKS, len(reruns)) as step:
         return second_look(request, material, opened, reruns, outcome, open_with, step)
 

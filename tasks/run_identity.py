@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,9 @@ DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
 SHARD: Final = "the shard"
 _FEWEST_WORDS: Final = 3
+LIBRARY: Final = "the library "
 _CONFIGURATION: Final = "configuration "
+_FLAG: Final = "--"
 
 
 def begin_run(
@@ -103,7 +105,7 @@ def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
     """The content of what external delegates are loaded from."""
     paths = {library for configuration in configurations for library in configuration.libraries}
-    return {f"the library {path}": _sha256_of(path) for path in sorted(paths)}
+    return {f"{LIBRARY}{path}": _sha256_of(path) for path in sorted(paths)}
 
 
 def _sha256_of(path: Path) -> str:
@@ -148,8 +150,26 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The run folders of the shards that were done at one place, which together are a whole run.
+
+    Where several places did the same run, ``name`` stands behind the names of their configurations, ``NAME@PLACE``.
+    ``flags`` are the ones that the shards had to repeat, where files have other names there; None: those of this run.
+    """
+
+    folders: tuple[Path, ...]
+    name: str = ""
+    flags: Mapping[str, str] | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the names of configurations."""
+        return f"@{self.name}" if self.name else ""
+
+
+@dataclass(frozen=True)
 class MergedRun:
-    """What the shards of a run give together."""
+    """What shards give together."""
 
     described: list[ConfigurationResult]
     measured: Measured
@@ -157,7 +177,7 @@ class MergedRun:
 
 def merged_run(
     journal: Journal[Observation],
-    folders: Sequence[Path],
+    places: Sequence[Place],
     task: Task[Observation],
     identity: Mapping[str, str],
     reference: str | None,
@@ -165,38 +185,107 @@ def merged_run(
 ) -> MergedRun:
     """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
 
-    Raises :class:`UsageError` for folders of other runs, or where examples are missing.
+    The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
+    so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples are
+    missing.
     """
     quiet: list[QuietTimes] = []
-    with journals_of(folders) as shards:
-        _require_distinct(folders, [_begun(shard) for shard in shards])
-        described = described_in(shards[0])
-        stated = _portable(identity_of(shards[0]) or {})
-        for folder, shard in zip(folders, shards, strict=True):
-            changed = differences(stated, _portable(identity_of(shard) or {}))
-            if changed:
-                raise UsageError(f"{folder} is no shard of the run in {folders[0]}: {'; '.join(changed)}")
-            journal.take_over(shard)
-            text = shard.fact(QUIET)
-            part = None if text is None else decode(text, QuietTimes | None, folder)
-            quiet += [] if part is None else [part]
-    own = {name: text for name, text in stated.items() if not name.startswith(_CONFIGURATION)}
-    changed = differences(own, {"evaltools": version("evaltools"), **_portable(identity)})
-    if changed:
-        raise UsageError(f"the run in {folders[0]} was of something else: {'; '.join(changed)}; restore that")
+    quiet_examples = missing = 0
+    described: list[ConfigurationResult] = []
+    for place in places:
+        with journals_of(place.folders) as shards:
+            _require_one_run(place, shards, identity)
+            own = described_in(shards[0])
+            done = sum(len(shard.examples()) for shard in shards)
+            if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
+                missing = max(missing, len(task.examples) - done)
+            else:
+                own = [_unused(entry) for entry in own]
+            described += [_at(entry, place, place is places[0]) for entry in own]
+            for shard in shards:
+                journal.take_over(shard, place.suffix)
+            own_quiet = [_at_place(part, place) for part in map(_quiet_of, shards) if part is not None]
+            quiet += own_quiet
+            quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
     names = [entry.name for entry in described if entry.status == "measured"]
     if not any(entry.role == "test" for entry in described if entry.name in names):
         return MergedRun(described, nothing_measured(dict.fromkeys(names)))
-    outcome = settle(task, names, journal, reference, options)
-    missing = len(task.examples) - len(journal.examples())
+    outcome = settle(task, names, journal, None if reference is None else reference + places[0].suffix, options)
+    folder_count = sum(len(place.folders) for place in places)
     if missing and outcome.stopped is None:
         raise UsageError(
-            f"{missing} of {len(task.examples)} examples are in none of the {len(folders)} folders; give all shards, "
+            f"{missing} of {len(task.examples)} examples are in none of the {folder_count} folders; give all shards, "
             "and finish those that were interrupted with evaltools resume"
         )
-    return MergedRun(
-        described, Measured(outcome, workers=0, quiet=_pooled(quiet) if quiet else None, merged_shards=len(folders))
+    measured = Measured(outcome, workers=0, merged_shards=folder_count)
+    if quiet:
+        apart = replace(_pooled(quiet), examples=quiet_examples)
+        for name in names if len(places) > 1 else ():
+            apart.invokes_us.setdefault(name, measured.invokes_us(name))
+            apart.run_and_read_us.setdefault(name, measured.run_and_read_us(name))
+        measured = replace(measured, quiet=apart)
+    return MergedRun(described, measured)
+
+
+def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
+    text = shard.fact(QUIET)
+    found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
+    return found
+
+
+def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: Mapping[str, str]) -> None:
+    """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
+    first = place.folders[0]
+    begun = [_begun(shard) for shard in shards]
+    _require_distinct(place.folders, begun)
+    stated = _portable(begun[0])
+    for folder, found in zip(place.folders, begun, strict=True):
+        changed = differences(stated, _portable(found))
+        if changed:
+            raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
+    wanted = {"evaltools": version("evaltools"), **_portable(identity)}
+    elsewhere: tuple[str, ...] = (_CONFIGURATION,)
+    if place.flags is not None:
+        wanted = {name: text for name, text in wanted.items() if not name.startswith((_FLAG, LIBRARY))}
+        wanted.update(place.flags)
+        elsewhere = (_CONFIGURATION, LIBRARY)
+    own = {name: text for name, text in stated.items() if not name.startswith(elsewhere)}
+    changed = differences(own, wanted)
+    if changed:
+        raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
+
+
+def _unused(described: ConfigurationResult) -> ConfigurationResult:
+    """A configuration of a run without a test configuration that can run: nothing was."""
+    if described.status == "not measured":
+        return described
+    return replace(described, status="not measured", reason="no test configuration can run there")
+
+
+def _at(described: ConfigurationResult, place: Place, is_first: bool) -> ConfigurationResult:
+    """A configuration under its name at a place; there is one reference, the first place's."""
+    if not place.name:
+        return described
+    role = described.role if is_first else "test"
+    return replace(described, name=described.name + place.suffix, role=role, place=place.name)
+
+
+def _at_place(quiet: QuietTimes, place: Place) -> QuietTimes:
+    """Times under the names of configurations at a place."""
+    return QuietTimes(
+        quiet.examples,
+        {name + place.suffix: times for name, times in quiet.invokes_us.items()},
+        {name + place.suffix: times for name, times in quiet.run_and_read_us.items()},
     )
+
+
+def differences_of_runs(one: Path, other: Path) -> list[str]:
+    """In words, what keeps the runs in two folders from being shards of the same run; none where they could be.
+
+    Raises :class:`UsageError` where one of them never began.
+    """
+    with journals_of([one, other]) as (first, second):
+        return differences(_portable(_begun(first)), _portable(_begun(second)))
 
 
 def _begun(shard: Journal[Any]) -> dict[str, str]:

@@ -116,6 +116,7 @@ def test_flags_in_the_docs_exist() -> None:
         convert,
         demo,
         device_list,
+        device_run_flags,
         gate,
         imagenet,
         inference_diff,
@@ -137,9 +138,11 @@ def test_flags_in_the_docs_exist() -> None:
         *gate.PARAMETERS,
         *power.PARAMETERS,
         *device_list.PARAMETERS,
+        *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
     )
+    foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):
-            assert flag in known or flag in ("nouse_gpu", "flag", "use", "use_"), f"{page.name}: --{flag}"
+            assert flag in known | foreign, f"{page.name}: --{flag}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli import benchmark_flags, configurations
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
@@ -74,16 +74,22 @@ stdout: the lines of benchmark_model. stderr: what ran, a table sorted by latenc
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    _refuse_native_flags(arguments)
+    refuse_native_flags(arguments)
     flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{_EXIT_CODES}", GROUPS, arguments)
-    if not any(flags.texts("graph")):
-        raise UsageError("Please specify the name of your TF Lite input file with --graph")
+    require(flags)
     from evaltools.cli.benchmark_run import benchmark
 
     return benchmark(flags, ["evaltools", "benchmark", *arguments])
 
 
-def _refuse_native_flags(arguments: list[str]) -> None:
+def require(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` where there is no model."""
+    if not any(flags.texts("graph")):
+        raise UsageError("Please specify the name of your TF Lite input file with --graph")
+
+
+def refuse_native_flags(arguments: list[str]) -> None:
+    """Raise :class:`UsageError` for flags of the native tool that have no meaning here."""
     for word in arguments:
         name = word.removeprefix("--").partition("=")[0].replace("-", "_")
         if word.startswith("--") and name in benchmark_flags.REFUSED:

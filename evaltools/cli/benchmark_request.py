@@ -66,12 +66,17 @@ class BenchmarkRequest:
         ]
 
 
-def read_request(flags: GivenFlags) -> BenchmarkRequest:
-    """Check the flags and read the models; raises :class:`UsageError` and its kinds."""
+def read_request(flags: GivenFlags, libraries_here: bool = True) -> BenchmarkRequest:
+    """Check the flags and read the models; raises :class:`UsageError` and its kinds.
+
+    ``libraries_here``: those of external delegates are on this computer.
+    """
     _refuse_flags_without_effect(flags)
     own = flags.among(CONFIGURATION_PARAMETERS)
     listed = option_configurations(flags.text("perf_options_list"), own)
     configurations = _configurations(flags, own, listed)
+    if libraries_here:
+        _require_libraries(configurations)
     paths = _model_paths(flags)
     is_one = len(paths) * len(configurations) == 1
     if is_one and "option_benchmark_run_delay" in flags:
@@ -129,12 +134,15 @@ def _configurations(
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
     require_unique_names(found)
-    for configuration in found:
+    return tuple(found)
+
+
+def _require_libraries(configurations: Sequence[Configuration]) -> None:
+    for configuration in configurations:
         for library in configuration.libraries:
             if not library.is_file():
                 quoted = f"configuration {configuration.name!r}"
                 raise UsageError(f"{quoted}: --external_delegate_path={library}: no such file")
-    return tuple(found)
 
 
 def _overruled(flags: GivenFlags, own: Sequence[tuple[str, str]]) -> list[str]:

@@ -25,6 +25,7 @@ from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
 from evaltools.report.assemble import describe_model
 from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_shown import shown_figures
 from evaltools.report.environment import describe_environment
 from evaltools.report.table_benchmark import print_benchmark
 
@@ -39,7 +40,7 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
     """Measure, print, write; returns the exit code."""
     console = make_console()
     request = read_request(flags)
-    accuracies = _accuracies(flags, request)
+    accuracies = accuracies_of(flags, request)
     files = planned_files(flags, request)
     lines = NativeLines(flags, request, console)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
@@ -50,9 +51,9 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
             environment=describe_environment(command, started, time.perf_counter() - clock),
-            options=_options(flags, request),
+            options=options_in_force(flags, request),
             models=[describe_model(model) for model in request.models],
-            rows=_with_accuracies(measured.rows, accuracies),
+            rows=with_accuracies(measured.rows, accuracies),
             warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
             stopped="interrupted" if measured.interrupted else None,
         )
@@ -66,17 +67,17 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
         console.print("evaltools: stdout cannot be written", style="bold red")
     if errors or not lines.is_written:
         return exit_codes.NOT_WRITTEN
-    return _exit_code(result, request)
+    return exit_code_of(result, request)
 
 
-def _options(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
+def options_in_force(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
     """The flags that shape the runs, in force."""
     shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
     found = {each.name: flags.value(each.name) for each in shaping if each.name not in _NOT_SHAPING}
     return found | {"rounds": request.options.rounds}
 
 
-def _accuracies(flags: GivenFlags, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
+def accuracies_of(flags: GivenFlags, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
     """That of each row; raises :class:`UsageError` where results were given and none fits."""
     files = [Path(text) for text in flags.texts("accuracy")]
     known = read_accuracies(files)
@@ -95,7 +96,7 @@ def _same_models(known: Sequence[KnownAccuracy], request: BenchmarkRequest) -> b
     return not {entry.model_sha256 for entry in known}.isdisjoint(model.sha256 for model in request.models)
 
 
-def _with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
+def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
     """Each row with its accuracy, where one is known, and whether no other is both as fast and as accurate.
 
     A row that fell back to the CPU has none, for it did not run what the accuracy is of.
@@ -114,13 +115,15 @@ def _with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[Accuracy
 
 def _place(row: BenchmarkRow, metric: str) -> tuple[float, float]:
     """Median latency and accuracy; not a number where the row has no part in the front."""
-    is_measured = row.status == "measured" and row.figures is not None and row.figures.inference.count > 0
-    if row.figures is None or not is_measured or row.accuracy is None or row.accuracy.metric != metric:
+    shown = shown_figures(row)
+    is_measured = row.status == "measured" and shown.runs > 0 and shown.latency_us is not None
+    if not is_measured or row.accuracy is None or row.accuracy.metric != metric:
         return math.nan, math.nan
-    return row.figures.inference.p50_us, row.accuracy.value
+    return float(shown.latency_us or 0.0), row.accuracy.value
 
 
-def _exit_code(result: BenchmarkResult, request: BenchmarkRequest) -> int:
+def exit_code_of(result: BenchmarkResult, request: BenchmarkRequest) -> int:
+    """That of a benchmark whose files were written."""
     if result.stopped:
         return exit_codes.INTERRUPTED
     failed = [row for row in result.rows if row.status == "failed"]

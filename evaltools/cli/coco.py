@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
@@ -21,6 +19,9 @@ from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+
+if TYPE_CHECKING:
+    from evaltools.cli.finished_shards import FinishedShards
 
 REQUIRED: Final = ("model_file", "ground_truth_images_path")
 
@@ -118,10 +119,10 @@ configurations in one pass. Without annotations, only whether the boxes are the 
 stdout: the lines of the native tool. stderr: what ran, progress, tables, findings."""
 
 
-def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
-    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
+def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
+    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
     flags = parse_flags("coco", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    _require(flags)
+    require(flags)
     if flags.text("executor") == "ray" and not shards:
         from evaltools.cli.on_ray import run_on_ray
 
@@ -131,7 +132,8 @@ def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
     return run_coco(flags, ["evaltools", "coco", *arguments], shards)
 
 
-def _require(flags: GivenFlags) -> None:
+def require(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` where a flag that the task needs is missing."""
     missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
     if missing:
         raise UsageError(f"missing: {' '.join(missing)}. See evaltools coco --help")

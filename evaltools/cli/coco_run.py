@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 from evaltools.cli import exit_codes
-from evaltools.cli.coco_files import plan_more_files, write_more_files
+from evaltools.cli.coco_files import MoreFiles, plan_more_files, write_more_files
 from evaltools.cli.configurations import Configurations, read_configurations
 from evaltools.cli.evaluation_flags import read_margin
 from evaltools.cli.evaluation_output import (
@@ -21,6 +20,7 @@ from evaltools.cli.evaluation_output import (
     print_early_end,
 )
 from evaltools.cli.execution_flags import flags_to_repeat, read_execution
+from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
@@ -38,20 +38,31 @@ _FEWEST_RESAMPLES: Final = 100
 _MOST_RESAMPLES: Final = 100_000
 
 
-def run_coco(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
-    """Evaluate, print, write; returns the exit code."""
-    console = make_console()
-    configurations = read_configurations(flags)
-    request = _request(flags, configurations, command)
+def plan_files(
+    flags: GivenFlags, configurations: Configurations, request: CocoRequest
+) -> tuple[dict[str, Path], MoreFiles]:
+    """The files to write, checked before any long work; raises :class:`UsageError`."""
     options = request.options
     truths = (options.ground_truth_annotations, options.ground_truth_proto, options.model_output_labels)
     inputs = [request.model_file, *truths]
     files = planned_files(flags, configurations, inputs)
-    more_files = plan_more_files(flags, configurations, inputs, files.values())
+    return files, plan_more_files(flags, configurations, inputs, files.values())
+
+
+def run_coco(flags: GivenFlags, command: list[str], shards: FinishedShards | None = None) -> int:
+    """Evaluate, print, write; returns the exit code."""
+    console = make_console()
+    configurations = read_configurations(flags)
+    request = read_request(flags, configurations, command)
+    options = request.options
+    files, more_files = plan_files(flags, configurations, request)
     with interrupts_restored():
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
-        result = merge_coco(request, shards, terminal) if shards else evaluate_coco(request, terminal, opener)
+        if shards is None:
+            result = evaluate_coco(request, terminal, opener)
+        else:
+            result = shards.complete(merge_coco(request, shards.places, terminal))
         not_written = _print_debug_lines(result) if flags.is_on("debug_mode") else []
         not_written += hand_out(_as_asked(result, flags.is_on("record_examples")), files, console)
         not_written += write_more_files(result, more_files, options.ground_truth_images_path, console)
@@ -72,7 +83,8 @@ def _resamples(flags: GivenFlags) -> int:
     return resamples
 
 
-def _request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> CocoRequest:
+def read_request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> CocoRequest:
+    """What the flags ask for; raises :class:`UsageError` for values that make no sense."""
     limit = flags.number("max_failed_examples")
     native = flags.text("compat") == "native"
     options = CocoOptions(

@@ -13,6 +13,8 @@ from evaltools.parameter import did_you_mean
 
 ACTIONS: Final = {
     "list": ("evaltools.cli.device_list", "Which devices can be used, what they are, what to do for the others"),
+    "run": ("evaltools.cli.device_run", "Run imagenet, coco, inference-diff or benchmark on devices"),
+    "clean": ("evaltools.cli.device_clean", "Delete what runs have kept on devices"),
 }
 
 

@@ -29,7 +29,7 @@ exit codes:
   2  a flag is wrong
   3  no device can be used, or there is no adb
   5  the findings could not be written"""
-_ALL: Final = "all"
+ALL: Final = "all"
 _FLAG: Final = "--output_file_path"
 _HIGHEST_PORT: Final = 65535
 
@@ -38,14 +38,12 @@ def run(arguments: list[str]) -> int:
     """Print the devices; returns the exit code."""
     flags = parse_flags("device list", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
     serials = read_serials(flags.text("serials"))
-    port = flags.number("adb_port")
-    if not 0 <= port <= _HIGHEST_PORT:
-        raise UsageError(f"--adb_port={port}: no port; give 1 to {_HIGHEST_PORT}, or leave the flag out")
+    port = read_port(flags)
     flags.path("adb")
     output = flags.path("output_file_path")
     if output is not None:
         _require_output(output)
-    return _list_devices(flags, serials, port or None, output)
+    return _list_devices(flags, serials, port, output)
 
 
 def read_serials(text: str) -> tuple[str, ...]:
@@ -54,12 +52,20 @@ def read_serials(text: str) -> tuple[str, ...]:
     >>> read_serials("R5, 10.0.0.2:5555,R5"), read_serials("all")
     (('R5', '10.0.0.2:5555'), ())
     """
-    if text == _ALL:
+    if text == ALL:
         return ()
     names = [name.strip() for name in text.split(",")]
-    if "" in names or _ALL in names:
+    if "" in names or ALL in names:
         raise UsageError(f"--serials={text}: give serial numbers with commas between, or all; adb devices lists them")
     return tuple(dict.fromkeys(names))
+
+
+def read_port(flags: GivenFlags) -> int | None:
+    """The port of the adb server, None where adb's variables say it; raises :class:`UsageError` for what is none."""
+    port = flags.number("adb_port")
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise UsageError(f"--adb_port={port}: no port; give 1 to {_HIGHEST_PORT}, or leave the flag out")
+    return port or None
 
 
 def _require_output(output: Path) -> None:

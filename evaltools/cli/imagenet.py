@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evaltools.cli import configurations, execution_flags
 from evaltools.cli.evaluation_flags import (
@@ -21,6 +19,9 @@ from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+
+if TYPE_CHECKING:
+    from evaltools.cli.finished_shards import FinishedShards
 
 REQUIRED: Final = ("model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels")
 
@@ -62,10 +63,10 @@ Top-1..10 accuracy on labelled pictures, for a reference and any number of confi
 stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""
 
 
-def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
-    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
+def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
+    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
     flags = parse_flags("imagenet", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    _require(flags)
+    require(flags)
     if flags.text("executor") == "ray" and not shards:
         from evaltools.cli.on_ray import run_on_ray
 
@@ -75,7 +76,8 @@ def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
     return evaluate_imagenet(flags, ["evaltools", "imagenet", *arguments], shards)
 
 
-def _require(flags: GivenFlags) -> None:
+def require(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` where a flag that the task needs is missing."""
     missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
     if missing:
         raise UsageError(f"missing: {' '.join(missing)}. See evaltools imagenet --help")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from evaltools.cli.evaluation_output import (
     print_early_end,
 )
 from evaltools.cli.execution_flags import flags_to_repeat, read_execution
+from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.runtime.isolated import open_isolated
@@ -25,18 +25,27 @@ from evaltools.tasks.imagenet import ImagenetOptions
 from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate, merge
 
 
-def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
+def plan_files(flags: GivenFlags, configurations: Configurations, request: ImagenetRequest) -> dict[str, Path]:
+    """The files to write, checked before any long work; raises :class:`UsageError`."""
+    options = request.options
+    inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
+    return planned_files(flags, configurations, inputs)
+
+
+def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: FinishedShards | None = None) -> int:
     """Evaluate, print, write; returns the exit code."""
     console = make_console()
     configurations = read_configurations(flags)
-    request = _request(flags, configurations, command)
+    request = read_request(flags, configurations, command)
     options = request.options
-    inputs = [request.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path]
-    files = planned_files(flags, configurations, inputs)
+    files = plan_files(flags, configurations, request)
     with interrupts_restored():
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
-        result = merge(request, shards, terminal) if shards else evaluate(request, terminal, opener)
+        if shards is None:
+            result = evaluate(request, terminal, opener)
+        else:
+            result = shards.complete(merge(request, shards.places, terminal))
         not_written = hand_out(result, files, console)
         total = request.execution.shard.size_of(result.data.example_count if result.data else 0)
         print_early_end(result, total, request.max_failed_examples, options.native, console)
@@ -46,7 +55,8 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: Sequence[Pa
     return exit_codes.NOT_WRITTEN if not_written else exit_code(result, damaged)
 
 
-def _request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> ImagenetRequest:
+def read_request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> ImagenetRequest:
+    """What the flags ask for; raises :class:`UsageError` for values that make no sense."""
     limit = flags.number("max_failed_examples")
     options = ImagenetOptions(
         ground_truth_images_path=Path(flags.text("ground_truth_images_path")),

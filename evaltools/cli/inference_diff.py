@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evaltools.cli import configurations, execution_flags
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+
+if TYPE_CHECKING:
+    from evaltools.cli.finished_shards import FinishedShards
 
 RUN_PARAMETERS: Final = (
     Parameter("model_file", "string", "", "The .tflite model. Required."),
@@ -101,11 +102,10 @@ floor, latency, a verdict with its reason.
 stdout: the lines of the native tool. stderr: what ran, progress, tables, verdicts."""
 
 
-def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
-    """Run the command, or take the records from the run folders of its ``shards``; returns the exit code."""
+def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
+    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
     flags = parse_flags("inference-diff", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    if not flags.text("model_file"):
-        raise UsageError("missing: --model_file=... See evaltools inference-diff --help")
+    require(flags)
     if flags.text("executor") == "ray" and not shards:
         from evaltools.cli.on_ray import run_on_ray
 
@@ -113,3 +113,9 @@ def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
     from evaltools.cli.inference_diff_run import evaluate_inference_diff
 
     return evaluate_inference_diff(flags, ["evaltools", "inference-diff", *arguments], shards)
+
+
+def require(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` where a flag that the task needs is missing."""
+    if not flags.text("model_file"):
+        raise UsageError("missing: --model_file=... See evaltools inference-diff --help")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from evaltools.cli import exit_codes
 from evaltools.cli.configurations import REFERENCE_KERNELS, Configurations, read_configurations
 from evaltools.cli.evaluation_output import Terminal, hand_out, interrupts_restored, planned_files, print_early_end
 from evaltools.cli.execution_flags import flags_to_repeat, read_execution
+from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.errors import OutputError, UsageError
@@ -25,20 +25,23 @@ from evaltools.tasks.inference_diff_evaluation import evaluate_diff, merge_diff
 _MOST_RUNS: Final = 1_000_000
 
 
-def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Sequence[Path] = ()) -> int:
+def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: FinishedShards | None = None) -> int:
     """Compare, print, write; returns the exit code."""
     console = make_console()
     native = flags.text("compat") == "native"
-    configurations = _configurations(flags, native)
-    request = _request(flags, configurations, native, command)
-    files = planned_files(flags, configurations, _files_read(request))
-    for path in files.values():
-        if request.save_outputs is not None and path.resolve().is_relative_to(request.save_outputs.resolve()):
-            raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
+    configurations = diff_configurations(flags)
+    request = read_request(flags, configurations, command)
+    files = plan_files(flags, configurations, request)
     with interrupts_restored():
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
-        result = merge_diff(request, shards, terminal, opener) if shards else evaluate_diff(request, terminal, opener)
+        if shards is None:
+            result = evaluate_diff(request, terminal, opener)
+        elif shards.whole is None:
+            result = shards.complete(merge_diff(request, shards.places, terminal, opener))
+        else:
+            terminal.opened(shards.whole.configurations)
+            result = shards.complete(shards.whole)
         not_written = hand_out(result, files, console)
         assert result.inference_diff is not None
         if result.inference_diff.not_saved is not None:
@@ -50,11 +53,21 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Seque
     return exit_codes.NOT_WRITTEN if not_written else _exit_code(result)
 
 
-def _configurations(flags: GivenFlags, native: bool) -> Configurations:
+def plan_files(flags: GivenFlags, configurations: Configurations, request: DiffRequest) -> dict[str, Path]:
+    """The files to write, checked before any long work; raises :class:`UsageError`."""
+    files = planned_files(flags, configurations, _files_read(request))
+    for path in files.values():
+        if request.save_outputs is not None and path.resolve().is_relative_to(request.save_outputs.resolve()):
+            raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
+    return files
+
+
+def diff_configurations(flags: GivenFlags) -> Configurations:
     """The native tool's reference has the runtime's default kernels, ours builtin ones."""
     loads = "load_reference" in flags
     if loads and "reference" in flags:
         raise UsageError("--load_reference and --reference both state the reference; keep one")
+    native = flags.text("compat") == "native"
     found = read_configurations(flags, "default" if native else REFERENCE_KERNELS)
     if loads:
         return Configurations(None, found.tests)
@@ -65,7 +78,9 @@ def _configurations(flags: GivenFlags, native: bool) -> Configurations:
     return found
 
 
-def _request(flags: GivenFlags, configurations: Configurations, native: bool, command: list[str]) -> DiffRequest:
+def read_request(flags: GivenFlags, configurations: Configurations, command: list[str]) -> DiffRequest:
+    """What the flags ask for; raises :class:`UsageError` for values that make no sense."""
+    native = flags.text("compat") == "native"
     limit = flags.number("max_failed_examples")
     return DiffRequest(
         model_file=Path(flags.text("model_file")),

@@ -73,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
+    if arguments[:2] == ["device", "run"]:
+        return "interrupted, and ended on the devices; with --run_dir the same command goes on with the parts left"
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:

@@ -28,4 +28,6 @@ def run(arguments: list[str]) -> int:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
     command = StoredCommand.of(folders[0]).without("run_dir", "shard_index", "shard_count")
-    return command.with_flags(given, _MAY_BE_GIVEN).run(folders)
+    from evaltools.cli.finished_shards import FinishedShards
+
+    return command.with_flags(given, _MAY_BE_GIVEN).run(FinishedShards.of_one_run(folders))

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from evaltools.cli import exit_codes
 from evaltools.cli.execution_flags import flags_to_repeat, read_execution
+from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.progress import show_progress
 from evaltools.cli.stored_command import StoredCommand
@@ -70,7 +71,9 @@ def run_on_ray(name: str, flags: GivenFlags, arguments: Sequence[str]) -> int:
             folders = _collect(ray, command.without(*_ONLY_HERE), count, folder, flags.text("progress"))
         finally:
             ray.shutdown()
-        return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(folders)
+        return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(
+            FinishedShards.of_one_run(folders)
+        )
 
 
 def _begin(folder: Path, flags: GivenFlags, command: StoredCommand) -> int:

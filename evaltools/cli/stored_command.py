@@ -8,12 +8,15 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean, split_flag
+
+if TYPE_CHECKING:
+    from evaltools.cli.finished_shards import FinishedShards
 
 _MAY_BE_GIVEN_ANEW: Final = MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"}
 
@@ -93,7 +96,7 @@ class StoredCommand:
 
         return importlib.import_module(COMMANDS[self.name].module)
 
-    def run(self, shards: Sequence[Path] = ()) -> int:
+    def run(self, shards: FinishedShards | None = None) -> int:
         """Run it in the folder that it was given in; with ``shards`` it takes its records from those."""
         try:
             os.chdir(self.folder)

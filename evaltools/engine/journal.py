@@ -136,6 +136,14 @@ class Journal(Generic[Observation]):
                 stored.read_us,
             )
 
+    def read_plainly(self, configuration: str) -> Iterator[Stored[Any]]:
+        """All records of one configuration, in order, with what was observed as plain values: of whatever task."""
+        codec: Codec[Any] = Codec(Any)
+        for (content,) in self._rows(
+            "SELECT content FROM records WHERE configuration = ? ORDER BY example", (configuration,)
+        ):
+            yield codec.decode(content)
+
     def count(self, configuration: str, last_example: int) -> int:
         """How many there are."""
         query = "SELECT count(*) FROM records WHERE configuration = ? AND example <= ?"
@@ -148,12 +156,15 @@ class Journal(Generic[Observation]):
         )
         return [int(row[0]) for row in self._rows(query, (last_example,))]
 
-    def take_over(self, other: Journal[Observation]) -> None:
-        """Copy all rows of another journal."""
+    def take_over(self, other: Journal[Observation], suffix: str = "") -> None:
+        """Copy all rows of another journal, with ``suffix`` behind the names of its configurations.
+
+        An example whose input was made for several copied journals counts as the first of them says.
+        """
         inputs = other._rows("SELECT example, preprocessing_us FROM inputs")
-        records = other._rows("SELECT configuration, example, failed, content FROM records")
+        records = other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
         with self._writing():
-            self._connection.executemany("INSERT INTO inputs VALUES (?, ?)", inputs)
+            self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
             self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
 
     def examples(self) -> set[int]:

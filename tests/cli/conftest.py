@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.device.fixtures import client, devices, network, proxy
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
+
+__all__ = ["client", "devices", "network", "proxy"]
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,11 @@ def _without_times(value: Any) -> Any:
 
 
 def _is_condition(name: str) -> bool:
-    return name in ("environment", "execution", "peak_memory_mb") or "latency" in name or name.endswith("_us")
+    return (
+        name in ("environment", "execution", "peak_memory_mb", "device_run")
+        or "latency" in name
+        or name.endswith("_us")
+    )
 
 
 def processes_of(mark: str) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from evaltools.cli import imagenet
 from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
+from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.stored_command import StoredCommand
 from evaltools.engine.journal import Journal, open_journal
@@ -185,17 +186,18 @@ def test_a_folder_that_cannot_be_entered_is_said(tmp_path: Path) -> None:
 
 
 def test_it_runs_in_its_folder_with_its_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[tuple[str, list[str], Sequence[Path]]] = []
+    called: list[tuple[str, list[str], FinishedShards | None]] = []
 
-    def run(arguments: list[str], shards: Sequence[Path] = ()) -> int:
+    def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
         called.append((os.getcwd(), arguments, shards))
         return 4
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(imagenet, "run", run)
     (tmp_path / "there").mkdir()
-    assert StoredCommand(tmp_path / "there", "imagenet", ("--a=b",)).run([tmp_path]) == 4
-    assert called == [(str(tmp_path / "there"), ["--a=b"], [tmp_path])]
+    shards = FinishedShards.of_one_run([tmp_path])
+    assert StoredCommand(tmp_path / "there", "imagenet", ("--a=b",)).run(shards) == 4
+    assert called == [(str(tmp_path / "there"), ["--a=b"], shards)]
 
 
 def test_a_run_of_a_program_of_its_own_is_no_command(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUs
 from evaltools.tasks.run_identity import (
     QUIET,
     MergedRun,
+    Place,
     begin_run,
     command_in,
     described_in,
@@ -252,7 +253,7 @@ def shard_of(
 
 def merged(folders: Sequence[Path], task: Numbers, **identity: str) -> MergedRun:
     journal: Journal[int] = temporary_journal()
-    return merged_run(journal, folders, task, {**IDENTITY, **identity}, "reference", PassOptions())
+    return merged_run(journal, [Place(tuple(folders))], task, {**IDENTITY, **identity}, "reference", PassOptions())
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])

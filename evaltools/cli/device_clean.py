@@ -1,0 +1,65 @@
+"""``evaltools device clean``: delete what runs have kept on devices."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli.device_list import ALL, read_port, read_serials
+from evaltools.cli.device_run_flags import DEFAULT_ROOT, read_root
+from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.cli.flags import parse_flags
+from evaltools.cli.streams import complain, say
+from evaltools.parameter import Parameter
+
+DESCRIPTION: Final = """\
+Deletes what evaltools device run has kept on devices for the next run: models, data and programs. Runs that go on there
+are ended first. Nothing else in the folder is touched. stdout: a line per device."""
+PARAMETERS: Final = (
+    Parameter(
+        "serials",
+        "string",
+        "",
+        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+    ),
+    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
+    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    Parameter("device_folder", "string", DEFAULT_ROOT, "The folder to delete, as given to evaltools device run."),
+)
+EXIT_CODES: Final = """\
+exit codes:
+  0  everything is deleted
+  2  a flag is wrong
+  3  a device cannot be used, or something cannot be deleted there
+  5  stdout could not be written"""
+
+
+def run(arguments: list[str]) -> int:
+    """Delete the folders; returns the exit code."""
+    flags = parse_flags("device clean", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    root = read_root(flags.text("device_folder"))
+    serials = read_serials(flags.text("serials")) if "serials" in flags else ()
+    port = read_port(flags)
+    flags.path("adb")
+    from evaltools.device.adb import Adb
+    from evaltools.device.errors import DeviceError
+    from evaltools.device.store import clear
+
+    adb = Adb(flags.text("adb"), port)
+    if not serials:
+        every = flags.text("serials") == ALL
+        serials = tuple(device.serial for device in adb.devices()) if every else (adb.choose(),)
+    is_clean, is_written = bool(serials), True
+    for serial in serials:
+        try:
+            size = clear(adb, serial, root)
+        except DeviceError as error:
+            complain(f"evaltools: {error}")
+            is_clean = False
+        else:
+            done = f"{root} deleted, {size} KiB" if size else "nothing there"
+            is_written = say(f"{serial}: {done}") and is_written
+    if not serials:
+        complain("evaltools: no device is connected; plug one in, or run adb connect HOST:PORT")
+    if not is_clean:
+        return NOT_MEASURED
+    return OK if is_written else NOT_WRITTEN

@@ -1,0 +1,78 @@
+"""What every run on devices has in common: which parts there are, what is said of lost ones, what the result tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, Literal, TypeVar
+
+from rich.console import Console
+
+from evaltools.device.errors import DeviceError
+from evaltools.device.pool import Job, PoolOutcome
+from evaltools.report.device_result import DeviceFacts
+from evaltools.report.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
+from evaltools.report.table_cells import one_line
+
+Done = TypeVar("Done")
+
+EACH: Final = "each"
+_LAST_LINES: Final = 3
+
+
+def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:
+    """The parts: ``count`` for whichever device is free, or as many for every device."""
+    return [Job(index, serial) for serial in (serials if split == EACH else [""]) for index in range(count)]
+
+
+def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None]:
+    """What says on stderr that a device did not finish one of ``count`` parts."""
+
+    def tell(job: Job, attempt: LostAttempt) -> None:
+        console.print(f"part {job.index + 1} of {count}: {one_line(attempt.reason)} [{attempt.kind}]")
+
+    return tell
+
+
+def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:
+    """The parts that make a result: all, or where every device has its own, those of the devices that did all.
+
+    Raises :class:`DeviceError` where there are none; ``step`` says what to do with parts that are done.
+    """
+    if jobs and not jobs[0].serial:
+        complete = list(jobs) if all(job in done for job in jobs) else []
+    else:
+        lacking = {job.serial for job in jobs if job not in done}
+        complete = [job for job in jobs if job.serial not in lacking]
+    if complete:
+        return complete
+    missing = [job for job in jobs if job not in done]
+    reasons = [entry.reason for entry in outcome.left_out]
+    reasons += [attempts[-1].reason for job, attempts in outcome.lost.items() if job in missing]
+    kept = f"\n  {len(done)} are done{step}" if done else ""
+    raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done: {'; '.join(dict.fromkeys(reasons))}{kept}")
+
+
+def device_run_of(
+    program: Literal["evaltools", "native", "app"],
+    split: str,
+    devices: Iterable[DeviceFacts],
+    parts: Sequence[DevicePart],
+    left_out: Iterable[DeviceLeftOut],
+) -> DeviceRun:
+    """What the result says of devices: those of ``devices`` that did parts, once each."""
+    known = {facts.serial: facts for facts in devices}
+    serials = dict.fromkeys(part.serial for part in parts)
+    return DeviceRun(
+        program=program,
+        split="each" if split == EACH else "pool",
+        devices=tuple(known[serial] for serial in serials if serial in known),
+        parts=tuple(parts),
+        left_out=tuple(left_out),
+    )
+
+
+def last_lines(text: str, leave_out: str = "") -> str:
+    """The last lines that a program printed, for a message; those that begin with ``leave_out`` are left out."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
+    return " | ".join(kept[-_LAST_LINES:]) or "nothing"

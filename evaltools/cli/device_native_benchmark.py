@@ -1,0 +1,234 @@
+"""``evaltools device run benchmark`` with TensorFlow's binary or app: their logs made a result of ours."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from evaltools.benchmark.options import Candidate
+from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
+from evaltools.cli.benchmark_run import accuracies_of, exit_code_of, options_in_force, with_accuracies
+from evaltools.cli.device_benchmark import joined_rows, planned_files, show_benchmark
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.cli.device_native_evaluation import require_binary
+from evaltools.cli.device_run_flags import DeviceCommand
+from evaltools.cli.device_words import DeviceWords, device_words
+from evaltools.cli.devices_used import DevicesUsed
+from evaltools.cli.evaluation_output import interrupts_restored
+from evaltools.cli.native_flags import configuration_flags
+from evaltools.cli.terminal import make_console
+from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
+from evaltools.device.native_program import NativeProgram, interleaved, read_steps, results_of
+from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.pool import Job, Pool
+from evaltools.device.store import remote_path, sha256_of
+from evaltools.errors import UsageError
+from evaltools.report.assemble import describe_model
+from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.report.delegate_log import delegate_lines
+from evaltools.report.device_run import DevicePart
+from evaltools.report.environment import describe_environment
+from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
+from evaltools.report.result import RuntimeUsed
+from evaltools.tasks.native_outcome import NativeBinary
+
+_SIGNALS: Final = 128
+_HERE: Final = (
+    "perf_options_list", "random_shuffle_benchmark_runs", "graph", "rounds", "sweep", "accuracy", "plot",
+    "output_file_path",
+)  # fmt: skip
+_REFUSED: Final = {
+    "trace": "no single times are known",
+    "cpu_affinity": "--taskset binds native binaries",
+    "run_timeout": "--part_timeout limits it",
+    "op_profiling_runs": "operators are not read from native logs",
+    "enable_op_profiling": "operators are not read from native logs",
+    "op_profiling_output_mode": "operators are not read from native logs",
+    "option_benchmark_run_delay": "every run is a process of its own; use --cool_down",
+}
+_NATIVE: Final = frozenset(parameter.name for parameter in benchmark_flags.PARAMETERS)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What one start of the program gave."""
+
+    text: str
+    failure: str
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What all starts on a device gave."""
+
+    starts: tuple[_Start, ...]
+    part: DevicePart
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is run on every device: ``arguments`` of each candidate, started ``rounds`` times."""
+
+    request: BenchmarkRequest
+    candidates: tuple[Candidate, ...]
+    arguments: tuple[tuple[str, ...], ...]
+    words: DeviceWords
+    rounds: int
+
+    @property
+    def order(self) -> list[int]:
+        """Which candidate each start runs: forth and back in turns."""
+        return [which for number in range(self.rounds) for which in interleaved(len(self.candidates), number)]
+
+    @property
+    def steps(self) -> tuple[tuple[str, ...], ...]:
+        """The arguments of each start."""
+        return tuple(self.arguments[which] for which in self.order)
+
+    def work(self, more: Sequence[Path] = (), results: tuple[str, ...] = ()) -> PartWork:
+        """The files that all starts need."""
+        files = self.words.files | {path: remote_path(self.words.root, path) for path in more}
+        return PartWork(index=0, count=1, examples=0, words=(), files=files, results=results)
+
+
+def run_on_devices(asked: DeviceCommand) -> int:
+    """Benchmark on every device, print, write; returns the exit code."""
+    console = make_console()
+    flags, own = asked.flags, asked.own
+    for name, reason in _REFUSED.items():
+        if name in flags:
+            raise UsageError(f"--{name} has no effect with --device_program={own.program}: {reason}; leave it out")
+    is_app = own.program == "app"
+    for name, stated in (("parts", own.parts), ("taskset", own.taskset if is_app else "")):
+        if stated:
+            raise UsageError(f"--{name} has no effect on a benchmark by --device_program={own.program}; leave it out")
+    binary = None if is_app else require_binary(asked)
+    request = read_request(flags, libraries_here=False)
+    accuracies = accuracies_of(flags, request)
+    files = planned_files(flags)
+    plan = _plan(asked, request)
+    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
+    with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        with DevicesUsed(own, console) as devices:
+            jobs = jobs_of(EACH, devices.serials, 1)
+
+            def do(serial: str, _job: Job) -> _Done:
+                if binary is None:
+                    found = _run_app(plan, asked, devices, serial)
+                else:
+                    found = _run_native(plan, binary, Path(temporary), devices, serial)
+                lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
+                return replace(found, part=replace(found.part, delegate_lines=lines))
+
+            lost = tell_lost(console, 1)
+            pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost)
+            outcome = pool.run()
+            outcome.left_out[:0] = devices.left_out
+        complete = complete_jobs(jobs, outcome.done, outcome)
+        runtime = _runtime(binary, own.app_package)
+        rows = {
+            job.serial: with_accuracies(with_logged_ratios(_rows(plan, outcome.done[job].starts, runtime)), accuracies)
+            for job in complete
+        }
+        parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+        result = BenchmarkResult(
+            schema_version=BENCHMARK_SCHEMA_VERSION,
+            environment=describe_environment(list(asked.typed), started, time.perf_counter() - clock),
+            options=options_in_force(flags, request),
+            models=[describe_model(model) for model in request.models],
+            rows=joined_rows(rows, len(jobs) > 1),
+            warnings=list(request.warnings),
+            device_run=device_run_of("app" if is_app else "native", EACH, devices.facts, parts, outcome.left_out),
+        )
+        printed = {job.serial: "\n".join(start.text for start in outcome.done[job].starts) for job in complete}
+        if not show_benchmark(result, printed, files, console):
+            return exit_codes.NOT_WRITTEN
+        return exit_codes.NOT_MEASURED if outcome.left_out else exit_code_of(result, request)
+
+
+def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
+    stated = [pair for pair in asked.flags.given if pair[0] in _NATIVE and pair[0] not in _HERE]
+    words = device_words(stated, asked.own.root)
+    arguments = []
+    for candidate in request.candidates:
+        configuration = candidate.configuration
+        here = {str(path): words.take_file(path) for path in configuration.files if path.is_file()}
+        threads, *delegates = configuration_flags(configuration, here)
+        threads = threads.replace("--num_interpreter_threads", "--num_threads")
+        graph = f"--graph={words.take_file(candidate.model.path)}"
+        arguments.append((graph, threads, *words.words, *delegates))
+    return _Plan(request, tuple(request.candidates), tuple(arguments), words, request.options.rounds)
+
+
+def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> _Done:
+    work = plan.work([binary], results_of(len(plan.steps)))
+    program = NativeProgram(work.files[binary], plan.steps)
+    folder = Path(tempfile.mkdtemp(dir=temporary))
+    done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
+    starts = []
+    for step in read_steps(done, len(plan.steps)):
+        failure = f"it died of signal {step.code - _SIGNALS}" if step.code > _SIGNALS else ""
+        starts.append(_Start("\n".join([step.out, step.err, step.logcat]), failure))
+    return _Done(tuple(starts), done.part)
+
+
+def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: str) -> _Done:
+    own = asked.own
+    device = devices.device(serial)
+    app = BenchmarkApp(own.app_package, own.app_activity)
+    if own.app_apk is not None:
+        install_app(device.store, own.app_apk)
+
+    def act(_sent: SentFiles) -> list[AppRun]:
+        device.store.let_all_read(plan.words.files.values())
+        return [
+            run_app(
+                device.store.adb,
+                serial,
+                arguments,
+                own.part_timeout_s,
+                app,
+                own.app_traces,
+                patience_s=own.patience_s,
+                stop=devices.stop,
+            )
+            for arguments in plan.steps
+        ]
+
+    runs, part = device.measured(plan.work(), act)
+    return _Done(tuple(_Start(run.log, run.failure) for run in runs), part)
+
+
+def _rows(plan: _Plan, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:
+    rows = []
+    for number, candidate in enumerate(plan.candidates):
+        own = [start for which, start in zip(plan.order, starts, strict=True) if which == number]
+        configuration = candidate.configuration
+        settings = configuration.delegates
+        rows.append(
+            row_of_log(
+                candidate.model_number,
+                configuration.name,
+                configuration.to_flags(),
+                configuration.num_threads,
+                [start.text for start in own],
+                {delegate.name: settings.effective_options(delegate) for delegate in settings.requested},
+                candidate.model.node_count,
+                plan.request.options.allow_fallback,
+                replace(runtime, kernels=configuration.kernel_set),
+                [start.failure for start in own],
+            )
+        )
+    return rows
+
+
+def _runtime(binary: Path | None, package: str) -> RuntimeUsed:
+    if binary is None:
+        return RuntimeUsed("app", package, "", "default")
+    return NativeBinary(binary.name, sha256_of(binary)).as_runtime("default")

@@ -1,0 +1,241 @@
+"""``evaltools device run`` of an evaluation with TensorFlow's own binary: what it says, made a result of ours."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.cli.configurations import Configurations, read_configurations
+from evaltools.cli.device_examples import parts_of
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.cli.device_run_flags import DeviceCommand
+from evaltools.cli.devices_used import DevicesUsed
+from evaltools.cli.evaluation_output import (
+    exit_code,
+    hand_out,
+    interrupts_restored,
+    planned_files,
+)
+from evaltools.cli.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
+from evaltools.cli.native_flags import NativePaths, native_command, refuse_flags
+from evaltools.cli.terminal import make_console
+from evaltools.configuration import Configuration
+from evaltools.device.native_program import (
+    NativeProgram,
+    interleaved,
+    output_file,
+    read_steps,
+    results_of,
+)
+from evaltools.device.part import PartDone, PartWork, PictureFolder
+from evaltools.device.pool import Job, Pool, PoolOutcome
+from evaltools.device.store import remote_path, sha256_of
+from evaltools.errors import UsageError
+from evaltools.report.device_run import DevicePart
+from evaltools.report.native_eval_log import NativeTask
+from evaltools.report.native_run import NativeRun, proof_lines
+from evaltools.report.result import EvaluationResult
+from evaltools.report.table import print_configurations
+from evaltools.tasks.native_evaluation import assemble_native
+from evaltools.tasks.native_inputs import NativeInputs, prepare_native
+from evaltools.tasks.native_outcome import NativeBinary
+
+_NATIVE_KERNELS: Final = "default"
+_PICTURES: Final = "pictures"
+_TASKS: Final[Mapping[str, NativeTask]] = {
+    "imagenet": "imagenet",
+    "coco": "coco",
+    "inference-diff": "inference_diff",
+    "diff": "inference_diff",
+}
+
+
+def run_on_devices(asked: DeviceCommand) -> int:
+    """Run the binary for every configuration, read what it said, print, write; returns the exit code."""
+    console = make_console()
+    task = _TASKS[asked.task]
+    binary = require_binary(asked)
+    refuse_flags(task, asked.flags)
+    inputs, configurations = _inputs(asked, task)
+    files = planned_files(asked.flags, configurations, [inputs.request.model_file])
+    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        with DevicesUsed(asked.own, console) as devices:
+            count = _part_count(asked, inputs, len(devices.serials))
+            plan = _Plan(task, binary, inputs, _to_run(task, configurations), count, asked.own.root, Path(temporary))
+            jobs = jobs_of(asked.own.split, devices.serials, count)
+            outcome = _do(plan, jobs, asked, devices, console)
+            outcome.left_out[:0] = devices.left_out
+        complete = complete_jobs(jobs, outcome.done, outcome)
+        runs = [run for job in complete for run in outcome.done[job].runs]
+        result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at)
+        parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+        device_run = device_run_of("native", asked.own.split, devices.facts, parts, outcome.left_out)
+        result = replace(
+            result,
+            device_run=device_run,
+            environment=replace(result.environment, command=list(asked.typed)),
+        )
+        print_configurations(result.configurations, console)
+        not_written = hand_out(result, files, console)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return NOT_WRITTEN
+    return NOT_MEASURED if len(complete) < len(jobs) else _exit_code(result)
+
+
+def require_binary(asked: DeviceCommand) -> Path:
+    """The binary that was given; raises :class:`UsageError` where there is none."""
+    binary = asked.own.native_binary
+    if binary is None:
+        raise UsageError(f"--device_program=native needs --native_binary=PATH, {asked.task}'s program for the device")
+    if not binary.is_file():
+        raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
+    return binary
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A part with its runs."""
+
+    part: DevicePart
+    runs: tuple[NativeRun, ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is run on every device."""
+
+    task: NativeTask
+    binary: Path
+    inputs: NativeInputs
+    configurations: tuple[Configuration, ...]
+    count: int
+    root: str
+    temporary: Path
+
+    def part(self, job: Job) -> tuple[PartWork, NativeProgram, Sequence[int]]:
+        """A part, its program, and which configuration each step runs."""
+        own = self.inputs.part(job.index, self.count)
+        folder = Path(tempfile.mkdtemp(dir=self.temporary))
+        truth = _written(folder / f"ground_truth.{'pb' if self.task == 'coco' else 'txt'}", own.ground_truth)
+        labels = _written(folder / "labels.txt", self.inputs.label_text)
+        model = self.inputs.request.model_file
+        libraries = {str(path): path for entry in self.configurations for path in entry.files if path.is_file()}
+        local = [path for path in (self.binary, model, truth, labels, *libraries.values()) if path is not None]
+        files = {path: remote_path(self.root, path) for path in local}
+        named = {name: files[path] for name, path in libraries.items()}
+        order = interleaved(len(self.configurations), job.index)
+        steps = []
+        for number, which in enumerate(order):
+            paths = NativePaths(
+                binary=files[self.binary],
+                model=files[model],
+                output=output_file(number),
+                images=_PICTURES,
+                ground_truth=files[truth] if truth else "",
+                labels=files[labels] if labels else "",
+            )
+            words = native_command(self.task, self.configurations[which], paths, self.inputs.num_runs, named)
+            steps.append(tuple(words[1:]))
+        work = PartWork(
+            index=job.index,
+            count=self.count,
+            examples=len(own.pictures) or self.inputs.example_count,
+            words=(),
+            files=files,
+            pictures={_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {},
+            results=results_of(len(steps)),
+        )
+        return work, NativeProgram(files[self.binary], tuple(steps)), order
+
+
+def _written(path: Path, content: bytes | None) -> Path | None:
+    if content is None:
+        return None
+    path.write_bytes(content)
+    return path
+
+
+def _inputs(asked: DeviceCommand, task: NativeTask) -> tuple[NativeInputs, Configurations]:
+    """What is evaluated; the native inference_diff has a reference of its own, with default kernels."""
+    from evaltools.cli import coco_run, imagenet_run, inference_diff_run
+
+    flags = asked.flags
+    if task == "inference_diff":
+        found = read_configurations(flags, _NATIVE_KERNELS)
+        return prepare_native(inference_diff_run.read_request(flags, found, list(asked.typed))), found
+    found = read_configurations(flags)
+    read = imagenet_run.read_request if task == "imagenet" else coco_run.read_request
+    return prepare_native(read(flags, found, list(asked.typed))), found
+
+
+def _to_run(task: NativeTask, configurations: Configurations) -> tuple[Configuration, ...]:
+    """inference_diff has its reference inside."""
+    return configurations.tests if task == "inference_diff" else configurations.all
+
+
+def _part_count(asked: DeviceCommand, inputs: NativeInputs, devices: int) -> int:
+    if inputs.can_be_split:
+        return parts_of(inputs.example_count, asked.own.parts, 1 if asked.own.split == EACH else devices)
+    if asked.own.parts > 1:
+        raise UsageError(
+            f"--parts={asked.own.parts}: the native tool's figures of parts do not add up to those of the whole; "
+            "leave the flag out, or take --device_program=evaltools"
+        )
+    return 1
+
+
+def _do(
+    plan: _Plan, jobs: Sequence[Job], asked: DeviceCommand, devices: DevicesUsed, console: Console
+) -> PoolOutcome[_Done]:
+    def do(serial: str, job: Job) -> _Done:
+        work, program, order = plan.part(job)
+        folder = Path(tempfile.mkdtemp(dir=plan.temporary))
+        done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
+        runs = _runs(plan, done, order, serial if asked.own.split == EACH else "")
+        place = f"part {job.index + 1} of {plan.count}"
+        console.print(f"{serial}: {place} done in {done.part.elapsed_s:.0f} s", style="dim")
+        proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
+        return _Done(replace(done.part, delegate_lines=proof), runs)
+
+    lost = tell_lost(console, plan.count)
+    pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost)
+    return pool.run()
+
+
+def _runs(plan: _Plan, done: PartDone, order: Sequence[int], place: str) -> tuple[NativeRun, ...]:
+    reference = None if plan.task == "inference_diff" else plan.inputs.request.reference
+    runs = []
+    for which, step in zip(order, read_steps(done, len(order)), strict=True):
+        configuration = plan.configurations[which]
+        printed = f"{step.out}\n{step.err}"
+        runs.append(
+            NativeRun(
+                configuration=configuration,
+                role="reference" if configuration is reference else "test",
+                log=printed,
+                proto=step.output,
+                delegate_lines=proof_lines(printed, step.logcat),
+                elapsed_s=done.part.elapsed_s,
+                exit_code=step.code,
+                part=done.part.index,
+                parts=plan.count,
+                place=place,
+            )
+        )
+    return tuple(runs)
+
+
+def _exit_code(result: EvaluationResult) -> int:
+    diff = result.inference_diff
+    if diff is not None and any(entry.within_limits is False for entry in diff.comparisons):
+        return LIMIT_BROKEN
+    return exit_code(result, damaged=False)

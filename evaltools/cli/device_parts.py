@@ -1,0 +1,209 @@
+"""The parts of one evaluation: what is missing of them is done on devices, what is done lies in the run folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from evaltools.cli.device_jobs import last_lines, tell_lost
+from evaltools.cli.devices_used import DevicesUsed
+from evaltools.cli.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
+from evaltools.cli.progress import show_progress
+from evaltools.device.errors import CommandFailed, NotAlike, ProgramMissing
+from evaltools.device.part import PartDone, PartWork, ProgressReader
+from evaltools.device.pool import Job, Pool, PoolOutcome
+from evaltools.engine import Shard, Tally
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.run_folder import digest
+from evaltools.errors import DataError, OutputError
+from evaltools.report.delegate_log import delegate_lines
+from evaltools.report.device_result import DeviceFacts
+from evaltools.report.device_run import DevicePart, LostAttempt
+from evaltools.tasks.part_figures import not_measured, part_figures, part_messages
+from evaltools.tasks.run_identity import differences_of_runs
+
+RUN: Final = "run"
+RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
+_FACTS: Final = "part.json"
+_POOL: Final = "pool"
+WITH_RECORDS: Final = (OK, NOT_MEASURED, EXAMPLES_FAILED)
+_PROGRESS: Final = '{"phase"'
+
+
+@dataclass(frozen=True)
+class KeptPart:
+    """How a part was done, and the device that did it."""
+
+    part: DevicePart
+    device: DeviceFacts
+
+
+class PartsFolder:
+    """Parts that are done, each in a folder of its own with its records and ``part.json``."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder = folder
+        self._count = count
+
+    def of(self, job: Job) -> Path:
+        """The folder of a part, which may not be there yet."""
+        place = _POOL
+        if job.serial:
+            place = f"{re.sub('[^A-Za-z0-9-]', '_', job.serial)}-{digest([job.serial])[:6]}"
+        return self._folder / place / f"shard-{job.index}-of-{self._count}"
+
+    def unfinished(self, job: Job) -> Path:
+        """Where the results of a part are put before it is done; empty."""
+        path = self.of(job).with_suffix(".part")
+        shutil.rmtree(path, ignore_errors=True)
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror}; make room there") from error
+        return path
+
+    def keep(self, job: Job, kept: KeptPart) -> None:
+        """Say that a part is done; from here on it is not done again."""
+        unfinished = self.of(job).with_suffix(".part")
+        try:
+            (unfinished / _FACTS).write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
+            unfinished.rename(self.of(job))
+        except OSError as error:
+            raise OutputError(
+                f"{unfinished} cannot be written: {error.strerror}. Parts that are done are kept: make room, then give "
+                "the same command with the same --run_dir"
+            ) from error
+
+    def is_done(self, job: Job) -> bool:
+        """Whether a part was done, perhaps by an earlier run."""
+        return (self.of(job) / _FACTS).exists()
+
+    def read(self, job: Job) -> KeptPart:
+        """How a part was done; raises :class:`DataError` where its file is damaged."""
+        path = self.of(job) / _FACTS
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=KeptPart)
+        except (OSError, RecursionError, msgspec.DecodeError) as error:
+            raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
+
+
+class Parts:
+    """Runs the parts of an evaluation on devices. ``work`` says what a part is."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        count: int,
+        examples: int,
+        work: Callable[[Shard], PartWork],
+        kept: PartsFolder,
+        devices: DevicesUsed,
+        console: Console,
+        good_codes: Collection[int] = WITH_RECORDS,
+    ) -> None:
+        self._jobs = tuple(jobs)
+        self._count = count
+        self._examples = examples
+        self._work = work
+        self._kept = kept
+        self._devices = devices
+        self._console = console
+        self._good_codes = good_codes
+        self._keeping = threading.Lock()
+        self._done: dict[Job, int] = {}
+        self._losses: dict[Job, list[LostAttempt]] = {}
+        self._unlike: set[str] = set()
+        self._tell_lost = tell_lost(console, count)
+
+    def run(self, progress: str) -> PoolOutcome[PartDone]:
+        """Do the parts that are missing, as far as the devices can; ``progress`` is the value of ``--progress``."""
+        missing = [job for job in self._jobs if not self._kept.is_done(job)]
+        self._done = {job: self._size(job) for job in self._jobs if job not in missing}
+        total = sum(map(self._size, self._jobs))
+        with show_progress("on devices", total, self._console, progress) as on_progress:
+
+            def tell(job: Job, done: int) -> None:
+                self._done[job] = done
+                on_progress(Tally(done=sum(list(self._done.values()))))
+
+            pool: Pool[PartDone] = Pool(
+                self._devices.serials,
+                missing,
+                partial(self._do, tell),
+                self._devices.is_back,
+                self._devices.stop,
+                partial(self._lost, tell),
+            )
+            return pool.run()
+
+    def _do(self, tell: Callable[[Job, int], None], serial: str, job: Job) -> PartDone:
+        """One part on one device, kept in the run folder."""
+        program = self._devices.python(serial)
+        size = self._size(job)
+        reader = ProgressReader(lambda done: tell(job, min(done, size - 1)))
+        work = self._work(self._shard(job))
+        done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
+        _require_records(done, serial, self._good_codes)
+        with self._keeping:
+            self._require_alike(done, job, serial)
+            figures = part_figures(done.folder / RUN)
+            lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
+            part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
+            self._kept.keep(job, KeptPart(part, self._devices.facts_of(serial)))
+        tell(job, size)
+        return done
+
+    def _lost(self, tell: Callable[[Job, int], None], job: Job, attempt: LostAttempt) -> None:
+        tell(job, 0)
+        self._losses.setdefault(job, []).append(attempt)
+        self._tell_lost(job, attempt)
+
+    def _require_alike(self, done: PartDone, job: Job, serial: str) -> None:
+        """Raise :class:`NotAlike` where a device ran something else than those that did the other parts.
+
+        One that cannot measure a configuration is not alike while there are others, which may.
+        """
+        lacking = not_measured(done.folder / RUN)
+        if lacking and not job.serial and len(self._devices.serials) - len(self._unlike) > 1:
+            self._unlike.add(serial)
+            raise NotAlike(f"{serial} cannot do its part as others may: {lacking}", serial)
+        earlier = next(
+            (other for other in self._jobs if other.serial == job.serial and self._kept.is_done(other)), None
+        )
+        if earlier is None:
+            return
+        changed = differences_of_runs(self._kept.of(earlier) / RUN, done.folder / RUN)
+        if changed:
+            self._unlike.add(serial)
+            raise NotAlike(
+                f"{serial} is not like {self._kept.read(earlier).part.serial}, so that their parts make no one result: "
+                f"{'; '.join(changed)}. Use devices that are alike, or compare them with --split=each",
+                serial,
+            )
+
+    def _shard(self, job: Job) -> Shard:
+        return Shard(job.index, self._count)
+
+    def _size(self, job: Job) -> int:
+        return self._shard(job).size_of(self._examples)
+
+
+def _require_records(done: PartDone, serial: str, good_codes: Collection[int]) -> None:
+    """Raise where the command on the device gave no records: it refused the command, or it failed."""
+    quoted = last_lines(done.err, leave_out=_PROGRESS)
+    if done.code == USAGE:
+        raise ProgramMissing(f"{serial}: evaltools refused the command there: {quoted}", serial)
+    if done.code not in good_codes or not (done.folder / RECORDS).is_file():
+        raise CommandFailed(
+            f"{serial}: evaltools ended there with exit code {done.code} and no records; it printed last: {quoted}",
+            serial,
+        )

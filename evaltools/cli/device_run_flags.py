@@ -1,0 +1,206 @@
+"""The flags of ``evaltools device run``, beside those of the task that is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from evaltools.cli.device_list import ALL, read_port, read_serials
+from evaltools.cli.flags import GivenFlags
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+PROGRAMS: Final = ("evaltools", "native", "app")
+DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
+PARAMETERS: Final = (
+    Parameter(
+        "serials",
+        "string",
+        "",
+        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+    ),
+    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
+    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    Parameter(
+        "device_program",
+        "string",
+        "evaltools",
+        "What runs there: evaltools itself, on a device with Python; native: a TensorFlow binary, see "
+        "--native_binary; app: its benchmark app.",
+        choices=PROGRAMS,
+    ),
+    Parameter("device_python", "string", "", "Python on the device. Without it: python3."),
+    Parameter("device_wheels", "string", "", "Folder of wheels for the device: the packages that its Python lacks."),
+    Parameter("native_binary", "string", "", "The task's binary for the device, for --device_program=native."),
+    Parameter("app_apk", "string", "", "The benchmark app, installed first, for --device_program=app."),
+    Parameter("app_package", "string", "org.tensorflow.lite.benchmark", "The benchmark app's package."),
+    Parameter("app_activity", "string", ".BenchmarkModelActivity", "The benchmark app's activity."),
+    Parameter("app_trace", "bool", False, "Let the app's runtime write to Android's trace (debug.tflite.trace)."),
+    Parameter("device_folder", "string", DEFAULT_ROOT, "Folder on the device for everything of evaltools."),
+    Parameter(
+        "split",
+        "string",
+        "pool",
+        "pool: each part goes to whichever device is free, and one result comes out; each: every device does "
+        "everything, and the result compares them.",
+        choices=("pool", "each"),
+    ),
+    Parameter("include_host", "bool", False, "With --split=each: this computer does everything as well."),
+    Parameter(
+        "parts", "int32", 0, "Number of parts; one that is lost is done again as a whole. 0: as many as make sense."
+    ),
+    Parameter(
+        "cool_down",
+        "float",
+        0.0,
+        "Before each part, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
+    ),
+    Parameter("cool_down_timeout", "float", 600.0, "Go on after this many seconds although it is warmer."),
+    Parameter("taskset", "string", "", "CPUs of the device, as a mask for taskset: f0."),
+    Parameter("device_patience", "float", 180.0, "Seconds that a device may be away before others do its part."),
+    Parameter("part_timeout", "float", 3600.0, "Seconds after which a part counts as hanging."),
+    Parameter("keep_on_device", "bool", True, "Keep model, data and program there for the next run."),
+)
+_ONLY_FOR: Final = {
+    "native_binary": "native",
+    "app_apk": "app",
+    "app_package": "app",
+    "app_activity": "app",
+    "app_trace": "app",
+    "include_host": "evaltools",
+    "device_python": "evaltools",
+    "device_wheels": "evaltools",
+}
+_HOTTEST_C: Final = 150
+NAMES: Final = frozenset(parameter.name for parameter in PARAMETERS)
+
+
+@dataclass(frozen=True)
+class DeviceFlags:
+    """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
+
+    ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting, else for at most ``cool_down_timeout_s``.
+    ``keeps_files``: those sent stay on the device.
+    """
+
+    serials: tuple[str, ...]
+    all_devices: bool
+    adb: str
+    port: int | None
+    program: str
+    python: str
+    wheels: tuple[Path, ...]
+    native_binary: Path | None
+    app_apk: Path | None
+    app_package: str
+    app_activity: str
+    app_traces: bool
+    root: str
+    split: str
+    include_host: bool
+    parts: int
+    cool_down_c: float | None
+    cool_down_timeout_s: float
+    taskset: str
+    patience_s: float
+    part_timeout_s: float
+    keeps_files: bool
+
+
+@dataclass(frozen=True)
+class DeviceCommand:
+    """A task on devices: the ``module`` of its command, its own ``flags``, and the whole command as ``typed``."""
+
+    task: str
+    module: ModuleType
+    flags: GivenFlags
+    own: DeviceFlags
+    typed: tuple[str, ...]
+
+
+def read_device_flags(flags: GivenFlags) -> DeviceFlags:
+    """Check the flags; raises :class:`UsageError` for values that make no sense."""
+    serials = flags.text("serials") if "serials" in flags else None
+    root = read_root(flags.text("device_folder"))
+    if flags.is_on("include_host") and flags.text("split") != "each":
+        raise UsageError("--include_host has no effect without --split=each; add that, or leave it out")
+    if flags.number("parts") < 0:
+        raise UsageError(f"--parts={flags.number('parts')}: use 1 or more, or 0 for as many as make sense")
+    for name, program in _ONLY_FOR.items():
+        if name in flags and flags.text("device_program") != program:
+            raise UsageError(f"--{name} has no effect without --device_program={program}; add that, or leave it out")
+    for name in ("device_patience", "part_timeout", "cool_down_timeout"):
+        if flags.real(name) <= 0:
+            raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
+    return DeviceFlags(
+        serials=() if serials is None else read_serials(serials),
+        all_devices=serials == ALL,
+        adb=str(flags.path("adb") or ""),
+        port=read_port(flags),
+        program=flags.text("device_program"),
+        python=flags.text("device_python"),
+        wheels=_wheels(flags),
+        native_binary=flags.path("native_binary"),
+        app_apk=flags.path("app_apk"),
+        app_package=flags.text("app_package"),
+        app_activity=flags.text("app_activity"),
+        app_traces=flags.is_on("app_trace"),
+        root=root,
+        split=flags.text("split"),
+        include_host=flags.is_on("include_host"),
+        parts=flags.number("parts"),
+        cool_down_c=_cool_down(flags),
+        cool_down_timeout_s=flags.real("cool_down_timeout"),
+        taskset=_mask(flags.text("taskset")),
+        patience_s=flags.real("device_patience"),
+        part_timeout_s=flags.real("part_timeout"),
+        keeps_files=flags.is_on("keep_on_device"),
+    )
+
+
+def read_root(text: str) -> str:
+    """The folder on a device, which must be one of evaltools' own; raises :class:`UsageError`.
+
+    >>> read_root("/data/local/tmp/evaltools/")
+    '/data/local/tmp/evaltools'
+    """
+    root = text.rstrip("/")
+    parts = root.split("/")
+    if parts[0] or len(parts) < 3 or {"", ".", ".."} & set(parts[1:]) or not root.isprintable():
+        raise UsageError(f"--device_folder={text}: give an absolute path of its own on the device, as {DEFAULT_ROOT}")
+    return root
+
+
+def _wheels(flags: GivenFlags) -> tuple[Path, ...]:
+    folder = flags.path("device_wheels")
+    if folder is None:
+        return ()
+    wheels = tuple(sorted(folder.glob("*.whl")))
+    if not wheels:
+        raise UsageError(f"--device_wheels={folder}: no folder with *.whl files; fill it with pip download --platform")
+    return wheels
+
+
+def _cool_down(flags: GivenFlags) -> float | None:
+    limit = flags.real("cool_down")
+    if not 0 <= limit <= _HOTTEST_C:
+        raise UsageError(
+            f"--cool_down={limit:g}: use degrees Celsius up to {_HOTTEST_C}, such as 35, or 0: do not wait"
+        )
+    if not limit and "cool_down_timeout" in flags:
+        raise UsageError("--cool_down_timeout has no effect without --cool_down; add that, or leave it out")
+    return limit or None
+
+
+def _mask(text: str) -> str:
+    """A mask as taskset takes it: hexadecimal digits.
+
+    >>> _mask("0xF0")
+    'f0'
+    """
+    digits = text.lower().removeprefix("0x")
+    if text and (not digits or digits.strip("0123456789abcdef") or not digits.strip("0")):
+        raise UsageError(f"--taskset={text}: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7")
+    return digits

@@ -1,0 +1,60 @@
+"""Shards of a run that are done and are to be made one result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from evaltools.parameter import Value
+from evaltools.report.device_run import DeviceRun
+from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.tasks.run_identity import Place
+
+
+@dataclass(frozen=True)
+class FinishedShards:
+    """Where the shards are; where devices did them also how, and by which command.
+
+    ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are the paths of files
+    by those that they had on devices.
+    """
+
+    places: tuple[Place, ...]
+    device_run: DeviceRun | None = None
+    command: tuple[str, ...] = ()
+    whole: EvaluationResult | None = None
+    names_here: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
+        """Those of one run, in the folders of its shards."""
+        return cls((Place(tuple(folders)),))
+
+    def complete(self, merged: EvaluationResult) -> EvaluationResult:
+        """The merged result, with what is to be said of devices."""
+        command = list(self.command) or merged.environment.command
+        environment = replace(merged.environment, command=command)
+        return replace(
+            merged,
+            device_run=self.device_run,
+            environment=environment,
+            configurations=[self._named(entry) for entry in merged.configurations],
+        )
+
+    def _named(self, entry: ConfigurationResult) -> ConfigurationResult:
+        """With the paths that files have here."""
+        flags = [self._text(flag) for flag in entry.flags]
+        delegates = [
+            replace(used, options={name: self._value(value) for name, value in used.options.items()})
+            for used in entry.delegates
+        ]
+        return replace(entry, flags=flags, delegates=delegates)
+
+    def _value(self, value: Value) -> Value:
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        for there, here in self.names_here.items():
+            text = text.replace(there, here)
+        return text

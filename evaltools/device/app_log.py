@@ -1,0 +1,109 @@
+"""What Android's log says of one run of the benchmark app; lines are those of ``logcat -v threadtime``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_LINE: Final = re.compile(
+    r"\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?P<process>\d+)\s+\d+ (?P<level>[VDIWEF]) (?P<tag>.*?)\s*:(?: (?P<text>.*)|$)"
+)
+_FIRST_LINES: Final = ("Running TensorFlow Lite benchmark with args", "STARTING!")
+_TIMINGS: Final = re.compile(r"(?:Average inference|Inference) timings in us: .+")
+_GAVE_UP: Final = re.compile(
+    r"Benchmarking failed\.|Failed to (?:load model|apply|allocate tensors|set thread number|initialize the interpreter"
+    r"|parse flag)\b.*|Disallowed CPU fallback detected\..*|Please specify the name of your TF Lite input file.*"
+    r"|Signature not specified or incorrect\..*"
+)
+_EXCEPTION: Final = "FATAL EXCEPTION"
+_SIGNAL: Final = "Fatal signal "
+
+
+class AppState(NamedTuple):
+    """``log`` has the lines of the app's process. ``failure`` says why the process ended early, empty where it did not.
+
+    ``is_over``: the times are there, or the benchmark gave up. ``last`` is what the app logged last.
+    """
+
+    log: str
+    is_over: bool
+    failure: str
+    last: str
+
+
+class _Line(NamedTuple):
+    whole: str
+    process: str
+    level: str
+    tag: str
+    text: str
+
+
+def joined_log(kept: str, shown: str, marks: Sequence[str]) -> str | None:
+    r"""What is ``shown`` now behind the part of ``kept`` that is no longer shown, by the first mark that is in both.
+
+    The log is a ring, which forgets its beginning. None where no mark is left: lines are lost.
+
+    >>> joined_log("m1 a\nm2 b\n", "b2\nm2 b\nc\n", ["m1", "m2"])
+    'm1 a\nm2 b\nc\n'
+    >>> joined_log("m1 a\n", "c\n", ["m1"]) is None
+    True
+    """
+    for mark in marks:
+        if mark in kept and mark in shown:
+            return kept[: kept.index(mark)] + shown[shown.index(mark) :]
+    return None
+
+
+def read_app_log(text: str, package: str) -> AppState:
+    """What the log says of the app's last process since the mark; ``text`` begins with the mark."""
+    lines = [
+        _Line(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
+        for found in map(_LINE.fullmatch, text.splitlines())
+        if found
+    ]
+    process = _process_of(lines, package)
+    own = [line for line in lines if line.process == process]
+    is_measured = any(_TIMINGS.fullmatch(line.text) for line in own)
+    return AppState(
+        log="".join(f"{line.whole}\n" for line in own),
+        is_over=is_measured or any(_GAVE_UP.fullmatch(line.text) for line in own),
+        failure="" if is_measured else _failure(lines, own, process, package),
+        last=next((line.text for line in reversed(own) if line.text.strip()), ""),
+    )
+
+
+def _process_of(lines: Sequence[_Line], package: str) -> str:
+    """The number of the process that was started last, else of the one that began a benchmark; empty without any."""
+    name = re.escape(package)
+    started = re.compile(rf"Start proc (?:(?P<first>\d+):{name}/.*|{name} for .*\bpid=(?P<last>\d+)\b.*)")
+    found = [match for match in (started.fullmatch(line.text) for line in lines) if match]
+    if found:
+        return found[-1]["first"] or found[-1]["last"]
+    return next((line.process for line in reversed(lines) if line.text.startswith(_FIRST_LINES)), "")
+
+
+def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package: str) -> str:
+    """Why the process ended: an exception of Java, a signal, or the system ended it."""
+    for number, line in enumerate(own):
+        if line.text.startswith(_EXCEPTION):
+            behind = [later.text for later in own[number + 1 :] if later.tag == line.tag]
+            exception = next((text for text in behind if not text.startswith("Process: ")), line.text)
+            return f"it crashed: {exception}"
+        if line.text.startswith(_SIGNAL):
+            return f"it crashed: {line.text}{_last_error(own[:number])}"
+    name = re.escape(package)
+    ended = re.compile(
+        rf"Process {name} \(pid {process}\) has died\b.*|Killing {process}:{name}/.*|am_crash.*\b{name}\b.*"
+        rf"|Kill(?:ing)? '{name}' \({process}\).*"
+    )
+    found = next(
+        (line for line in lines if ended.fullmatch(line.text) or ended.fullmatch(f"{line.tag}: {line.text}")), None
+    )
+    return f"it ended before its time: {found.text}{_last_error(own)}" if process and found else ""
+
+
+def _last_error(own: Sequence[_Line]) -> str:
+    said = next((line.text for line in reversed(own) if line.level in "EF"), "")
+    return f', after "{said}"' if said else ""

@@ -1,0 +1,241 @@
+"""A part of a run on a device: its files there, the program, its results back, nothing left."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from evaltools.device import detached
+from evaltools.device.answer import Answer
+from evaltools.device.archive import chunks, write_archive
+from evaltools.device.cooling import conditions_of, cool_down
+from evaltools.device.detached import DetachedRun
+from evaltools.device.errors import MAY_PASS, CommandFailed
+from evaltools.device.facts import device_facts
+from evaltools.device.files import pull
+from evaltools.device.patience import patiently
+from evaltools.device.store import RUNS, DeviceStore
+from evaltools.report.device_run import DeviceConditions, DevicePart
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class PartOptions:
+    """How parts are done.
+
+    ``patience_s`` is how long a device that is away is waited for, ``timeout_s`` how long a part may take.
+    ``cool_down_c`` is the temperature to wait for, None: none, ``cool_down_timeout_s`` how long at most. ``taskset`` is
+    a mask of CPUs.
+    """
+
+    patience_s: float
+    timeout_s: float
+    cool_down_c: float | None = None
+    cool_down_timeout_s: float = 0.0
+    taskset: str = ""
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """What a part is: the ``index``-th of ``count``, with ``examples`` examples.
+
+    ``words`` are the command, for programs that take one. ``files`` are single files with their paths on the device;
+    ``pictures`` are folders by the names that they have for the command, of which some files are sent; ``folders`` are
+    sent whole. ``results`` are the files to be fetched from the folder that the command runs in.
+    """
+
+    index: int
+    count: int
+    examples: int
+    words: tuple[str, ...]
+    files: Mapping[Path, str]
+    pictures: Mapping[str, PictureFolder] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    results: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PictureFolder:
+    """A folder of which the ``chosen`` files are sent; ``manifest`` is a file that names all, where that is wanted."""
+
+    folder: Path
+    chosen: tuple[Path, ...]
+    manifest: Path | None = None
+
+
+@dataclass(frozen=True)
+class SentFiles:
+    """Where the files of a part are on the device: manifests and archives by the names of the folders in them."""
+
+    manifests: Mapping[str, str]
+    archives: Mapping[str, tuple[str, ...]]
+
+
+class Program(Protocol):
+    """What does the work on the device."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        """The shell command for a part, to be run in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
+
+
+@dataclass(frozen=True)
+class PartDone:
+    """A part that has ended: its facts, exit code, what it printed, and the folder with its results."""
+
+    part: DevicePart
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+
+class PartDevice:
+    """A device that does one part at a time."""
+
+    def __init__(self, store: DeviceStore, options: PartOptions, stop: threading.Event) -> None:
+        self._store = store
+        self._adb = store.adb
+        self._serial = store.serial
+        self._options = options
+        self._stop = stop
+        self._left: list[DetachedRun] = []
+
+    @property
+    def store(self) -> DeviceStore:
+        """Its files."""
+        return self._store
+
+    def do(self, work: PartWork, program: Program, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
+        """Run a program; its results are put into ``folder``. Raises :class:`DeviceError` where the device does not."""
+
+        def act(sent: SentFiles) -> Answer:
+            name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:8]}"
+            command = program.command(work, sent, self._options.taskset)
+            parent = posixpath.join(self._store.root, RUNS)
+            run = DetachedRun(self._serial, posixpath.join(parent, name))
+            self._left.append(run)
+            patience_s, timeout_s = self._options.patience_s, self._options.timeout_s
+            alone_s = max(detached.ABANDONED_AFTER_S, 2 * patience_s)
+            self._patiently(partial(detached.start, self._adb, self._serial, command, parent, name, alone_s))
+            answer = detached.wait(self._adb, run, timeout_s, on_output, patience_s=patience_s, stop=self._stop)
+            for result in work.results:
+                self._fetch(run, result, folder)
+            return answer
+
+        answer, part = self.measured(work, act)
+        return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
+
+    def measured(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
+        """Wait until it is cool, send the files, ``act``, and say how the device was before and after."""
+        self._patiently(self._remove_left)
+        before, waited_s = self._begin()
+        started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+        found = act(self._send(work))
+        elapsed_s = round(time.monotonic() - started, 3)
+        after = self._conditions()
+        self.clean_up()
+        waited_s = round(waited_s, 3)
+        return found, DevicePart(
+            work.index, work.count, self._serial, work.examples, started_at, waited_s, elapsed_s, before, after
+        )
+
+    def clean_up(self) -> None:
+        """End and delete what earlier parts left here, as far as that can be done now; the next part tries again."""
+        with suppress(*MAY_PASS, CommandFailed):
+            self._remove_left()
+
+    def _remove_left(self) -> None:
+        for run in list(self._left):
+            detached.remove(self._adb, run)
+            self._left.remove(run)
+
+    def _begin(self) -> tuple[DeviceConditions, float]:
+        limit = self._options.cool_down_c
+        if limit is None:
+            return self._conditions(), 0.0
+        return cool_down(self._conditions, self._serial, limit, self._options.cool_down_timeout_s, self._stop)
+
+    def _conditions(self) -> DeviceConditions:
+        return conditions_of(self._patiently(partial(device_facts, self._adb, self._serial)))
+
+    def _send(self, work: PartWork) -> SentFiles:
+        """Send what the part needs."""
+        for local, remote in work.files.items():
+            self._store.put(local, remote)
+        manifests = {
+            name: self._store.put(pictures.manifest)
+            for name, pictures in work.pictures.items()
+            if pictures.manifest is not None
+        }
+        archives = {
+            name: self._send_archives(pictures.folder, pictures.chosen) for name, pictures in work.pictures.items()
+        }
+        for name, folder in work.folders.items():
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            archives[name] = self._send_archives(folder, files)
+        return SentFiles(manifests, archives)
+
+    def _send_archives(self, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
+        paths = []
+        for chunk in chunks(files):
+            with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+                archive = Path(temporary, "files.tar")
+                write_archive(archive, folder, chunk)
+                paths.append(self._store.put(archive))
+        return tuple(paths)
+
+    def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
+        """A result that the command did not write is no error here: its exit code says what happened."""
+        remote = posixpath.join(run.folder, name)
+        there = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
+        if there.code == 0:
+            local = folder / name
+            local.parent.mkdir(parents=True, exist_ok=True)
+            pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)
+
+    def _patiently(self, act: Callable[[], Found]) -> Found:
+        return patiently(self._adb, self._serial, act, self._options.patience_s, self._stop)
+
+
+class ProgressReader:
+    """Takes a command's ``--progress=json`` lines out of its stderr as it comes in pieces."""
+
+    def __init__(self, on_done: Callable[[int], None]) -> None:
+        self._on_done = on_done
+        self._rest = b""
+
+    def __call__(self, _out: bytes, err: bytes) -> None:
+        """Take a piece."""
+        *lines, self._rest = (self._rest + err).split(b"\n")
+        for line in lines:
+            done = examples_done(line.decode("utf-8", "replace"))
+            if done is not None:
+                self._on_done(done)
+
+
+def examples_done(line: str) -> int | None:
+    """How many examples a line of progress says are done; None for any other line.
+
+    >>> examples_done('{"phase": "evaluation", "done": 20, "total": 50}'), examples_done("WARNING: ...")
+    (20, None)
+    """
+    if not line.startswith('{"phase": "evaluation"'):
+        return None
+    try:
+        done = json.loads(line)["done"]
+    except (ValueError, KeyError, RecursionError):
+        return None
+    return done if isinstance(done, int) else None

@@ -1,0 +1,129 @@
+"""evaltools itself on a device that has Python: put there as wheels, unpacked in a folder of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+import re
+import shlex
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools.device.answer import Answer
+from evaltools.device.errors import ProgramMissing
+from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.store import PROGRAMS, DeviceStore, sha256_of
+
+_CHECK_S: Final = 180.0
+_UNPACK_S: Final = 600.0
+_PREINSTALLED: Final = "python3"
+_KNOWN_FILE: Final = "evaltools/__init__.py"
+OLDEST_PYTHON: Final = (3, 10)
+
+
+@dataclass(frozen=True)
+class PythonProgram:
+    """How evaltools is started on a device: ``python`` is the interpreter there, ``folder`` has the packages."""
+
+    python: str
+    folder: str
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        """Lay out the files, then become the evaltools command of the part."""
+        words: list[str] = []
+        for name in work.pictures:
+            words += ["--pictures", name, sent.manifests[name], *sent.archives[name]]
+        for name in work.folders:
+            words += ["--folder", name, *sent.archives[name]]
+        return self.start([*words, "--", *work.words], taskset)
+
+    def start(self, words: Sequence[str], taskset: str = "") -> str:
+        """The shell command that starts what runs there.
+
+        >>> PythonProgram("python3", "/p").start(["--", "imagenet"], "f0")
+        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" python3 -m evaltools.device.on_device -- imagenet'
+        """
+        affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
+        environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD"'
+        return (
+            f"exec {affinity}{environment} {shlex.quote(self.python)} -m evaltools.device.on_device {shlex.join(words)}"
+        )
+
+
+def install(store: DeviceStore, wheels: Sequence[Path], python: str = "") -> PythonProgram:
+    """Put wheels on a device, unpacked, and try whether evaltools can be imported there.
+
+    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. Raises
+    :class:`ProgramMissing` where there is no Python, or a package is missing there; and :class:`DeviceError`.
+    """
+    interpreter = python or _PREINSTALLED
+    answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S)
+    version = re.match(r"Python (\d+)\.(\d+)", answer.text or answer.err.decode("utf-8", "replace"))
+    if answer.code != 0 or version is None:
+        raise ProgramMissing(
+            f"{store.serial}: there is no Python: {interpreter} --version failed{answer.quote()}; name one with "
+            "--device_python=PATH, or use --device_program=native",
+            store.serial,
+        )
+    if (int(version[1]), int(version[2])) < OLDEST_PYTHON:
+        raise ProgramMissing(
+            f"{store.serial}: {interpreter} is {version[0]}, evaltools needs {'.'.join(map(str, OLDEST_PYTHON))} or "
+            "newer; name another with --device_python=PATH",
+            store.serial,
+        )
+    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
+    _unpack(store, wheels, interpreter, folder)
+    program = PythonProgram(interpreter, folder)
+    checked = store.adb.shell(store.serial, program.start(["--check"]), _CHECK_S)
+    if checked.code != 0:
+        raise ProgramMissing(_why_not(store.serial, interpreter, checked), store.serial)
+    found = json.loads(checked.text.strip().splitlines()[-1])
+    if posixpath.dirname(posixpath.dirname(found["folder"])) != folder:
+        raise ProgramMissing(
+            f"{store.serial}: {interpreter} imports evaltools from {found['folder']} and not from {folder}, which was "
+            "put there for it; give the path of another interpreter with --device_python",
+            store.serial,
+        )
+    return program
+
+
+def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
+    """Unpack all wheels into one folder, whole or not at all."""
+    if store.adb.shell(store.serial, f"test -d {shlex.quote(folder)}").code == 0:
+        return
+    part = f"{folder}.{uuid.uuid4().hex[:12]}.part"
+    paths = [store.put(wheel) for wheel in wheels]
+    unpacking = " && ".join(
+        f"{shlex.quote(python)} -m zipfile -e {shlex.quote(path)} {shlex.quote(part)}" for path in paths
+    )
+    own, whole = shlex.quote(part), shlex.quote(folder)
+    answer = store.adb.shell(
+        store.serial,
+        f"mkdir -p {own} && {unpacking} && test -f {own}/{_KNOWN_FILE} && "
+        f"{{ test -d {whole} || mv {own} {whole}; }}; c=$?; rm -rf {own}; exit $c",
+        _UNPACK_S,
+    )
+    if answer.code != 0:
+        raise ProgramMissing(
+            f"{store.serial}: the wheels cannot be unpacked in {folder}{answer.quote()}; look at the space there, and "
+            "whether its Python has the module zipfile",
+            store.serial,
+        )
+
+
+def _name_of(wheels: Sequence[Path]) -> str:
+    """Changes with the wheels, so that another version has a folder of its own."""
+    together = hashlib.sha256("".join(sha256_of(wheel) for wheel in wheels).encode())
+    return together.hexdigest()[:16]
+
+
+def _why_not(serial: str, python: str, answer: Answer) -> str:
+    return (
+        f"{serial}: evaltools cannot be started with {python}{answer.quote()}; install what it needs there "
+        "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "
+        "--device_wheels"
+    )

@@ -1,0 +1,92 @@
+"""What delegates took in a run of a native tool, by what it logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import DELEGATES, Delegate, DelegateSettings
+from evaltools.report.delegate_log import (
+    DelegateLog,
+    TakenNodes,
+    read_delegate_log,
+    taken_by,
+    undelegated,
+)
+from evaltools.report.delegate_use import delegate_used, delegation_proof, of_main_graph
+from evaltools.report.result import DelegateUsed, DelegationProof
+
+_XNNPACK: Final = next(delegate for delegate in DELEGATES if delegate.name == "XNNPACK")
+
+
+@dataclass(frozen=True)
+class NativeDelegation:
+    """What ran where, and why that is not what was asked for, None where it is or where nothing was asked for.
+
+    The log does not say which operators stay on the CPU: those of ``proof`` are empty.
+    """
+
+    delegates: list[DelegateUsed]
+    proof: DelegationProof
+    why_not: str | None
+
+
+def delegation_of(
+    configuration: Configuration, lines: Sequence[str], node_count: int, beside_reference: bool = False
+) -> NativeDelegation:
+    """Read what a run logged; a delegate that was asked for must be said to have taken nodes.
+
+    ``node_count`` is that of the model's main graph. ``beside_reference``: the log is that of two interpreters, of
+    which the second is inference_diff's reference.
+    """
+    log = read_delegate_log(lines)
+    settings = configuration.delegates
+    asked = [delegate.name for delegate in settings.requested]
+    taken = {name: taken_by(log, name, asked) for name in asked}
+    if beside_reference and _XNNPACK.name in taken:
+        taken[_XNNPACK.name] = _first_of_a_fresh_graph(taken[_XNNPACK.name], node_count)
+    used = [_used(settings, delegate, True, taken[delegate.name]) for delegate in settings.requested]
+    added = _added_xnnpack(configuration, log, node_count, beside_reference)
+    used += [_used(settings, _XNNPACK, False, added)] if added else []
+    reasons = undelegated(log, asked)
+    why_not = "; ".join(f"{name} was asked for, but {reason}" for name, reason in reasons.items()) or None
+    return NativeDelegation(used, delegation_proof(used, node_count), why_not)
+
+
+def reference_delegation(lines: Sequence[str], node_count: int) -> NativeDelegation:
+    """That of inference_diff's own reference, which takes a fresh graph and what the runtime adds to it."""
+    added = [entry for entry in _xnnpack(read_delegate_log(lines)) if entry.total in (None, node_count)]
+    used = [_used(DelegateSettings(), _XNNPACK, False, added)] if added else []
+    return NativeDelegation(used, delegation_proof(used, node_count), None)
+
+
+def _xnnpack(log: DelegateLog) -> list[TakenNodes]:
+    return of_main_graph(taken_by(log, _XNNPACK.name, [_XNNPACK.name]))
+
+
+def _first_of_a_fresh_graph(taken: Sequence[TakenNodes], node_count: int) -> list[TakenNodes]:
+    """Without what XNNPACK took of the reference's graph: the test's comes first, and may be the same line."""
+    fresh = [entry for entry in taken if entry.total in (None, node_count)]
+    return [entry for entry in taken if entry not in fresh[1:]]
+
+
+def _added_xnnpack(
+    configuration: Configuration, log: DelegateLog, node_count: int, beside_reference: bool
+) -> list[TakenNodes]:
+    """XNNPACK as the runtime adds it: not with builtin kernels, and behind other delegates on what those left.
+
+    Where it was asked for nothing is added: all that it took counts there. The reference's takes the whole graph.
+    """
+    requested = configuration.delegates.requested
+    if configuration.kernel_set != "default" or _XNNPACK in requested:
+        return []
+    found = _xnnpack(log)
+    if beside_reference and requested:
+        return [entry for entry in found if entry.total is not None and entry.total != node_count]
+    return found
+
+
+def _used(settings: DelegateSettings, delegate: Delegate, requested: bool, taken: Sequence[TakenNodes]) -> DelegateUsed:
+    return delegate_used(delegate.name, requested, settings.effective_options(delegate), taken)

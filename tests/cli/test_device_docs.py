@@ -1,0 +1,47 @@
+"""The commands of docs/devices.md, on real devices."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli import sample_runs
+from tests.device.android_programs import add_android
+from tests.device.fixtures import Devices
+from tests.device.native_stand_in import write_stand_in
+from tests.device.real_device import Network
+
+pytestmark = pytest.mark.once
+ROOT = Path(__file__).resolve().parents[2]
+_FENCE = "```"
+
+
+def shown() -> list[str]:
+    """The lines in the blocks of the page that need devices."""
+    blocks = (ROOT / "docs" / "devices.md").read_text().split(f"{_FENCE}sh\n")[1:]
+    return [line for block in blocks for line in block.partition(_FENCE)[0].splitlines()]
+
+
+@pytest.mark.parametrize("command", shown(), ids=lambda command: " ".join(command.split()[1:5]))
+def test_a_command_of_the_page_runs(command: str, network: Network, devices: Devices, tmp_path: Path) -> None:
+    for device in devices:
+        device.add_program("python3", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    serial = devices[0].serial
+    if "--device_program=app" in command:
+        add_android(devices[0], "org.tensorflow.lite.benchmark/.BenchmarkModelActivity")
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    write_stand_in(tmp_path, "imagenet").rename(tmp_path / "run_eval")
+    words = shlex.split(command)
+    assert words[0] == "evaltools"
+    environment = {"ADB": str(network.adb), "ANDROID_SERIAL": serial}
+    done = sample_runs.run(words[1:], cwd=tmp_path, environment=environment)
+    assert done.code == (3 if "use_gpu" in command else 0), done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_page_shows_every_task() -> None:
+    for task in ("imagenet", "coco", "inference-diff", "benchmark"):
+        assert any(line.startswith(f"evaltools device run {task} ") for line in shown())

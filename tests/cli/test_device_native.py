@@ -1,0 +1,148 @@
+"""``evaltools device run`` with native binaries and the benchmark app: programs that print native lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from tests.cli import device_runs
+from tests.cli.sample_runs import coco, figures_of, imagenet, inference_diff
+from tests.command import Completed
+from tests.device.android_programs import add_android, kept
+from tests.device.fixtures import Devices
+from tests.device.native_stand_in import GPU_LINES, write_stand_in
+from tests.device.real_device import Network
+
+pytestmark = pytest.mark.once
+PICTURES = 20
+BENCHMARK = (f"--graph={sample.model_file('int8')}", "--num_runs=5", "--min_secs=0.01", "--warmup_min_secs=0.01")
+_BENCHMARK_MODEL = f"""#!/bin/sh
+# As benchmark_model on a device without a GPU.
+kept=
+for word in "$@"; do
+  case $word in
+  --use_gpu=*) echo "WARN: GPU acceleration is unsupported on this platform." ;;
+  *) kept="$kept $word" ;;
+  esac
+done
+exec {sys.executable} -m evaltools.cli.main benchmark $kept
+"""
+
+
+def serials(devices: Devices) -> list[str]:
+    return [device.serial for device in devices]
+
+
+def run_native(network: Network, names: list[str], binary: Path, arguments: list[str], output: Path) -> Completed:
+    command = device_runs.on_devices(network, names, arguments, f"--output_file_path={output}")
+    command = [word for word in command if not word.startswith(("--device_python", "--label_check"))]
+    return device_runs.run([*command, "--device_program=native", f"--native_binary={binary}"])
+
+
+def test_parts_of_a_native_classification_add_up(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(imagenet("--compat=native", pictures=PICTURES), tmp_path / "here.json")
+    binary = write_stand_in(tmp_path, "imagenet")
+    arguments = imagenet("--config=gpu: use_gpu=true", "--config=plain:", pictures=PICTURES)
+    output = tmp_path / "native.json"
+    done = run_native(network, serials(devices), binary, [*arguments, "--parts=3"], output)
+    assert done.code == 3, done.err
+    result = json.loads(output.read_text())
+    found = {entry["name"]: entry for entry in result["configurations"]}
+    assert {name: entry["status"] for name, entry in found.items()} == {
+        "reference": "measured", "gpu": "not measured", "plain": "measured",
+    }  # fmt: skip
+    assert "GPU acceleration is unsupported on this platform." in found["gpu"]["reason"]
+    here = {entry["name"]: entry for entry in expected["configurations"]}
+    for own, other in (("reference", "reference"), ("plain", "test")):
+        assert found[own]["classification"]["topk"] == here[other]["classification"]["topk"]
+    told = result["device_run"]
+    assert (told["program"], sorted(part["examples"] for part in told["parts"])) == ("native", [6, 7, 7])
+    assert all("GPU acceleration is unsupported" in " ".join(part["delegate_lines"]) for part in told["parts"])
+    assert device_runs.left_runs(devices) == []
+
+
+def test_a_gpu_that_took_nodes_is_measured(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = write_stand_in(tmp_path, "imagenet", GPU_LINES)
+    output = tmp_path / "native.json"
+    arguments = imagenet("--use_gpu=true", "--reference=none", pictures=4)
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == 0, done.err
+    (found,) = json.loads(output.read_text())["configurations"]
+    assert (found["status"], found["delegates"][0]["name"], found["delegates"][0]["nodes"]) == ("measured", "GPU", 3)
+
+
+def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
+    here = figures_of(coco(pictures=PICTURES), tmp_path / "here.json")["coco"]["figures"][0]
+    output = tmp_path / "native.json"
+    binary = write_stand_in(tmp_path, "coco")
+    done = run_native(network, serials(devices)[:1], binary, coco(pictures=PICTURES), output)
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())["coco"]
+    reference = result["figures"][0]
+    assert reference["native"]["overall"] == pytest.approx(here["native"]["overall"], abs=1e-6)
+    assert result["comparisons"][0]["boxes"]["matched"] > 0
+
+
+def test_native_inference_diffs_of_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
+    output = tmp_path / "native.json"
+    binary = write_stand_in(tmp_path, "inference_diff")
+    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
+    done = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
+    assert done.code == 0, done.err
+    comparisons = json.loads(output.read_text())["inference_diff"]["comparisons"]
+    assert [entry["configuration"] for entry in comparisons] == [f"test@{name}" for name in serials(devices)]
+
+
+def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_BENCHMARK_MODEL)
+    output = tmp_path / "native.json"
+    arguments = ["benchmark", *BENCHMARK, "--config=cpu: use_xnnpack=false", "--config=gpu: use_gpu=true", "--rounds=2"]
+    done = run_native(network, serials(devices), binary, arguments, output)
+    assert done.code == 3, done.err
+    rows = {row["name"]: row for row in json.loads(output.read_text())["rows"]}
+    assert sorted(rows) == sorted(f"{name}@{serial}" for name in ("cpu", "gpu") for serial in serials(devices))
+    for serial in serials(devices):
+        assert rows[f"cpu@{serial}"]["logged"]["count"] >= 10
+        assert len(rows[f"cpu@{serial}"]["logged"]["rounds"]) == 2
+        assert "GPU acceleration is unsupported on this platform" in rows[f"gpu@{serial}"]["reason"]
+
+
+def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -> None:
+    phone = devices[1]
+    add_android(phone, "org.tensorflow.lite.benchmark/.BenchmarkModelActivity")
+    output = tmp_path / "app.json"
+    command = device_runs.on_devices(network, [phone.serial], ["benchmark", *BENCHMARK], "--use_xnnpack=true")
+    command = [word for word in command if not word.startswith("--device_python")]
+    more = ["--device_program=app", "--app_trace=true", f"--output_file_path={output}"]
+    done = device_runs.run([*command, *more])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    (row,) = result["rows"]
+    assert (row["status"], row["logged"]["count"] >= 5, row["delegates"][0]["name"]) == ("measured", True, "XNNPACK")
+    assert result["device_run"]["program"] == "app"
+    assert any("XNNPACK" in line for line in result["device_run"]["parts"][0]["delegate_lines"])
+    assert kept(phone, "properties_set").read_text() == "debug.tflite.trace=1\ndebug.tflite.trace=\n"
+    kept(phone, "installed").write_text("")
+    missing = device_runs.run([*command, *more])
+    assert missing.code == 3
+    assert "the app org.tensorflow.lite.benchmark is not installed" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--device_program=native"], "--device_program=native needs --native_binary=PATH"),
+        (["--device_program=native", "--native_binary=/none"], "--native_binary=/none: no such file"),
+        (["--device_program=app"], "--device_program=app can only benchmark"),
+        (["--native_binary=/bin/true"], "--native_binary has no effect without --device_program=native"),
+    ],
+)
+def test_flags_that_do_not_fit_together(more: list[str], message: str) -> None:
+    done = device_runs.run(["device", "run", *imagenet(pictures=4), *more])
+    assert (done.code, "Traceback" in done.err) == (2, False)
+    assert message in done.err

@@ -1,0 +1,197 @@
+"""``evaltools device run`` with the real adb client and the real daemon: two devices give what this computer gives."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from tests.cli import device_runs
+from tests.cli.sample_runs import coco, figures, figures_of, imagenet, inference_diff, journal_rows
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
+
+pytestmark = pytest.mark.once
+
+
+def serials(devices: Devices) -> list[str]:
+    return [device.serial for device in devices]
+
+
+def test_two_devices_give_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
+    arguments = imagenet("--record_examples=true", "--use_xnnpack=true")
+    expected = figures_of(arguments, tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
+    done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert [line for line in done.out.splitlines() if "Top-1 " in line] == ["INFO: Top-1 Accuracy: 0.925"]
+    told = device_runs.device_run(output)
+    assert {part["serial"] for part in told["parts"]} == set(serials(devices))
+    assert sorted(part["index"] for part in told["parts"]) == [0, 1, 2, 3]
+    assert {facts["model"] for facts in told["devices"]} == {"Real daemon", "Second model"}
+    assert {part["before"]["battery_temperature"] for part in told["parts"]} == {287, 415}
+    assert all(part["lost"] == [] and part["elapsed_s"] > 0 for part in told["parts"])
+    assert [figures["examples"] for part in told["parts"] for figures in part["figures"]] == [10] * 8
+    assert "Second model" in done.err
+    assert device_runs.left_runs(devices) == []
+    again = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
+    assert again.code == 0, again.err
+    assert figures(output) == expected
+    rows = [journal_rows(folder / "run") for folder in (tmp_path / "run" / "pool").iterdir()]
+    assert sorted(key for shard in rows for key in shard) == [
+        (example, name) for example in range(40) for name in ("reference", "test")
+    ]
+
+
+def test_each_device_and_this_computer_are_compared_example_by_example(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet("--record_examples=true", pictures=12)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each", "--include_host=true")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    places = ["host", *serials(devices)]
+    assert [entry["name"] for entry in result["configurations"]] == [
+        f"{name}@{place}" for place in places for name in ("reference", "test")
+    ]
+    assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
+    pairs = {(entry["baseline"], entry["other"]) for entry in result["comparisons"]}
+    assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
+    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["comparisons"])
+    assert all(set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["examples"])
+
+
+def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(coco(), tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), coco(), f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+
+
+def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(inference_diff(), tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices)[:1], inference_diff(), f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert expected["inference_diff"]["noise_floor"]
+
+
+def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(inference_diff(), tmp_path / "here.json")["inference_diff"]["comparisons"][0]["outputs"]
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())["inference_diff"]
+    assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
+    for entry in result["comparisons"]:
+        assert entry["outputs"][0]["difference"] == expected[0]["difference"]
+        assert entry["repeatability"] is None
+
+
+def test_a_benchmark_has_rows_of_every_device(network: Network, devices: Devices, tmp_path: Path) -> None:
+    output = tmp_path / "devices.json"
+    arguments = ["benchmark", f"--graph={sample.model_file('int8')}", "--num_runs=5", "--min_secs=0.01"]
+    command = device_runs.on_devices(network, serials(devices), arguments, "--warmup_min_secs=0.01", "--taskset=1")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    assert [row["name"] for row in result["rows"]] == [f"test@{name}" for name in serials(devices)]
+    assert all(row["rounds"][0]["before"]["affinity"] == [0] for row in result["rows"])
+    assert done.out.count("INFO: Inference timings in us:") == 2
+    assert {part["serial"] for part in result["device_run"]["parts"]} == set(serials(devices))
+
+
+def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=200), f"--run_dir={tmp_path / 'run'}")
+    process = device_runs.start(command)
+    device_runs.wait_for(lambda: any(map(device_runs.is_running, devices)), process)
+    process.send_signal(signal.SIGINT)
+    done = device_runs.finish(process)
+    assert done.code == 130, done.err
+    assert "with --run_dir the same command goes on" in done.err
+    assert device_runs.left_running() == []
+    assert device_runs.left_runs(devices) == []
+
+
+def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
+    assert device_runs.run(command).code == 0
+    assert list((devices[0].folder / device_runs.ROOT / "store").iterdir())
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={devices[0].serial}"])
+    assert done.code == 0, done.err
+    assert "deleted" in done.out
+    assert not (devices[0].folder / device_runs.ROOT).exists()
+
+
+def test_a_device_without_python_says_so(network: Network, devices: Devices) -> None:
+    command = device_runs.on_devices(
+        network, serials(devices)[:1], imagenet(pictures=4), "--device_folder=/data/local/tmp/x"
+    )
+    command = [word for word in command if not word.startswith("--device_python")]
+    done = device_runs.run([*command, "--device_python=/nowhere/python3"])
+    assert done.code == 3
+    assert "there is no Python: /nowhere/python3 --version failed" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.fixture
+def library_on_one(devices: Devices, rounding_delegate: Path) -> str:
+    """The path on the devices of an external delegate, which is damaged on the second."""
+    for device, content in zip(devices, (rounding_delegate.read_bytes(), b"no library"), strict=True):
+        (device.folder / "libs").mkdir(exist_ok=True)
+        (device.folder / "libs" / "delegate.so").write_bytes(content)
+    return "/data/local/tmp/libs/delegate.so"
+
+
+def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
+    network: Network, devices: Devices, library_on_one: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 3, done.err
+    found = {entry["name"]: entry for entry in json.loads(output.read_text())["configurations"]}
+    first, second = serials(devices)
+    assert found[f"test@{first}"]["delegates"][0]["nodes"] > 0
+    assert found[f"test@{second}"]["status"] == "not measured"
+
+
+def test_a_device_that_cannot_measure_leaves_its_parts_to_one_that_can(
+    network: Network, devices: Devices, library_on_one: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--parts=3")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    told = device_runs.device_run(output)
+    assert {part["serial"] for part in told["parts"]} == {devices[0].serial}
+    assert [entry["serial"] for entry in told["left_out"]] == [devices[1].serial]
+
+
+def test_clean_touches_no_folder_that_evaltools_has_not_made(network: Network, devices: Devices) -> None:
+    own = devices[0].folder / "project" / "runs"
+    own.mkdir(parents=True)
+    (own / "results.csv").write_text("mine")
+    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", "--device_folder=/data/local/tmp/project"]
+    done = device_runs.run(["device", "clean", *flags])
+    assert done.code == 3
+    assert "no folder that evaltools has made" in done.err
+    used = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4), flags[2])
+    refused = device_runs.run(used)
+    assert refused.code == 3
+    assert "holds files that are not evaltools'" in refused.err
+    assert (own / "results.csv").read_text() == "mine"

@@ -1,0 +1,94 @@
+"""What a command on a device prints about its progress, as it arrives in pieces."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import random
+
+import pytest
+from rich.console import Console
+
+from evaltools.cli.progress import show_progress
+from evaltools.device.part import ProgressReader, examples_done
+from evaltools.engine import Tally
+
+
+def line_of(done: object, phase: str = "evaluation") -> str:
+    return json.dumps({"phase": phase, "done": done, "total": 50, "per_second": 3.5})
+
+
+@pytest.mark.parametrize(
+    ("line", "done"),
+    [
+        (line_of(20), 20),
+        (line_of(0), 0),
+        ("", None),
+        ("WARNING: something", None),
+        (line_of(20, "latency"), None),
+        (line_of(20) + "x", None),
+        (line_of(20)[:-1], None),
+        ('{"phase": "evaluation"', None),
+        ('{"phase": "evaluation"}', None),
+        (f" {line_of(20)}", None),
+        (line_of(None), None),
+        (line_of([20]), None),
+        (line_of("twenty"), None),
+        (line_of(float("nan")), None),
+        (line_of(float("inf")), None),
+        ('{"phase": "evaluation", "done": 1e999}', None),
+        ('{"phase": "evaluation", "done": ' + "[" * 100_000, None),
+    ],
+)
+def test_only_a_line_about_examples_says_how_many_are_done(line: str, done: int | None) -> None:
+    """Whatever else a device prints is no reason to end the run."""
+    assert examples_done(line) == done
+
+
+def reading(*pieces: bytes) -> list[int]:
+    seen: list[int] = []
+    reader = ProgressReader(seen.append)
+    for piece in pieces:
+        reader(b"", piece)
+    return seen
+
+
+def test_each_line_is_told_when_it_is_whole() -> None:
+    text = f"{line_of(1)}\n{line_of(2)}\n".encode()
+    assert reading(text) == [1, 2]
+    assert reading(text[:-1]) == [1], "the last line may still go on"
+    assert reading(text[:-1], b"\n") == [1, 2]
+
+
+def test_lines_may_be_cut_anywhere() -> None:
+    """Also within a character."""
+    lines = [line_of(1), "Größe: 漢字", line_of(2), "", line_of(30), "end"]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    for size in range(1, 12):
+        assert reading(*(text[start : start + size] for start in range(0, len(text), size))) == [1, 2, 30]
+    chance = random.Random(0)
+    for _ in range(50):
+        cuts = [0, *sorted(chance.sample(range(len(text)), 5)), len(text)]
+        assert reading(*(text[start:end] for start, end in itertools.pairwise(cuts))) == [1, 2, 30]
+
+
+def test_broken_bytes_and_stdout_are_passed_over() -> None:
+    assert reading(b"\xff\xfe\n" + line_of(4).encode() + b"\n\xe9") == [4]
+    seen: list[int] = []
+    ProgressReader(seen.append)(line_of(5).encode() + b"\n", b"")
+    assert seen == []
+
+
+def test_a_terminal_that_ends_lines_with_a_carriage_return_is_read_as_well() -> None:
+    assert reading(f"{line_of(6)}\r\n".encode()) == [6]
+
+
+@pytest.mark.parametrize("phase", ["", "latency"])
+def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
+    """The lines are those that ``--progress=json`` really gives; those of other phases say nothing of examples."""
+    text = io.StringIO()
+    with show_progress(phase, 3, Console(file=text), "json") as on_progress:
+        on_progress(Tally(done=3))
+    assert text.getvalue().count("\n") == 1
+    assert reading(text.getvalue().encode()) == ([] if phase else [3])

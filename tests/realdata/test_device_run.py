@@ -1,0 +1,87 @@
+"""``evaltools device run`` on real photos and models, with the real adb client and two real daemons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli import device_runs
+from tests.cli.sample_runs import figures, figures_of
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
+
+
+def serials(devices: Devices) -> list[str]:
+    return [device.serial for device in devices]
+
+
+def imagenet(photos: Path, zoo: Path) -> list[str]:
+    return [
+        "imagenet",
+        f"--model_file={zoo / 'mobilenet_v1_0.25_128_quant.tflite'}",
+        f"--ground_truth_images_path={photos / 'images'}",
+        f"--ground_truth_labels={photos / 'validation_labels_wnid.txt'}",
+        f"--model_output_labels={photos / 'model_labels_1001_wnid.txt'}",
+        "--record_examples=true",
+    ]
+
+
+def coco(shared: Path, zoo: Path) -> list[str]:
+    return [
+        "coco",
+        f"--model_file={zoo / 'coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite'}",
+        f"--ground_truth_images_path={shared / 'realdata' / 'coco' / 'images'}",
+        f"--ground_truth_annotations={shared / 'realdata' / 'coco' / 'instances.json'}",
+    ]
+
+
+def test_200_photos_on_two_devices_give_the_result_of_this_computer(
+    network: Network, devices: Devices, photos: Path, zoo: Path, tmp_path: Path
+) -> None:
+    expected = figures_of(imagenet(photos, zoo), tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), imagenet(photos, zoo), f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    found = figures(output)
+    assert found["examples_done"] == 200
+    assert found == expected
+    parts = device_runs.device_run(output)["parts"]
+    assert {part["serial"] for part in parts} == set(serials(devices))
+    assert sum(part["examples"] for part in parts) == 200
+
+
+def test_coco_photos_on_two_devices_give_the_result_of_this_computer(
+    network: Network, devices: Devices, shared: Path, zoo: Path, tmp_path: Path
+) -> None:
+    expected = figures_of(coco(shared, zoo), tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), coco(shared, zoo), f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+
+
+def test_an_inference_diff_of_a_real_model_on_a_device(
+    network: Network, devices: Devices, zoo: Path, tmp_path: Path
+) -> None:
+    arguments = ["inference-diff", f"--model_file={zoo / 'vww_96_float.tflite'}", "--num_runs=20"]
+    expected = figures_of(arguments, tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    done = device_runs.run(
+        device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
+    )
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+
+
+def test_a_benchmark_of_a_real_model_on_two_devices(
+    network: Network, devices: Devices, zoo: Path, tmp_path: Path
+) -> None:
+    arguments = ["benchmark", f"--graph={zoo / 'vww_96_float.tflite'}", "--num_runs=10", "--min_secs=0.1"]
+    output = tmp_path / "devices.json"
+    done = device_runs.run(device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}"))
+    assert done.code == 0, done.err
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["name"] for row in rows] == [f"test@{name}" for name in serials(devices)]
+    assert all(row["figures"]["inference"]["count"] >= 10 for row in rows)

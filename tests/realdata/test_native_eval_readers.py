@@ -1,0 +1,183 @@
+"""The readers of native evaluations against everything that the native C++ tools printed and wrote in recorded runs."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from evaltools.cli.native_flags import NOT_NATIVE, NativePaths, configuration_flags, native_command
+from evaltools.configuration import Configuration
+from evaltools.delegates import DELEGATES, PARAMETERS
+from evaltools.errors import DataError
+from evaltools.report.delegate_log import read_delegate_log
+from evaltools.report.native_eval_log import NativeEvaluationLog, NativeTask, parse_evaluation_log
+from evaltools.report.native_eval_proto import read_evaluation_proto
+from evaltools.report.native_run import ClassifierFigures, DiffFigures, proof_lines, require_agreement, task_of
+from tests.report.native_eval_rendering import rendered
+
+NUMBER: Final = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
+TOOLS: Final[dict[str, NativeTask]] = {"imagenet": "imagenet", "coco": "coco", "idiff": "inference_diff"}
+OTHER_LINES: Final = re.compile(
+    r"WARN: (?!mAP metrics).*|INFO: (?:\w+ delegate created|XNNPack FP16 inference enabled)\.|INFO: Finished: .*"
+)
+"""Lines of stdout that are no figures."""
+ONLY_ON_DEVICES: Final = {"hexagon", "coreml", "gpu_", "ynnpack", "stable_delegate"}
+"""Flags that the recorded Linux build of the tools lacks."""
+
+
+def recorded(*status: int, file: str = "rc.txt") -> list[str]:
+    """The runs of the three tools that have a file and ended with one of these exit codes, as paths in the oracle."""
+    oracle = Path(os.environ.get("EVALTOOLS_REALDATA", "")) / "oracle"
+    folders = [
+        found.parent
+        for room in ("imagenet", "coco", "inference_diff", "errors")
+        for found in (oracle / room).rglob("rc.txt")
+    ]
+    return sorted(
+        str(folder.relative_to(oracle))
+        for folder in folders
+        if int((folder / "rc.txt").read_text()) in status and (folder / file).is_file()
+    )
+
+
+def text_of(shared: Path, case: str, *names: str) -> str:
+    files = [shared / "oracle" / case / f"{name}.txt" for name in names or ("stdout", "stderr")]
+    return "".join(file.read_text() for file in files if file.is_file())
+
+
+def task_of_case(case: str) -> NativeTask:
+    """By the tool's name, which among the errors stands before the first ``_``."""
+    room, _, name = case.partition("/")
+    return TOOLS[name.partition("_")[0] if room == "errors" else room.replace("inference_diff", "idiff")]
+
+
+def figures_in(text: str) -> list[str]:
+    """Every number behind ``=`` or ``: `` of the lines with figures, as printed, without those of detections."""
+    lines = [
+        line for line in text.splitlines() if re.match(r"INFO: (Num|Prep|Inf|Ref|Test|Top|Aver|Over|Output)", line)
+    ]
+    return [number for line in lines for number in re.findall(rf"(?:: |avg=|avg_error=|std_dev=)({NUMBER})", line)]
+
+
+def figures_of(log: NativeEvaluationLog) -> list[float]:
+    found: list[float] = [] if log.runs is None else [log.runs]
+    for latency in (log.preprocessing, log.inference, log.reference, log.test):
+        found += [] if latency is None else [*latency]
+    found += [*log.topk.values(), *log.precisions.values()]
+    found += [] if log.overall_map is None else [log.overall_map]
+    return found + [value for difference in log.differences.values() for value in difference]
+
+
+@pytest.mark.parametrize("case", recorded(0))
+def test_the_text_of_a_success_is_complete_and_of_its_task(shared: Path, case: str) -> None:
+    log = parse_evaluation_log(text_of(shared, case))
+    assert log.is_complete
+    assert log.task == task_of_case(case)
+
+
+@pytest.mark.parametrize("case", recorded(0))
+def test_the_figures_are_those_of_the_text(shared: Path, case: str) -> None:
+    text = text_of(shared, case)
+    expected = figures_in(text)
+    assert expected
+    assert [f"{value:g}" for value in figures_of(parse_evaluation_log(text))] == [f"{float(n):g}" for n in expected]
+
+
+@pytest.mark.parametrize("case", recorded(0))
+def test_what_was_read_gives_the_same_lines_again(shared: Path, case: str) -> None:
+    text = text_of(shared, case, "stdout")
+    expected = "".join(line for line in text.splitlines(keepends=True) if not OTHER_LINES.fullmatch(line.rstrip("\n")))
+    assert "".join(f"{line}\n" for line in rendered(parse_evaluation_log(text))) == expected
+
+
+@pytest.mark.parametrize("case", recorded(1, 134))
+def test_a_failure_is_not_complete_and_says_why(shared: Path, case: str) -> None:
+    log = parse_evaluation_log(text_of(shared, case))
+    assert not log.is_complete
+    assert log.failure
+    quoted = log.failure.split("; ")[-1]
+    assert quoted in text_of(shared, case, "stderr")
+
+
+@pytest.mark.parametrize("case", recorded(0, file="out.pb"))
+def test_text_and_result_file_agree(shared: Path, case: str) -> None:
+    log = parse_evaluation_log(text_of(shared, case))
+    figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+    assert task_of(figures) == task_of_case(case)
+    require_agreement(figures, log)
+
+
+@pytest.mark.parametrize("case", recorded(0, file="out.textproto"))
+def test_the_result_file_is_read_as_its_text_form_says(shared: Path, case: str) -> None:
+    text = (shared / "oracle" / case / "out.textproto").read_text()
+    figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+    stated = {
+        name: [float(value) for value in re.findall(rf"\b{name}: (\S+)", text)] for name in ("sum_us", "max_value")
+    }
+    assert figures.runs == int(re.findall(r"num_runs: (\d+)", text)[0])
+    latencies = (
+        (figures.reference, figures.test)
+        if isinstance(figures, DiffFigures)
+        else (figures.preprocessing, figures.inference)
+    )
+    assert [latency.sum_us for latency in latencies] == stated["sum_us"]
+    if isinstance(figures, DiffFigures) and figures.runs:
+        assert [found.max_error for found in figures.differences] == [np.float32(v) for v in stated["max_value"]]
+    if isinstance(figures, ClassifierFigures) and figures.runs:
+        assert len(figures.accuracies) == 10
+
+
+def test_text_and_result_file_of_different_runs_contradict_each_other(shared: Path) -> None:
+    case, other = (f"imagenet/mobilenet_v1_0.25_128_quant__xnnpack_{kernels}" for kernels in ("default", "false"))
+    figures = read_evaluation_proto((shared / "oracle" / case / "out.pb").read_bytes())
+    with pytest.raises(DataError, match="give the two of one run"):
+        require_agreement(figures, parse_evaluation_log(text_of(shared, other)))
+
+
+def test_every_detection_of_the_debug_mode_is_read(shared: Path) -> None:
+    text = text_of(shared, "coco/ssd_labels91_debug")
+    log = parse_evaluation_log(text)
+    assert [picture.name for picture in log.pictures] == re.findall(r"Image: (\S+)", text)
+    assert len(log.pictures) == log.runs == 94
+    assert sum(len(picture.detections) for picture in log.pictures) == text.count("Object [")
+    first = log.pictures[0].detections[0]
+    assert (first.category_id, first.score) == (72, 0.679688)
+    assert first.box == (0.388151, 0.00488929, 0.623572, 0.23977)
+
+
+@pytest.mark.parametrize("case", ["errors/imagenet_delegate_gpu", "errors/idiff_use_gpu"])
+def test_a_recorded_fallback_to_the_cpu_is_seen(shared: Path, case: str) -> None:
+    log = read_delegate_log(proof_lines(text_of(shared, case)))
+    assert log.fallback == "GPU acceleration is unsupported on this platform."
+    assert log.taken == ()
+
+
+def flags_in_help(shared: Path, tool: str) -> set[str]:
+    text = (shared / "oracle" / "errors" / f"{tool}_help" / "stderr.txt").read_text()
+    return set(re.findall(r"--(\w+)=", text))
+
+
+@pytest.mark.parametrize(("tool", "task"), TOOLS.items())
+def test_every_flag_that_is_printed_is_one_of_the_native_tool(shared: Path, tool: str, task: NativeTask) -> None:
+    known = flags_in_help(shared, tool)
+    words = native_command(task, Configuration("test"), NativePaths("b", "m", "o", "i", "g", "l"), num_runs=3)
+    assert {word.removeprefix("--").partition("=")[0] for word in words[1:]} <= known
+
+
+def test_delegate_flags_are_native_or_refused_or_of_other_platforms(shared: Path) -> None:
+    known = flags_in_help(shared, "imagenet")
+    missing = {name for name in PARAMETERS.keys() - NOT_NATIVE.keys() if name not in known}
+    assert not NOT_NATIVE.keys() & known
+    assert {name for name in missing if not any(part in name for part in ONLY_ON_DEVICES)} == set()
+    native = [delegate for delegate in DELEGATES if delegate.enabled_by in known and delegate.key]
+    printed = [flag for delegate in native for flag in _switched_on(delegate.enabled_by)]
+    assert {flag.removeprefix("--").partition("=")[0] for flag in printed} <= known
+
+
+def _switched_on(flag: str) -> list[str]:
+    return configuration_flags(Configuration.from_flags("test", [(flag, "true")]), {})

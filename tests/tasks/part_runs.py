@@ -1,0 +1,83 @@
+"""Finished runs, and parts of runs, as their journals hold them; nothing is ever run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaltools.engine import Example, Execution, Failure, Finished, Journal, QuietTimes, Record, Shard
+from evaltools.engine.journal import open_journal
+from evaltools.engine.run_folder import encode
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.run_identity import QUIET, begin_run
+from tests.report.results import configuration
+
+DESCRIBED = (configuration("reference", "reference"), configuration("test"))
+IDENTITY: Mapping[str, str] = {"the model": "m"}
+WHOLE = Shard()
+DIED = Failure("inference", "died", crashed=True)
+
+
+def quiet(**times: Sequence[int]) -> QuietTimes:
+    """Times of a quiet phase; with reading each takes 1000 longer."""
+    invokes = {name: list(values) for name, values in times.items()}
+    return QuietTimes(2, invokes, {name: [time + 1000 for time in values] for name, values in times.items()})
+
+
+class Numbers:
+    """A task of numbers."""
+
+    def __init__(self, count: int) -> None:
+        self.examples = [Example(index, f"e{index}") for index in range(count)]
+        self.observation_type = int
+        self.in_order = False
+        self.keeps_state = False
+
+    def prepare(self, example: Example) -> Any:
+        raise AssertionError("nothing is run here")
+
+    def observe(self, prepared: Any, outputs: Any, reference: Any) -> int:
+        raise AssertionError("nothing is run here")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is in the journal of a part of ``count`` examples.
+
+    Example i gives ``first`` + i in every configuration, and takes so many microseconds; its input takes
+    ``preprocessing_us``. ``without`` were not finished, at those of ``died`` the process of ``test`` died.
+    """
+
+    count: int
+    shard: Shard = WHOLE
+    first: int = 0
+    preprocessing_us: int = 7
+    without: Sequence[int] = ()
+    died: Sequence[int] = ()
+    quiet: QuietTimes | None = None
+    described: Sequence[ConfigurationResult] = DESCRIBED
+    identity: Mapping[str, str] = field(default_factory=lambda: dict(IDENTITY))
+
+    def write(self, folder: Path) -> Path:
+        """Write it; the folder again."""
+        task = Numbers(self.count)
+        journal: Journal[int] = open_journal(folder)
+        begin_run(journal, self.described, self.identity, Execution(shard=self.shard), ["evaltools", "imagenet"])
+        journal.expect(task.examples, int)
+        for example in self.shard.of(task.examples):
+            if example.index not in self.without:
+                records = [self._record(example, entry.name) for entry in self.described if entry.status == "measured"]
+                journal.add(Finished(example, self.preprocessing_us, records))
+        journal.flush()
+        if self.quiet is not None:
+            journal.state({QUIET: encode(self.quiet)})
+        journal.close()
+        return folder
+
+    def _record(self, example: Example, name: str) -> Record[int]:
+        if name == "test" and example.index in self.died:
+            return Record(example, name, (), None, DIED)
+        value = self.first + example.index
+        return Record(example, name, (value,), value, None, 1)

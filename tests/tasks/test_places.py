@@ -1,0 +1,318 @@
+"""The same run at several places, such as devices and this computer: what their records make together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaltools.engine import Journal, PassOptions, Shard
+from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.errors import UsageError
+from evaltools.report.result import RuntimeUsed
+from evaltools.tasks.run_identity import MergedRun, Place, differences_of_runs, merged_run
+from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
+
+ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
+
+
+def merged(
+    places: Sequence[Place],
+    count: int = 4,
+    identity: Mapping[str, str] = IDENTITY,
+    reference: str | None = "reference",
+    max_crashes: int = 3,
+) -> MergedRun:
+    journal: Journal[int] = temporary_journal()
+    return merged_run(journal, places, Numbers(count), identity, reference, PassOptions(max_crashes=max_crashes))
+
+
+def observed(run: MergedRun) -> dict[str, list[int | None]]:
+    return {name: [record.observation for record in records] for name, records in run.measured.outcome.records.items()}
+
+
+def two_places(tmp_path: Path, host: Part, phone: Part) -> list[Place]:
+    return [
+        Place((host.write(tmp_path / "host"),), "host"),
+        Place((phone.write(tmp_path / "phone"),), "R58M"),
+    ]
+
+
+def test_configurations_have_the_place_behind_their_names_and_records_of_their_own(tmp_path: Path) -> None:
+    run = merged(two_places(tmp_path, Part(4), Part(4, first=100)))
+    assert observed(run) == {
+        "reference@host": [0, 1, 2, 3],
+        "test@host": [0, 1, 2, 3],
+        "reference@R58M": [100, 101, 102, 103],
+        "test@R58M": [100, 101, 102, 103],
+    }
+    assert run.measured.merged_shards == 2
+    assert (run.measured.outcome.examples_done, run.measured.outcome.stopped) == (4, None)
+
+
+def test_there_is_one_reference_that_of_the_first_place(tmp_path: Path) -> None:
+    host, phone = two_places(tmp_path, Part(4), Part(4))
+    for first, second in ((host, phone), (phone, host)):
+        described = merged([first, second]).described
+        assert [(entry.name, entry.role, entry.place) for entry in described] == [
+            (f"reference@{first.name}", "reference", first.name),
+            (f"test@{first.name}", "test", first.name),
+            (f"reference@{second.name}", "test", second.name),
+            (f"test@{second.name}", "test", second.name),
+        ]
+
+
+def test_one_place_without_a_name_is_a_run_as_always(tmp_path: Path) -> None:
+    run = merged([Place((Part(4).write(tmp_path / "run"),))])
+    assert run.described == list(DESCRIBED)
+    assert list(observed(run)) == ["reference", "test"]
+
+
+def test_one_place_with_a_name_keeps_its_reference(tmp_path: Path) -> None:
+    run = merged([Place((Part(4).write(tmp_path / "run"),), "R58M")])
+    assert [(entry.name, entry.role) for entry in run.described] == [
+        ("reference@R58M", "reference"),
+        ("test@R58M", "test"),
+    ]
+
+
+def test_without_a_reference_there_is_none_anywhere(tmp_path: Path) -> None:
+    only = (DESCRIBED[1],)
+    run = merged(two_places(tmp_path, Part(4, described=only), Part(4, described=only)), reference=None)
+    assert {entry.role for entry in run.described} == {"test"}
+    assert list(observed(run)) == ["test@host", "test@R58M"]
+
+
+def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
+    phone = tuple(Part(7, Shard(index, 3), first=50).write(tmp_path / f"phone {index}") for index in (2, 0, 1))
+    run = merged([Place((Part(7).write(tmp_path / "host"),), "host"), Place(phone, "R58M")], count=7)
+    assert observed(run)["test@R58M"] == [50, 51, 52, 53, 54, 55, 56]
+    assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5, 6]
+    assert run.measured.merged_shards == 4
+
+
+def test_inputs_are_timed_where_they_were_made_first(tmp_path: Path) -> None:
+    run = merged(two_places(tmp_path, Part(4, preprocessing_us=5), Part(4, preprocessing_us=900)))
+    assert run.measured.outcome.preprocessing_us == [5, 5, 5, 5]
+
+
+def test_a_configuration_that_could_not_run_at_one_place_is_measured_at_the_other(tmp_path: Path) -> None:
+    lost = replace(DESCRIBED[1], status="not measured", reason="no GPU here")
+    run = merged(two_places(tmp_path, Part(4, described=(DESCRIBED[0], lost)), Part(4)))
+    assert [(entry.name, entry.status) for entry in run.described] == [
+        ("reference@host", "measured"),
+        ("test@host", "not measured"),
+        ("reference@R58M", "measured"),
+        ("test@R58M", "measured"),
+    ]
+    assert list(observed(run)) == ["reference@host", "reference@R58M", "test@R58M"]
+
+
+def test_a_configuration_that_dies_at_one_place_is_given_up_there_alone(tmp_path: Path) -> None:
+    run = merged(two_places(tmp_path, Part(6), Part(6, died=(1, 2, 3))), count=6)
+    outcome = run.measured.outcome
+    assert {name: end.after for name, end in outcome.given_up.items()} == {"test@R58M": 3}
+    assert (outcome.examples_done, outcome.stopped) == (6, None)
+    assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_reference_gave(tmp_path: Path) -> None:
+    """The reference of the first place is no test, under the name that it has there as well."""
+    run = merged([Place((Part(6, died=(1, 2, 3)).write(tmp_path / "run"),), "R58M")], count=6)
+    outcome = run.measured.outcome
+    assert (outcome.stopped, outcome.examples_done) == ("every configuration was given up", 4)
+    assert list(outcome.given_up) == ["test@R58M"]
+
+
+# ----- latencies
+
+
+def test_times_of_quiet_phases_are_those_of_their_places(tmp_path: Path) -> None:
+    host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
+    phone = Part(4, first=100, quiet=quiet(reference=[11, 21], test=[31, 41]))
+    measured = merged(two_places(tmp_path, host, phone)).measured
+    assert {name: measured.invokes_us(name) for name in measured.outcome.records} == {
+        "reference@host": [10, 20],
+        "test@host": [30, 40],
+        "reference@R58M": [11, 21],
+        "test@R58M": [31, 41],
+    }
+    assert measured.run_and_read_us("test@R58M") == [1031, 1041]
+    assert measured.quiet is not None
+    assert measured.quiet.examples == 2, "each place measured the same two"
+
+
+def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path) -> None:
+    """It had one worker: nothing else ran beside it."""
+    host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
+    measured = merged(two_places(tmp_path, host, Part(4, first=100))).measured
+    assert {name: measured.invokes_us(name) for name in measured.outcome.records} == {
+        "reference@host": [10, 20],
+        "test@host": [30, 40],
+        "reference@R58M": [100, 101, 102, 103],
+        "test@R58M": [100, 101, 102, 103],
+    }
+    assert measured.run_and_read_us("test@host") == [1030, 1040]
+    assert measured.run_and_read_us("test@R58M") == [101, 102, 103, 104], "a reading takes 1"
+
+
+def test_without_any_quiet_phase_all_times_are_those_of_the_passes(tmp_path: Path) -> None:
+    measured = merged(two_places(tmp_path, Part(4), Part(4, first=100))).measured
+    assert measured.quiet is None
+    assert measured.invokes_us("test@R58M") == [100, 101, 102, 103]
+
+
+def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(tmp_path: Path) -> None:
+    """All its runs in quiet failed; those of the pass had other workers beside them."""
+    host = Part(4, quiet=quiet(reference=[10, 20], test=[]))
+    measured = merged(two_places(tmp_path, host, Part(4))).measured
+    assert measured.invokes_us("test@host") == []
+
+
+def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> None:
+    phone = tuple(
+        Part(4, Shard(index, 2), quiet=quiet(reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
+        for index in range(2)
+    )
+    measured = merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place(phone, "R58M")]).measured
+    assert measured.invokes_us("test@R58M") == [10, 11]
+    assert measured.invokes_us("test@host") == [0, 1, 2, 3]
+
+
+# ----- what must be the same
+
+
+def test_examples_that_are_missing_at_one_place_are_said(tmp_path: Path) -> None:
+    for host, phone in ((Part(4), Part(4, without=[2])), (Part(4, without=[2]), Part(4))):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        with pytest.raises(UsageError, match=r"1 of 4 examples are in none of the 2 folders; give all shards, and"):
+            merged(two_places(folder, host, phone))
+    half = Part(4, Shard(0, 2)).write(tmp_path / "half")
+    with pytest.raises(UsageError, match="2 of 4 examples are in none of"):
+        merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place((half,), "R58M")])
+
+
+def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Path) -> None:
+    """What is installed on a telephone is not what is installed here: that is what is compared."""
+    other = (ELSEWHERE, DESCRIBED[1])
+    run = merged(two_places(tmp_path, Part(4), Part(4, described=other)))
+    runtimes = [entry.runtime.version for entry in run.described if entry.runtime]
+    assert runtimes == ["2.3.0", "2.3.0", "9.9", "2.3.0"]
+    parts = [
+        Part(4, Shard(0, 2)).write(tmp_path / "0"),
+        Part(4, Shard(1, 2), described=other).write(tmp_path / "1"),
+    ]
+    with pytest.raises(UsageError, match=r"1 is no shard of the run in .*0: configuration reference, its runtime was"):
+        merged([Place((Part(4).write(tmp_path / "desk"),), "host"), Place(tuple(parts), "R58M")])
+
+
+def test_another_model_at_a_place_is_refused(tmp_path: Path) -> None:
+    places = two_places(tmp_path, Part(4), Part(4, identity={"the model": "n"}))
+    with pytest.raises(UsageError, match="phone was of something else: the model was n, now it is m; restore that"):
+        merged(places)
+    with pytest.raises(UsageError, match="the model was n, now it is m"):
+        merged([places[0], replace(places[1], flags={})])
+
+
+FLAGS_HERE = {"--num_threads": "4", "--external_delegate_path": "lib.so"}
+FLAGS_THERE = {"--num_threads": "4", "--external_delegate_path": "/data/lib.so", "--label_check": "false"}
+OF_HERE = {**IDENTITY, **FLAGS_HERE, "the library lib.so": "123"}
+OF_THERE = {**IDENTITY, **FLAGS_THERE, "the library /data/lib.so": "456"}
+
+
+def place_elsewhere(tmp_path: Path, flags: Mapping[str, str] | None) -> list[Place]:
+    host, phone = two_places(tmp_path, Part(4, identity=OF_HERE), Part(4, identity=OF_THERE))
+    return [host, replace(phone, flags=flags)]
+
+
+def test_a_place_has_flags_of_its_own_and_its_libraries_are_not_compared(tmp_path: Path) -> None:
+    """Files have other names there, and a library is one for another processor."""
+    assert merged(place_elsewhere(tmp_path, FLAGS_THERE), identity=OF_HERE).measured.outcome.examples_done == 4
+
+
+def test_a_place_without_flags_of_its_own_has_those_of_this_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        merged(place_elsewhere(tmp_path, None), identity=OF_HERE)
+    said = str(caught.value)
+    assert "--external_delegate_path was /data/lib.so, now it is lib.so" in said
+    assert "--label_check was false, now it is not there" in said
+    assert "the library /data/lib.so was 456, now it is not there" in said
+    assert "the model" not in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({**FLAGS_THERE, "--num_threads": "8"}, "--num_threads was 4, now it is 8; restore that"),
+        ({**FLAGS_THERE, "--seed": "3"}, "--seed was not there, now it is 3"),
+        ({"--num_threads": "4"}, "--external_delegate_path was /data/lib.so, now it is not there"),
+    ],
+)
+def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
+    flags: Mapping[str, str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        merged(place_elsewhere(tmp_path, flags), identity=OF_HERE)
+    assert message in str(caught.value)
+
+
+def test_files_that_are_copies_have_other_times_of_change(tmp_path: Path) -> None:
+    times = "the times of change of the pictures"
+    phone = Part(4, identity={**IDENTITY, times: "there"})
+    run = merged(two_places(tmp_path, Part(4), phone), identity={**IDENTITY, times: "here"})
+    assert run.measured.outcome.examples_done == 4
+
+
+def test_a_place_where_nothing_began_is_refused(tmp_path: Path) -> None:
+    open_journal(tmp_path / "empty").close()
+    host = Part(4).write(tmp_path / "host")
+    with pytest.raises(UsageError, match="empty ended before its first example; give its command again"):
+        merged([Place((host,), "host"), Place((tmp_path / "empty",), "R58M")])
+
+
+# ----- what keeps two runs from being parts of one
+
+
+def differences(tmp_path: Path, one: Part, other: Part) -> list[str]:
+    return differences_of_runs(one.write(tmp_path / "one"), other.write(tmp_path / "other"))
+
+
+def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
+    """Their numbers, examples and times of change are their own."""
+    times = "the times of change of the pictures"
+    one = Part(5, Shard(0, 2), identity={**IDENTITY, times: "a"})
+    other = Part(5, Shard(1, 2), first=9, identity={**IDENTITY, times: "b"})
+    assert differences(tmp_path, one, other) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (Part(4, identity={"the model": "n"}), "the model was m, now it is n"),
+        (
+            Part(4, described=(ELSEWHERE, DESCRIBED[1])),
+            "configuration reference, its runtime was ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9",
+        ),
+        (
+            Part(4, described=(DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))),
+            "configuration test, its status was measured, now it is not measured (no GPU)",
+        ),
+        (Part(4, identity={**IDENTITY, "--seed": "3"}), "--seed was not there, now it is 3"),
+        (Part(4, identity={**IDENTITY, "the library /data/l.so": "1"}), "the library /data/l.so was not there, now"),
+    ],
+)
+def test_what_two_devices_do_not_have_in_common_is_said_in_words(other: Part, words: str, tmp_path: Path) -> None:
+    (change,) = differences(tmp_path, Part(4), other)
+    assert change.startswith(words)
+
+
+def test_runs_that_are_none_have_no_differences_to_tell(tmp_path: Path) -> None:
+    run = Part(4).write(tmp_path / "run")
+    open_journal(tmp_path / "empty").close()
+    for one, other in ((run, tmp_path / "empty"), (tmp_path / "empty", run)):
+        with pytest.raises(UsageError, match="ended before its first example"):
+            differences_of_runs(one, other)
+    with pytest.raises(UsageError, match="is no run folder"):
+        differences_of_runs(run, tmp_path)
