@@ -59,7 +59,7 @@ GROUPS: Final = {
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }
-_EXIT_CODES: Final = """\
+EXIT_CODES: Final = """\
   0    everything asked for was measured
   2    a flag or a file is wrong; nothing was measured
   3    a configuration failed, or no operators could be profiled
@@ -75,7 +75,7 @@ stdout: the lines of benchmark_model. stderr: what ran, a table sorted by latenc
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     refuse_native_flags(arguments)
-    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{_EXIT_CODES}", GROUPS, arguments)
+    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
     require(flags)
     from evaltools.cli.benchmark_run import benchmark
 

@@ -37,7 +37,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _help_text() -> str:
-    actions = "\n".join(f"  {name}  {summary}" for name, (_, summary) in ACTIONS.items())
+    width = max(map(len, ACTIONS))
+    actions = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in ACTIONS.items())
     return (
         "usage: evaltools device ACTION --flag=value ...\n\n"
         "Phones and boards over adb.\n\n"

@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
         complain(f"evaltools: missing: the task of evaltools device run\n{_help_text()}")
         return USAGE
     task, rest = arguments[0], arguments[1:]
-    if task in ("-h", "--help", "help"):
+    if task in ("-h", "--help", "--help=true", "--help=1", "help"):
         return OK if say(_help_text()) else NOT_WRITTEN
     if task not in TASKS:
         hint = did_you_mean(task, TASKS)
@@ -46,7 +46,8 @@ def run(arguments: list[str]) -> int:
         module.refuse_native_flags(rest)
     groups = {"devices": PARAMETERS, **module.GROUPS}
     description = DESCRIPTION.format(task=task)
-    flags = parse_flags(f"device run {task}", description, f"exit codes:\n{EXIT_CODE_HELP}", groups, rest)
+    exit_codes = module.EXIT_CODES if task == "benchmark" else EXIT_CODE_HELP
+    flags = parse_flags(f"device run {task}", description, f"exit codes:\n{exit_codes}", groups, rest)
     module.require(flags)
     own = read_device_flags(flags)
     _require_json(flags, own)
@@ -80,9 +81,12 @@ def _runner(task: str, own: DeviceFlags) -> str:
 
 
 def _help_text() -> str:
+    from evaltools.cli.main import COMMANDS
+
+    tasks = "\n".join(f"  {name:<15} {COMMANDS[name].summary}" for name in TASKS if name != "diff")
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"
         "A task on phones and boards, with the same result as here.\n\n"
-        f"tasks: {', '.join(TASKS)}\n\n"
+        f"tasks:\n{tasks}\n\n"
         "evaltools device run TASK --help lists the flags of a task and those about devices."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +25,7 @@ from evaltools.device.wheel import write_own_wheel
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DeviceLeftOut
 
-_LOOK_S: Final = 2.0
+_BETWEEN_LINES_S: Final = 10.0
 
 
 class DevicesUsed:
@@ -76,7 +77,9 @@ class DevicesUsed:
 
     def store(self, serial: str) -> DeviceStore:
         """The files of a device."""
-        return DeviceStore(self.adb, serial, self._own.root, self._own.patience_s, self.stop)
+        return DeviceStore(
+            self.adb, serial, self._own.root, self._own.patience_s, self.stop, _Sending(serial, self._console)
+        )
 
     def device(self, serial: str) -> PartDevice:
         """A device, for parts."""
@@ -116,6 +119,21 @@ class DevicesUsed:
             if not self._wheels:
                 self._wheels = (write_own_wheel(Path(self._temporary.name)), *self._own.wheels)
             return self._wheels
+
+
+class _Sending:
+    """Says on stderr how far a large file has come."""
+
+    def __init__(self, serial: str, console: Console) -> None:
+        self._serial = serial
+        self._console = console
+        self._last = time.monotonic()
+
+    def __call__(self, file: Path, arrived: int, size: int) -> None:
+        if time.monotonic() - self._last >= _BETWEEN_LINES_S:
+            self._last = time.monotonic()
+            share = f"{arrived / 1e6:.0f} of {size / 1e6:.0f} MB"
+            self._console.print(f"{self._serial}: sending {file.name}, {share}", style="dim")
 
 
 def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:

@@ -6,7 +6,7 @@ import hashlib
 import posixpath
 import shlex
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -35,6 +35,7 @@ class DeviceStore:
     """The files of one device below ``root/store``, each in a folder named after its sha256.
 
     ``patience_s`` is how long a device that is away is waited for, in seconds; ``stop`` ends that.
+    ``on_sending`` gets a file that is sent, the bytes of it that have arrived, and its size, about once a second.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class DeviceStore:
         root: str,
         patience_s: float = 0.0,
         stop: threading.Event | None = None,
+        on_sending: Callable[[Path, int, int], None] | None = None,
     ) -> None:
         self.adb = adb
         self.serial = serial
         self.root = root
         self._patience_s = patience_s
         self._stop = stop
+        self._on_sending = on_sending
         self._known: set[str] = set()
         self._is_claimed = False
 
@@ -62,9 +65,14 @@ class DeviceStore:
         if remote in self._known:
             return remote
         self.claim()
-        push(self.adb, self.serial, local, remote, patience_s=self._patience_s, stop=self._stop)
+        told = None if self._on_sending is None else partial(self._sending, local, local.stat().st_size)
+        push(self.adb, self.serial, local, remote, patience_s=self._patience_s, stop=self._stop, on_progress=told)
         self._known.add(remote)
         return remote
+
+    def _sending(self, local: Path, size: int, arrived: int) -> None:
+        assert self._on_sending is not None
+        self._on_sending(local, arrived, size)
 
     def claim(self) -> None:
         """Make the folder evaltools' own, and delete runs there that nobody has fetched for two days.

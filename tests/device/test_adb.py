@@ -31,9 +31,9 @@ from evaltools.device.errors import (
 )
 from evaltools.device.files import pull, push
 from evaltools.device.process import find_adb
-from evaltools.device.server import own_server
 from evaltools.device.states import next_step, parse_devices
 from evaltools.errors import DataError, UsageError
+from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 
 ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""

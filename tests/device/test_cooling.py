@@ -15,9 +15,9 @@ from evaltools.device.adb import Adb
 from evaltools.device.cooling import conditions_of, cool_down, hottest
 from evaltools.device.errors import CommandFailed, ConnectionLost
 from evaltools.device.facts import device_facts
-from evaltools.device.server import own_server
 from evaltools.report.device_result import DeviceCpu, DeviceFacts
 from evaltools.report.device_run import DeviceConditions
+from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 
 ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""

@@ -19,7 +19,7 @@ from evaltools.device.errors import MAY_PASS, ConnectionLost, DeviceError, Devic
 from evaltools.device.files import pull, push
 from evaltools.device.patience import patiently
 from evaltools.device.process import AdbRun
-from evaltools.device.server import own_server
+from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 
 ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""

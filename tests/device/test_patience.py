@@ -25,7 +25,7 @@ from evaltools.device.errors import (
 )
 from evaltools.device.patience import patiently
 from evaltools.device.process import run_adb
-from evaltools.device.server import own_server
+from tests.device.adb_server import own_server
 
 ADB = os.environ.get("EVALTOOLS_ADB") or shutil.which("adb") or ""
 

@@ -1,4 +1,4 @@
-"""An adb server of one's own, so that what happens to the user's server does not matter, and the other way round."""
+"""An adb server of a test's own, so that the machine's server and it do not matter to each other."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ _LOOK_S: Final = 0.05
 
 
 def free_port() -> int:
-    """A free TCP port of this machine, outside those at which adb servers look for emulators.
-
-    >>> free_port() > 1023
-    True
-    """
+    """A free TCP port of this machine, outside those at which adb servers look for emulators."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = int(listener.getsockname()[1])
