@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 
 SIZES = {"b.jpg": (80, 40), "a.png": (10, 10), "empty.jpg": (8, 8)}
 
@@ -57,6 +57,6 @@ def convert_coco(folder: Path, *more: str) -> Completed:
     """Convert that folder into its folder ``out``; flags given replace those."""
     given = ["--instances_file=instances.json", "--images_folder=pictures", "--output_folder=out"]
     names = [flag.partition("=")[0] for flag in more]
-    return evaltools(
+    return evaltools_here(
         "convert", "coco", *(flag for flag in given if flag.partition("=")[0] not in names), *more, cwd=folder
     )

@@ -20,7 +20,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.engine.journal import JOURNAL_NAME
-from tests.command import Completed
+from tests.command import Completed, evaltools_here
 
 PICTURES = 40
 XNNPACK = "--use_xnnpack=true"
@@ -106,7 +106,15 @@ def run(
 
 def figures_of(arguments: Sequence[str], output: Path, code: int = 0, **how: Any) -> Any:
     """Run a command that must end with this exit code; what :func:`figures` finds in its result."""
-    completed = run([*arguments, f"--output_file_path={output}"], **how)
+    return _figures_after(run([*arguments, f"--output_file_path={output}"], **how), output, code)
+
+
+def figures_here(arguments: Sequence[str], output: Path, code: int = 0) -> Any:
+    """The same of a command that is run in this process."""
+    return _figures_after(evaltools_here(*arguments, f"--output_file_path={output}"), output, code)
+
+
+def _figures_after(completed: Completed, output: Path, code: int) -> Any:
     assert completed.code == code, completed.err
     assert "Traceback" not in completed.err
     return figures(output)

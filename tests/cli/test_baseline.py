@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +23,19 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--num_images=40",
         "--record_examples",
     )
-    one = evaltools(
+    one = evaltools_here(
         "imagenet", *common, "--config=xnnpack: use_xnnpack=true", f"--output_file_path={folder / 'a.json'}"
     )
     assert one.code == 0, one.err
-    two = evaltools("imagenet", *common, "--config=other: use_xnnpack=true", f"--output_file_path={folder / 'b.json'}")
+    two = evaltools_here(
+        "imagenet", *common, "--config=other: use_xnnpack=true", f"--output_file_path={folder / 'b.json'}"
+    )
     assert two.code == 0, two.err
     return folder
 
 
 def baseline(action: str, result: Path, file: Path) -> Completed:
-    return evaltools("baseline", action, str(result), f"--baseline_file={file}")
+    return evaltools_here("baseline", action, str(result), f"--baseline_file={file}")
 
 
 def test_a_result_is_no_worse_than_itself(results: Path, tmp_path: Path) -> None:
@@ -78,8 +80,8 @@ def test_a_configuration_that_is_missing_is_exit_code_3(results: Path, tmp_path:
 
 def test_wrong_words_and_files(results: Path, tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
-    assert "give an action and a result first" in evaltools("baseline").err
-    assert "Did you mean save?" in evaltools("baseline", "sav", "r.json").err
+    assert "give an action and a result first" in evaltools_here("baseline").err
+    assert "Did you mean save?" in evaltools_here("baseline", "sav", "r.json").err
     assert "evaltools baseline save makes it" in baseline("diff", results / "a.json", file).err
     assert "cannot be read" in baseline("save", tmp_path / "none.json", file).err
     baseline("save", results / "a.json", file)
@@ -89,4 +91,4 @@ def test_wrong_words_and_files(results: Path, tmp_path: Path) -> None:
     other["model"]["file"] = "another.tflite"
     (tmp_path / "other.json").write_text(json.dumps(other))
     assert "is about imagenet of int8.tflite" in baseline("diff", tmp_path / "other.json", file).err
-    assert "--margin=3: use a share" in evaltools("baseline", "diff", "r.json", "--margin=3").err
+    assert "--margin=3: use a share" in evaltools_here("baseline", "diff", "r.json", "--margin=3").err

@@ -20,7 +20,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.report.benchmark_result import BenchmarkResult
 from evaltools.report.json_file import read_json
-from tests.command import evaltools
+from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
@@ -178,7 +178,7 @@ def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
 ) -> None:
     output, proto, outputs = tmp_path / "r.json", tmp_path / "r.pb", tmp_path / "o.bin"
     failing = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke use_xnnpack=false"
-    done = evaltools(
+    done = evaltools_here(
         "benchmark", f"--graph={FLOAT}", "--num_runs=5", "--min_secs=0", "--warmup_min_secs=0", "--rounds=2",
         f"--warmup_runs={warm_up_runs}", "--config=cpu: use_xnnpack=true runtime=litert",
         f"--config=bad: {failing} runtime=litert", f"--output_file_path={output}", f"--result_file_path={proto}",
@@ -209,7 +209,7 @@ def test_a_process_that_dies_costs_its_configuration_only(rounding_delegate: Pat
 
 def test_what_the_list_of_options_may_lack_a_named_configuration_may_not() -> None:
     named = "--config=phone: use_nnapi=true runtime=litert"
-    done = evaltools("benchmark", f"--graph={FLOAT}", *QUICK, "--rounds=1", "--perf_options_list=all", named)
+    done = evaltools_here("benchmark", f"--graph={FLOAT}", *QUICK, "--rounds=1", "--perf_options_list=all", named)
     assert done.code == 3, done.err
     assert "nnapi(w/o accel name) failed: " in done.err
     assert "phone failed: " in done.err

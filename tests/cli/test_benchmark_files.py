@@ -18,7 +18,7 @@ from evaltools.datasets import sample
 from evaltools.proto import PROFILING, message_class
 from evaltools.report.native_profile import INITIALIZATION_HEADER, RUNS_HEADER
 from tests import tflite_writer
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
@@ -33,7 +33,7 @@ CSV_HEAD = "node type, first, avg_ms, %, cdf%, mem KB, times called, name"
 
 
 def benchmark(*arguments: str) -> Completed:
-    return evaltools("benchmark", f"--graph={INT8}", *arguments)
+    return evaltools_here("benchmark", f"--graph={INT8}", *arguments)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -114,7 +114,7 @@ def test_outputs_are_those_of_the_last_run_of_a_model_with_a_state(tmp_path: Pat
     model.write_bytes(graph.to_bytes([fed], [total]))
     value.write_bytes(np.array([1.5], np.float32).tobytes())
     layer = ("--input_layer=fed", "--input_layer_shape=1,1", f"--input_layer_value_files=fed:{value}")
-    done = evaltools(
+    done = evaltools_here(
         "benchmark", f"--graph={model}", *QUICK, "--rounds=2", "--use_xnnpack=false", *layer,
         f"--output_filepath={outputs}",
     )  # fmt: skip

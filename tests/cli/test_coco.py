@@ -14,8 +14,8 @@ from PIL import Image
 from evaltools.datasets import sample
 from evaltools.errors import InferenceError
 from evaltools.report.json_file import read_result
-from tests.cli.detection_command import answered_by, run_here
-from tests.command import Completed, evaltools
+from tests.cli.detection_command import answered_by
+from tests.command import Completed, evaltools, evaltools_here
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,
@@ -76,7 +76,7 @@ def test_the_native_lines_are_all_that_stdout_holds(made: DetectionSet) -> None:
 
 @pytest.mark.parametrize("name", sample.DETECTION_MODELS)
 def test_the_embedded_sample_is_evaluated(name: str) -> None:
-    completed = run_here(
+    completed = evaltools_here(
         "coco",
         f"--model_file={sample.detection_model_file(name)}",
         f"--ground_truth_images_path={sample.detection_images_dir()}",
@@ -93,7 +93,7 @@ def test_the_embedded_sample_is_evaluated(name: str) -> None:
 
 def test_every_detection_is_printed_in_debug_mode(made: DetectionSet) -> None:
     with answered_by(sessions(reference=Finding(everything), test=Finding(everything))):
-        completed = run_here(*made.flags("--debug_mode", "--num_images=2"))
+        completed = evaltools_here(*made.flags("--debug_mode", "--num_images=2"))
     pictures = completed.out.split("INFO: Image: ")
     assert [picture.splitlines()[0] for picture in pictures[1:]] == ["000011.png", "000012.png"]
     assert completed.out.startswith(
@@ -119,7 +119,9 @@ def test_configurations_are_headed_by_their_names_in_every_block(made: Detection
 
     opened = sessions(reference=Finding(everything), a=Finding(everything), b=Finding(failing))
     with answered_by(opened):
-        completed = run_here(*made.flags("--debug_mode", "--config=a: kernels=builtin", "--config=b: kernels=builtin"))
+        completed = evaltools_here(
+            *made.flags("--debug_mode", "--config=a: kernels=builtin", "--config=b: kernels=builtin")
+        )
     assert completed.code == 3
     assert [line for line in completed.out.splitlines() if "Configuration" in line] == ["INFO: Configuration: a"] * 2
     assert "b not measured: not one example succeeded: no" in completed.err
@@ -140,7 +142,7 @@ def test_configurations_are_headed_by_their_names_in_every_block(made: Detection
 def test_flags_change_the_figures(made: DetectionSet, flags: list[str], expected: list[str]) -> None:
     """In each picture three of the six scores are above the threshold, one for each class."""
     with answered_by(sessions(test=Finding(lambda index: everything(index)))):
-        completed = run_here(*made.flags("--reference=none", *flags))
+        completed = evaltools_here(*made.flags("--reference=none", *flags))
     assert completed.code == 0, completed.err
     assert [line for line in expected if line not in completed.out] == []
 
@@ -160,7 +162,7 @@ def test_letterboxed_boxes_are_mapped_back(made: DetectionSet) -> None:
     made.annotations.write_text(json.dumps(document))
     output = made.folder / "found.json"
     for resize, box in (("letterbox", [6, 0, 12, 12]), ("letterbox_top_left", None), ("stretch", None)):
-        completed = run_here(
+        completed = evaltools_here(
             *made.flags("--reference=none", f"--resize={resize}", f"--detections_path={output}", "--class_offset=1")
         )
         assert completed.code == 0, completed.err
@@ -177,7 +179,9 @@ def test_both_evaluators_give_the_same_figures(made: DetectionSet) -> None:
     for evaluator in ("pycocotools", "faster-coco-eval"):
         output = made.folder / f"{evaluator}.json"
         with answered_by(sessions(test=Finding(everything))):
-            run_here(*made.flags("--reference=none", f"--coco_evaluator={evaluator}", f"--output_file_path={output}"))
+            evaltools_here(
+                *made.flags("--reference=none", f"--coco_evaluator={evaluator}", f"--output_file_path={output}")
+            )
         evaluation = figures_of(read_result(output), "test").evaluation
         assert evaluation is not None
         assert evaluation.evaluator.startswith(f"{evaluator} ")
@@ -192,7 +196,7 @@ def native(made: DetectionSet, *flags: str) -> list[str]:
 
 def test_the_native_tools_order_offset_and_ground_truth(made: DetectionSet) -> None:
     draw_cells(made.images / "000001.png", {0: (0, 255)})
-    completed = run_here(*native(made, f"--ground_truth_proto={made.proto}"))
+    completed = evaltools_here(*native(made, f"--ground_truth_proto={made.proto}"))
     assert completed.code == 0, completed.err
     assert "INFO: Num evaluation runs: 6\n" in completed.out, "the picture without objects is one of them"
     red_with_a_false_alarm_first = 6 * (10 / 11) / 10
@@ -200,19 +204,19 @@ def test_the_native_tools_order_offset_and_ground_truth(made: DetectionSet) -> N
     assert "count=3 (the order that the native tool expects)" in completed.err
     assert "category = class + 1 (stated; detections on an object: 20" in completed.err
     made.model.write_bytes(detector(ROLES, first_class=1))
-    completed = run_here(*native(made, f"--ground_truth_annotations={made.annotations}"))
+    completed = evaltools_here(*native(made, f"--ground_truth_annotations={made.annotations}"))
     assert "INFO: Overall mAP: 0\n" in completed.out
     assert "class as it is fits 20: --class_offset=0" in completed.err
 
 
 def test_the_native_tool_prints_a_map_of_zero_without_a_ground_truth(made: DetectionSet) -> None:
-    completed = run_here(*native(made))
+    completed = evaltools_here(*native(made))
     assert completed.code == 0, completed.err
     assert completed.out.startswith(
         "WARN: mAP metrics are meaningless w/o ground truth.\nINFO: Num evaluation runs: 5\n"
     )
     assert completed.out.endswith("(us)\nINFO: Overall mAP: 0\n")
-    ours = run_here(*made.bare_flags("--reference=none"))
+    ours = evaltools_here(*made.bare_flags("--reference=none"))
     assert ours.out.startswith("WARN: mAP metrics are meaningless w/o ground truth.\n")
     assert len(ours.out.splitlines()) == 4
     assert "5 pictures without ground truth" in ours.err
@@ -228,31 +232,31 @@ def test_the_native_tool_prints_a_map_of_zero_without_a_ground_truth(made: Detec
 )
 def test_the_native_tool_takes_outputs_in_its_order_only(made: DetectionSet, content: bytes, message: str) -> None:
     made.model.write_bytes(content)
-    completed = run_here(*native(made))
+    completed = evaltools_here(*native(made))
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err
 
 
 def test_the_native_tool_stops_at_a_class_beyond_the_labels(made: DetectionSet) -> None:
     made.labels.write_text("???\nred\n")
-    completed = run_here(*native(made, f"--ground_truth_proto={made.proto}"))
+    completed = evaltools_here(*native(made, f"--ground_truth_proto={made.proto}"))
     assert (completed.code, completed.out) == (2, "")
     assert "Encountered invalid class ID: 2 in 000011.png" in completed.err
-    completed = run_here(*made.bare_flags("--compat=native"))
+    completed = evaltools_here(*made.bare_flags("--compat=native"))
     assert completed.code == 2
     assert "--compat=native needs --model_output_labels" in completed.err
 
 
 def test_the_native_tool_stops_at_the_first_picture_that_fails(made: DetectionSet) -> None:
     (made.images / "000010.txt").write_text("x")
-    completed = run_here(*native(made, f"--ground_truth_proto={made.proto}"))
+    completed = evaltools_here(*native(made, f"--ground_truth_proto={made.proto}"))
     assert completed.code == 4
     assert "stopped after 1 of 6 examples: an example failed, and the native tool stops there" in completed.err
 
 
 def test_a_damaged_picture_is_exit_code_4(made: DetectionSet) -> None:
     (made.images / "000012.png").write_bytes(b"")
-    completed = run_here(*made.flags("--reference=none"))
+    completed = evaltools_here(*made.flags("--reference=none"))
     assert completed.code == 4
     assert "INFO: Num evaluation runs: 4\n" in completed.out
     assert "failed: 000012.png: is no readable PNG picture" in completed.err
@@ -263,13 +267,13 @@ def test_outputs_that_are_no_numbers_are_exit_code_4(made: DetectionSet) -> None
         return [*everything(index)[:5], (1, np.nan, BOXES[5].tolist())]
 
     with answered_by(sessions(test=Finding(one_nan))):
-        completed = run_here(*made.flags("--reference=none"))
+        completed = evaltools_here(*made.flags("--reference=none"))
     assert completed.code == 4
     assert "warning: test: 5 detections have a NaN or infinite score, class or box" in completed.err
 
 
 def test_a_delegate_that_cannot_run_is_exit_code_3(made: DetectionSet, tmp_path: Path) -> None:
-    completed = run_here(*made.flags("--use_nnapi=true", f"--detections_path={tmp_path}/found.json"))
+    completed = evaltools_here(*made.flags("--use_nnapi=true", f"--detections_path={tmp_path}/found.json"))
     assert (completed.code, completed.out) == (3, "")
     assert "not measured: the NNAPI delegate cannot be created" in completed.err
     assert f"{tmp_path}/found.json is not written: test was not measured" in completed.err
@@ -283,7 +287,9 @@ def test_an_interrupt_gives_the_figures_of_what_was_finished(made: DetectionSet,
         return everything(index)
 
     with answered_by(sessions(test=Finding(until_the_third))):
-        completed = run_here(*made.flags("--reference=none", "--workers=1", f"--output_file_path={tmp_path}/r.json"))
+        completed = evaltools_here(
+            *made.flags("--reference=none", "--workers=1", f"--output_file_path={tmp_path}/r.json")
+        )
     assert completed.code == 130
     assert "INFO: Num evaluation runs: 2\n" in completed.out
     assert OVERALL in completed.out
@@ -296,7 +302,7 @@ def test_names_of_pictures_may_be_any_bytes(made: DetectionSet, tmp_path: Path) 
     (made.images / "000011.png").rename(made.images / "\udcff.png")
     outputs = [f"--{flag}={tmp_path}/{flag}.{ending}" for flag, ending in FILES]
     with answered_by(sessions(reference=Finding(everything), test=Finding(lambda index: everything(index)[:3]))):
-        completed = run_here(*made.bare_flags("--debug_mode", "--record_examples", *outputs))
+        completed = evaltools_here(*made.bare_flags("--debug_mode", "--record_examples", *outputs))
     assert completed.code == 0, completed.err
     assert len(completed.out.split("Image: ")) == 6
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [

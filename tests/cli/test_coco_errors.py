@@ -13,8 +13,7 @@ import pytest
 
 from evaltools.cli import coco
 from tests import tiny_models
-from tests.cli.detection_command import run_here
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools, evaltools_here
 from tests.detection_set import DetectionSet, make_detection_set
 from tests.tiny_detectors import ROLES, detector, postprocess_detector
 
@@ -35,8 +34,8 @@ def assert_refused(completed: Completed, message: str) -> None:
 
 
 def test_missing_flags_are_named() -> None:
-    assert_refused(run_here("coco"), "missing: --model_file=... --ground_truth_images_path=...")
-    assert_refused(run_here("coco", "--model_file=x"), "missing: --ground_truth_images_path=...")
+    assert_refused(evaltools_here("coco"), "missing: --model_file=... --ground_truth_images_path=...")
+    assert_refused(evaltools_here("coco", "--model_file=x"), "missing: --ground_truth_images_path=...")
 
 
 def test_a_refusal_is_one_line_without_a_traceback(made: DetectionSet) -> None:
@@ -88,16 +87,16 @@ def test_a_refusal_is_one_line_without_a_traceback(made: DetectionSet) -> None:
     ],
 )
 def test_wrong_flags(made: DetectionSet, flag: str, message: str) -> None:
-    assert_refused(run_here(*made.flags(*flag.split(" "))), message)
+    assert_refused(evaltools_here(*made.flags(*flag.split(" "))), message)
 
 
 def test_an_empty_ground_truth_flag_is_not_taken_for_none(made: DetectionSet) -> None:
-    completed = run_here(*made.bare_flags("--ground_truth_annotations="))
+    completed = evaltools_here(*made.bare_flags("--ground_truth_annotations="))
     assert_refused(completed, "--ground_truth_annotations is empty; give a path, or leave the flag out")
 
 
 def test_the_table_of_classes_needs_categories(made: DetectionSet) -> None:
-    completed = run_here(*made.bare_flags("--class_offset=dense"))
+    completed = evaltools_here(*made.bare_flags("--class_offset=dense"))
     assert_refused(completed, "--class_offset=dense needs the categories of a ground truth; state a number")
 
 
@@ -117,7 +116,7 @@ PRETTY = b'{\n "images": [],\n "annotations": [],\n "categories": []\n}'
 )
 def test_annotations_that_are_none(made: DetectionSet, content: bytes, message: str) -> None:
     made.annotations.write_bytes(content)
-    completed = run_here(*made.flags())
+    completed = evaltools_here(*made.flags())
     assert_refused(completed, message)
     assert f"--ground_truth_annotations={made.annotations}" in completed.err
 
@@ -132,23 +131,25 @@ def test_annotations_that_are_none(made: DetectionSet, content: bytes, message: 
 )
 def test_protos_that_are_none(made: DetectionSet, content: bytes, message: str) -> None:
     made.proto.write_bytes(content)
-    completed = run_here(*made.bare_flags(f"--ground_truth_proto={made.proto}"))
+    completed = evaltools_here(*made.bare_flags(f"--ground_truth_proto={made.proto}"))
     assert_refused(completed, message)
     assert f"--ground_truth_proto={made.proto}" in completed.err
 
 
 def test_the_kinds_of_ground_truth_are_not_mixed_up(made: DetectionSet) -> None:
-    swapped = run_here(*made.bare_flags(f"--ground_truth_proto={made.annotations}"))
+    swapped = evaltools_here(*made.bare_flags(f"--ground_truth_proto={made.annotations}"))
     assert_refused(swapped, "--ground_truth_annotations takes COCO instances JSON")
-    assert_refused(run_here(*made.bare_flags(f"--ground_truth_annotations={made.proto}")), "is no COCO instances file")
-    both = run_here(*made.flags(f"--ground_truth_proto={made.proto}"))
+    assert_refused(
+        evaltools_here(*made.bare_flags(f"--ground_truth_annotations={made.proto}")), "is no COCO instances file"
+    )
+    both = evaltools_here(*made.flags(f"--ground_truth_proto={made.proto}"))
     assert_refused(both, "exclude each other; give one of them")
 
 
 @pytest.mark.parametrize("flag", ["ground_truth_annotations", "ground_truth_proto"])
 def test_a_ground_truth_that_cannot_be_read(made: DetectionSet, flag: str) -> None:
     def refused(path: Path, message: str) -> None:
-        assert_refused(run_here(*made.bare_flags(f"--{flag}={path}")), f"--{flag}={path}{message}")
+        assert_refused(evaltools_here(*made.bare_flags(f"--{flag}={path}")), f"--{flag}={path}{message}")
 
     refused(made.folder / "gone", ": no such file")
     refused(made.images, " is a folder; give a ")
@@ -164,7 +165,7 @@ def test_annotations_of_other_pictures(made: DetectionSet) -> None:
     for image in document["images"]:
         image["file_name"] = f"other{image['id']}.jpg"
     made.annotations.write_text(json.dumps(document))
-    completed = run_here(*made.flags())
+    completed = evaltools_here(*made.flags())
     assert_refused(completed, "none of the 2 pictures in")
     assert "take the annotations that belong to these pictures" in completed.err
 
@@ -172,11 +173,13 @@ def test_annotations_of_other_pictures(made: DetectionSet) -> None:
 def test_folders_without_pictures(made: DetectionSet) -> None:
     for path in made.images.iterdir():
         path.unlink()
-    assert_refused(run_here(*made.flags()), "has no pictures (no files)")
+    assert_refused(evaltools_here(*made.flags()), "has no pictures (no files)")
     wrong = [flag for flag in made.flags() if "images_path" not in flag]
-    assert_refused(run_here(*wrong, f"--ground_truth_images_path={made.labels}"), "cannot be listed: Not a directory")
+    assert_refused(
+        evaltools_here(*wrong, f"--ground_truth_images_path={made.labels}"), "cannot be listed: Not a directory"
+    )
     made.images.rmdir()
-    assert_refused(run_here(*made.flags()), "no such folder")
+    assert_refused(evaltools_here(*made.flags()), "no such folder")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ def test_folders_without_pictures(made: DetectionSet) -> None:
 )
 def test_models_that_are_no_detectors(made: DetectionSet, content: bytes, message: str) -> None:
     made.model.write_bytes(content)
-    assert_refused(run_here(*made.flags()), message)
+    assert_refused(evaltools_here(*made.flags()), message)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ def test_models_that_are_no_detectors(made: DetectionSet, content: bytes, messag
 )
 def test_maps_that_the_outputs_contradict(made: DetectionSet, output_map: str, message: str) -> None:
     made.model.write_bytes(detector())
-    completed = run_here(*made.flags(f"--output_map={output_map}", "--reference=none"))
+    completed = evaltools_here(*made.flags(f"--output_map={output_map}", "--reference=none"))
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err
 
@@ -214,7 +217,7 @@ def test_where_no_picture_can_be_read_outputs_cannot_be_told(made: DetectionSet)
     made.model.write_bytes(detector())
     for path in made.images.iterdir():
         path.write_bytes(b"")
-    completed = run_here(*made.flags("--reference=none"))
+    completed = evaltools_here(*made.flags("--reference=none"))
     assert (completed.code, completed.out) == (2, "")
     assert "not one of 2 pictures can be read (0000" in completed.err
 

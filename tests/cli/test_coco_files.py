@@ -19,8 +19,8 @@ from pycocotools.cocoeval import COCOeval
 from evaltools.errors import ImageError
 from evaltools.proto import message_class
 from evaltools.report.json_file import read_result
-from tests.cli.detection_command import answered_by, run_here
-from tests.command import Completed
+from tests.cli.detection_command import answered_by
+from tests.command import Completed, evaltools_here
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, make_detection_set
 from tests.tasks.detection_fakes import Finding, Found, detection_of, everything, figures_of, sessions
 
@@ -43,7 +43,7 @@ def with_two_tests(made: DetectionSet, *flags: str) -> Completed:
     """A reference and ``first`` that find everything, ``the other`` that finds less."""
     opened = {"reference": Finding(everything), "first": Finding(everything), "the other": Finding(less)}
     with answered_by(sessions(**opened)):
-        return run_here(*made.flags(*CONFIGS, *flags))
+        return evaltools_here(*made.flags(*CONFIGS, *flags))
 
 
 def test_json_validates_and_holds_the_figures(made: DetectionSet) -> None:
@@ -158,14 +158,14 @@ def test_the_worst_disagreements_are_drawn(made: DetectionSet) -> None:
 def test_without_a_difference_nothing_is_drawn(made: DetectionSet) -> None:
     picture = made.folder / "worst.png"
     with answered_by(sessions(reference=Finding(everything), test=Finding(everything))):
-        completed = run_here(*made.flags(f"--disagreements_path={picture}"))
+        completed = evaltools_here(*made.flags(f"--disagreements_path={picture}"))
         assert completed.code == 0
         assert f"{picture} is not written: no boxes differ visibly" in completed.err
     assert not picture.exists()
 
 
 def test_drawing_needs_two_configurations(made: DetectionSet) -> None:
-    completed = run_here(*made.flags(f"--disagreements_path={made.folder / 'worst.png'}", "--reference=none"))
+    completed = evaltools_here(*made.flags(f"--disagreements_path={made.folder / 'worst.png'}", "--reference=none"))
     assert completed.code == 2
     assert "--disagreements_path needs two configurations to compare" in completed.err
 
@@ -176,7 +176,7 @@ def test_a_picture_that_vanishes_before_it_is_drawn_costs_the_drawing_alone(made
         flags = made.flags(f"--disagreements_path={made.folder / 'worst.png'}", f"--output_file_path={output}")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("evaltools.cli.coco_files.decode_image", _unreadable)
-            completed = run_here(*flags)
+            completed = evaltools_here(*flags)
     assert completed.code == 5
     assert "worst.png is not written: a picture cannot be read a second time (is gone)" in completed.err
     assert "Overall mAP" in completed.out
@@ -205,23 +205,23 @@ def test_an_input_is_never_overwritten(made: DetectionSet, flag: str) -> None:
         target = made.folder / f"link{number}.{ending}"
         target.hardlink_to(source)
         before = source.read_bytes()
-        completed = run_here(*made.flags(*flags, f"--{flag}={target}"))
+        completed = evaltools_here(*made.flags(*flags, f"--{flag}={target}"))
         assert (completed.code, completed.out) == (2, "")
         assert f"--{flag}={target} would overwrite an input of this run" in completed.err
         assert source.read_bytes() == before
     target = made.folder / f"proto.{ending}"
     target.symlink_to(made.proto)
-    completed = run_here(*made.bare_flags(f"--ground_truth_proto={made.proto}", f"--{flag}={target}"))
+    completed = evaltools_here(*made.bare_flags(f"--ground_truth_proto={made.proto}", f"--{flag}={target}"))
     assert "would overwrite an input of this run" in completed.err
 
 
 def test_a_picture_is_never_overwritten(made: DetectionSet) -> None:
     (made.folder / "link.png").symlink_to(made.images / "000011.png")
     for name in ("images/000011.png", "images/new.png", "images/../images/000011.png", "link.png"):
-        completed = run_here(*made.flags(f"--disagreements_path={made.folder / name}"))
+        completed = evaltools_here(*made.flags(f"--disagreements_path={made.folder / name}"))
         assert completed.code == 2
         assert "would be among the pictures that are evaluated" in completed.err
-    assert "has the ending of a picture" in run_here(*made.flags(f"--output_file_path={made.folder}/x.png")).err
+    assert "has the ending of a picture" in evaltools_here(*made.flags(f"--output_file_path={made.folder}/x.png")).err
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -230,10 +230,12 @@ def test_no_two_files_of_a_run_are_one(made: DetectionSet, exists: bool) -> None
         if exists:
             (made.folder / name).write_text("old")
         output = f"--output_file_path={made.folder / name}"
-        completed = run_here(*made.flags(*CONFIGS, output, f"--detections_path={made.folder}/set/../../set/x.json"))
+        completed = evaltools_here(
+            *made.flags(*CONFIGS, output, f"--detections_path={made.folder}/set/../../set/x.json")
+        )
         assert completed.code == 2
         assert "is also given for another file of this run; give another name" in completed.err
-    same = run_here(
+    same = evaltools_here(
         *made.flags("--config=c: ", "--config=a b: ", "--config=a_b: ", f"--detections_path={made.folder}/x.json")
     )
     assert same.code == 2
@@ -251,6 +253,6 @@ def test_what_cannot_be_written_is_exit_code_5_and_the_figures_are_printed(made:
 
 
 def test_stdout_is_no_file(made: DetectionSet) -> None:
-    completed = run_here(*made.flags("--output_file_path=/dev/stdout"))
+    completed = evaltools_here(*made.flags("--output_file_path=/dev/stdout"))
     assert completed.code == 2
     assert "is stdout, which carries the native lines" in completed.err

@@ -12,7 +12,7 @@ import pytest
 from evaltools.cli.convert import FORMATS
 from evaltools.proto import message_class
 from tests.cli.annotated_pictures import SIZES, coco_document, convert_coco, make_coco_folder, write_coco
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_lists_and_numbers_choose_pictures(coco: Path) -> None:
 
 
 def test_without_copies_no_pictures_are_needed(coco: Path) -> None:
-    completed = evaltools(
+    completed = evaltools_here(
         "convert", "coco", "--instances_file=instances.json", "--output_folder=a b/c", "--nocopy_images", cwd=coco
     )
     assert completed.code == 0
@@ -162,7 +162,7 @@ def test_a_yolo_folder_with_outlines_and_a_yaml_file(coco: Path) -> None:
     (coco / "labels").mkdir()
     (coco / "labels" / "b.txt").write_text("1 0.5 0.5 0.5 0.5\n0 0 0 1 0 1 1\n")
     (coco / "data.yaml").write_text("nc: 2\nnames:\n  0: person\n  1: car\n")
-    completed = evaltools(
+    completed = evaltools_here(
         "convert", "yolo", "--images_folder=images", "--names_file=data.yaml", "--output_folder=out", cwd=coco
     )
     assert completed.code == 0
@@ -183,10 +183,10 @@ def test_a_yolo_folder_with_names_in_a_text_file(coco: Path) -> None:
     (coco / "marks" / "b.txt").write_text("1 0.5 0.5 0.5 0.5\n")
     (coco / "classes.txt").write_text("person\ncar\n")
     flags = ["--images_folder=pictures", "--names_file=classes.txt", "--output_folder=out", "--copy_images=false"]
-    completed = evaltools("convert", "yolo", *flags, cwd=coco)
+    completed = evaltools_here("convert", "yolo", *flags, cwd=coco)
     assert completed.code == 2
     assert "missing: --labels_folder=...; no folder in --images_folder=pictures is named images" in completed.err
-    completed = evaltools("convert", "yolo", *flags, "--labels_folder=marks", cwd=coco)
+    completed = evaltools_here("convert", "yolo", *flags, "--labels_folder=marks", cwd=coco)
     assert completed.code == 0
     assert "--ground_truth_images_path=pictures " in completed.err
 
@@ -199,20 +199,20 @@ def test_a_voc_folder(coco: Path) -> None:
         f"<annotation><size><width>80</width><height>40</height></size>{found}</annotation>"
     )
     flags = ["--annotations_folder=Annotations", "--images_folder=pictures", "--output_folder=out"]
-    assert evaltools("convert", "voc", *flags, cwd=coco).code == 0
+    assert evaltools_here("convert", "voc", *flags, cwd=coco).code == 0
     assert native_objects(coco / "out" / "ground_truth.pb") == {"b.jpg": [(7, 0.25, 0, 0.5, 0.5)]}
     (entry,) = json.loads((coco / "out" / "instances.json").read_text())["annotations"]
     assert (entry["bbox"], entry["area"], entry["iscrowd"]) == ([0, 10, 40, 10], 400, 1)
     assert (coco / "out" / "labels.txt").read_text().splitlines()[7] == "car"
     (coco / "names.txt").write_text("car\n")
     flags[-1] = "--output_folder=named"
-    assert evaltools("convert", "voc", *flags, "--labels_file=names.txt", cwd=coco).code == 0
+    assert evaltools_here("convert", "voc", *flags, "--labels_file=names.txt", cwd=coco).code == 0
     assert native_objects(coco / "named" / "ground_truth.pb") == {"b.jpg": [(1, 0.25, 0, 0.5, 0.5)]}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
 def test_the_formats_are_listed(arguments: list[str]) -> None:
-    completed = evaltools("convert", *arguments)
+    completed = evaltools_here("convert", *arguments)
     assert completed.code == (0 if arguments else 2)
     for name in FORMATS:
         assert f"\n  {name} " in completed.out
@@ -227,9 +227,9 @@ def test_every_format_has_help(name: str) -> None:
 
 
 def test_a_wrong_format_is_refused_with_the_nearest() -> None:
-    completed = evaltools("convert", "coca")
+    completed = evaltools_here("convert", "coca")
     assert completed.code == 2
     assert "'coca' is no format; use coco, yolo, voc, imagenet. Did you mean coco?" in completed.err
-    completed = evaltools("convert", "--output_folder=x", "coco")
+    completed = evaltools_here("convert", "--output_folder=x", "coco")
     assert completed.code == 2
     assert "the format comes first, before --output_folder=x" in completed.err

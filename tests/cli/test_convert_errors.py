@@ -11,7 +11,7 @@ from PIL import Image
 
 from evaltools.cli.main import main
 from tests.cli.annotated_pictures import coco_document, convert_coco, make_coco_folder, write_coco
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def assert_refused(completed: Completed, message: str, code: int = 2) -> None:
     ],
 )
 def test_missing_and_unknown_flags(flags: list[str], message: str) -> None:
-    assert_refused(evaltools("convert", *flags), message)
+    assert_refused(evaltools_here("convert", *flags), message)
 
 
 def test_missing_pictures_are_counted_before_anything_is_written(coco: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_box_of_voc_whose_width_is_infinite_is_refused(coco: Path) -> None:
     found = f"<annotation><object><name>car</name>{box}</object></annotation>"
     (coco / "Annotations" / "b.xml").write_text(found)
     flags = ["--annotations_folder=Annotations", "--images_folder=pictures", "--output_folder=out"]
-    completed = evaltools("convert", "voc", *flags, cwd=coco)
+    completed = evaltools_here("convert", "voc", *flags, cwd=coco)
     assert_refused(completed, "the picture b.jpg has an object with the box x -1e+308, y 0, width inf, height 9 and")
     assert not (coco / "out").exists()
 
@@ -161,7 +161,7 @@ def test_a_label_folder_is_no_output_folder(coco: Path) -> None:
     (coco / "marks" / "b.txt").write_text("0 0.5 0.5 0.5 0.5\n")
     (coco / "classes.txt").write_text("car\n")
     flags = ["--images_folder=pictures", "--labels_folder=marks", "--names_file=classes.txt", "--output_folder=marks"]
-    assert_refused(evaltools("convert", "yolo", *flags, cwd=coco), "would write over marks, which is read")
+    assert_refused(evaltools_here("convert", "yolo", *flags, cwd=coco), "would write over marks, which is read")
 
 
 def test_pictures_that_lie_in_place_stay_and_further_ones_are_remarked(coco: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_failing_copy_leaves_no_ground_truth(coco: Path) -> None:
 def test_a_wrong_names_file_is_refused(coco: Path, content: str, message: str) -> None:
     (coco / "data.yml").write_text(content)
     flags = ["--images_folder=pictures", "--labels_folder=pictures", "--names_file=data.yml", "--output_folder=out"]
-    assert_refused(evaltools("convert", "yolo", *flags, cwd=coco), message)
+    assert_refused(evaltools_here("convert", "yolo", *flags, cwd=coco), message)
 
 
 def test_a_picture_whose_name_is_no_text_is_refused(coco: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_picture_whose_name_is_no_text_is_refused(coco: Path) -> None:
     (coco / "pictures" / "b.txt").write_text("0 0.5 0.5 0.5 0.5\n")
     (coco / "classes.txt").write_text("car\n")
     flags = ["--images_folder=pictures", "--labels_folder=pictures", "--names_file=classes.txt", "--output_folder=out"]
-    assert_refused(evaltools("convert", "yolo", *flags, cwd=coco), "has a name that is no UTF-8 text; rename it")
+    assert_refused(evaltools_here("convert", "yolo", *flags, cwd=coco), "has a name that is no UTF-8 text; rename it")
 
 
 def test_an_interrupt_says_that_converting_again_completes_the_folder(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets.ilsvrc import Synset
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 from tests.datasets.test_ilsvrc import devkit, struct_array
 
 SYNSETS = (
@@ -27,7 +27,7 @@ def kit(tmp_path: Path) -> Path:
 
 
 def convert(folder: Path, *flags: str) -> Completed:
-    return evaltools("convert", "imagenet", "--ilsvrc_devkit_dir=kit", *flags, cwd=folder)
+    return evaltools_here("convert", "imagenet", "--ilsvrc_devkit_dir=kit", *flags, cwd=folder)
 
 
 def test_labels_as_the_native_script_writes_them(kit: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.preprocess import ImageToTensor, decode_image
-from tests.cli.sample_runs import PICTURES, XNNPACK, figures_of, imagenet, run
+from tests.cli.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet, run
 
 pytestmark = pytest.mark.once
 
@@ -41,7 +41,7 @@ def command(library: Path, options: str, *more: str) -> list[str]:
 def undisturbed(rounding_delegate: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A leak harms nobody where there is address space enough."""
     output = tmp_path_factory.mktemp("undisturbed") / "result.json"
-    return figures_of(command(rounding_delegate, LEAK, "--workers=1"), output)
+    return figures_here(command(rounding_delegate, LEAK, "--workers=1"), output)
 
 
 def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
@@ -91,7 +91,7 @@ def test_one_example_is_lost_for_one_configuration(
     rounding_delegate: Path, fail_at: str, undisturbed: Any, tmp_path: Path, fail: str, reason: str, workers: int
 ) -> None:
     flags = (f"--workers={workers}", "--example_timeout=2")
-    found = figures_of(command(rounding_delegate, f"fail:{fail};{fail_at}", *flags), tmp_path / "result.json", 4)
+    found = figures_here(command(rounding_delegate, f"fail:{fail};{fail_at}", *flags), tmp_path / "result.json", 4)
     (failed,) = found["failed"]
     assert (failed["example"], failed["configuration"], failed["stage"]) == (BAD_PICTURE, "bad", "inference")
     assert failed["reason"] == reason or (fail == "invoke" and reason in failed["reason"])
@@ -121,7 +121,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     rounding_delegate: Path, undisturbed: Any, tmp_path: Path
 ) -> None:
     found = [
-        figures_of(
+        figures_here(
             command(rounding_delegate, "fail:abort", f"--workers={workers}"), tmp_path / f"{workers}.json", code=3
         )
         for workers in (1, 2)
@@ -141,7 +141,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
 
 def test_max_crashes_is_how_many_in_a_row(rounding_delegate: Path, fail_at: str, tmp_path: Path) -> None:
     flags = command(rounding_delegate, f"fail:abort;{fail_at}", "--max_crashes=1")
-    found = figures_of(flags, tmp_path / "result.json", code=3)
+    found = figures_here(flags, tmp_path / "result.json", code=3)
     assert entry_of_bad(found)["status"] == "not measured"
     assert found["examples_done"] == PICTURES
     assert found["complete"]
@@ -150,7 +150,7 @@ def test_max_crashes_is_how_many_in_a_row(rounding_delegate: Path, fail_at: str,
 def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Path, tmp_path: Path) -> None:
     options = f"--external_delegate_path={rounding_delegate}", "--external_delegate_options=fail:abort"
     flags = imagenet(*options, "--use_xnnpack=false")
-    found = [figures_of([*flags, f"--workers={workers}"], tmp_path / f"{workers}.json", code=3) for workers in (1, 2)]
+    found = [figures_here([*flags, f"--workers={workers}"], tmp_path / f"{workers}.json", code=3) for workers in (1, 2)]
     assert found[0] == found[1]
     assert (found[0]["stopped"], found[0]["examples_done"]) == ("every configuration was given up", 3)
     assert [entry["status"] for entry in found[0]["configurations"]] == ["measured", "not measured"]
@@ -167,7 +167,7 @@ def test_a_delegate_that_aborts_while_the_labels_are_tried_goes_on(
         "--use_xnnpack=false",
     )
     flags.remove("--label_check=false")
-    found = figures_of(flags, tmp_path / "result.json", code=4)
+    found = figures_here(flags, tmp_path / "result.json", code=4)
     assert [entry["example"] for entry in found["failed"]] == [BAD_PICTURE]
     assert found["configurations"][0]["finished_examples"] == PICTURES - 1
 

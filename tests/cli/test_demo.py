@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools, evaltools_here
 
 pytestmark = pytest.mark.once
 
@@ -15,7 +15,7 @@ PICTURE = "demo_disagreements.png"
 
 
 def demo(folder: Path, *flags: str) -> Completed:
-    return evaltools("demo", *flags, cwd=folder)
+    return evaltools_here("demo", *flags, cwd=folder)
 
 
 def steps(completed: Completed) -> list[str]:
@@ -24,7 +24,7 @@ def steps(completed: Completed) -> list[str]:
 
 
 def test_the_demo_evaluates_a_model_and_says_what_to_look_at(tmp_path: Path) -> None:
-    completed = demo(tmp_path, "--models=float32", "--detectors=")
+    completed = evaltools("demo", "--models=float32", "--detectors=", cwd=tmp_path)
     assert completed.code == 0, completed.err
     assert completed.out == ""
     difference, classes = steps(completed)

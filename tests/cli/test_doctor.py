@@ -15,7 +15,7 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Inference
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.isolated import open_isolated
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 
 PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
 
@@ -85,6 +85,6 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
 
 
 def test_a_file_that_cannot_be_written_is_exit_code_5(tmp_path: Path) -> None:
-    completed = evaltools("doctor", f"--output_file_path={tmp_path}")
+    completed = evaltools_here("doctor", f"--output_file_path={tmp_path}")
     assert completed.code == 5
     assert f"--output_file_path={tmp_path} cannot be written" in completed.err

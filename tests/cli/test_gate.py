@@ -15,7 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from evaltools.cli.gate import PARAMETERS, split_results
 from evaltools.datasets import sample
 from tests.cli.sample_runs import imagenet
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools, evaltools_here
 
 PICTURES = 20
 FAST = "fast | <b>x</b>"
@@ -26,7 +26,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of 20 pictures: XNNPACK, which is right as often as the reference, and NNAPI, which is not there."""
     output = tmp_path_factory.mktemp("measured") / "nightly.json"
     configurations = [f"--config={FAST}: use_xnnpack=true", "--config=phone: use_nnapi=true"]
-    completed = evaltools(*imagenet(*configurations, f"--output_file_path={output}", pictures=PICTURES))
+    completed = evaltools_here(*imagenet(*configurations, f"--output_file_path={output}", pictures=PICTURES))
     assert completed.code == 3, completed.err
     return output
 
@@ -48,7 +48,7 @@ def write_gates(
 
 
 def gate(folder: Path, *arguments: object) -> Completed:
-    completed = evaltools("gate", *map(str, arguments), cwd=folder)
+    completed = evaltools_here("gate", *map(str, arguments), cwd=folder)
     assert "Traceback" not in completed.err
     return completed
 

@@ -15,7 +15,7 @@ from PIL import Image
 from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.report.json_file import read_result
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
@@ -38,7 +38,7 @@ def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -
 
 def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    completed = evaltools(*evaluation.flags("--use_nnapi=true", f"--output_file_path={output}"))
+    completed = evaltools_here(*evaluation.flags("--use_nnapi=true", f"--output_file_path={output}"))
     assert completed.code == 3
     assert completed.out == ""
     assert "not measured: the NNAPI delegate cannot be created" in completed.err
@@ -48,7 +48,7 @@ def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet
 
 
 def test_other_configurations_go_on_beside_one_that_cannot_run(evaluation: EvaluationSet) -> None:
-    completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--config", "nnapi: use_nnapi=true"))
+    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", "--config", "nnapi: use_nnapi=true"))
     assert completed.code == 3
     assert "INFO: Configuration: test\n" in completed.out
     assert "nnapi" not in completed.out
@@ -56,7 +56,7 @@ def test_other_configurations_go_on_beside_one_that_cannot_run(evaluation: Evalu
 
 
 def test_fallback_is_measured_when_allowed_and_named(evaluation: EvaluationSet) -> None:
-    completed = evaltools(*evaluation.flags("--use_nnapi=true", "--allow_fallback=true"))
+    completed = evaltools_here(*evaluation.flags("--use_nnapi=true", "--allow_fallback=true"))
     assert completed.code == 0
     assert "Top-1 Accuracy: 0.8" in completed.out
     assert "FALLBACK: the NNAPI delegate cannot be created" in completed.err
@@ -68,7 +68,7 @@ def test_the_example_delegate_runs_and_is_proven(evaluation: EvaluationSet, roun
         "--external_delegate_options=precision:bf16",
         "--use_xnnpack=false",
     ]
-    completed = evaltools(*evaluation.flags(*flags))
+    completed = evaltools_here(*evaluation.flags(*flags))
     assert completed.code == 0, completed.err
     assert "EXTERNAL 3 of" in completed.err
 
@@ -77,15 +77,17 @@ def test_denylist_then_num_images(copied: EvaluationSet) -> None:
     """Numbers 1..6 are the pictures with wrong labels; without them all answers are right."""
     denylist = copied.folder / "deny.txt"
     denylist.write_text("".join(f"{number}\n" for number in range(1, 7)))
-    completed = evaltools(*copied.flags("--use_xnnpack=false", f"--denylist_file_path={denylist}", "--num_images=10"))
+    completed = evaltools_here(
+        *copied.flags("--use_xnnpack=false", f"--denylist_file_path={denylist}", "--num_images=10")
+    )
     assert "Num evaluation runs: 10\n" in completed.out
     assert "Top-1 Accuracy: 1\n" in completed.out
 
 
 def test_windows_line_ends_match_unless_native(copied: EvaluationSet) -> None:
     copied.labels.write_bytes(b"\xef\xbb\xbf" + copied.labels.read_bytes().replace(b"\n", b"\r\n"))
-    assert "Top-1 Accuracy: 0.8\n" in evaltools(*copied.flags("--use_xnnpack=false")).out
-    assert "Top-1 Accuracy: 0\n" in evaltools(*copied.flags("--use_xnnpack=false", "--compat=native")).out
+    assert "Top-1 Accuracy: 0.8\n" in evaltools_here(*copied.flags("--use_xnnpack=false")).out
+    assert "Top-1 Accuracy: 0\n" in evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native")).out
 
 
 @pytest.mark.parametrize(
@@ -101,18 +103,18 @@ def test_windows_line_ends_match_unless_native(copied: EvaluationSet) -> None:
 )
 def test_every_type_and_output_rank_is_evaluated(tmp_path: Path, types: dict[str, object]) -> None:
     evaluation = make_evaluation_set(tmp_path, 30, 6, **types)
-    completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--reference=none"))
+    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", "--reference=none"))
     assert completed.code == 0, completed.err
     assert "Top-1 Accuracy: 0.8\n" in completed.out
 
 
 def test_native_compatibility_reads_the_output_with_the_inputs_type(tmp_path: Path) -> None:
     evaluation = make_evaluation_set(tmp_path / "a", 30, 0, input_dtype="uint8", output_dtype="float32")
-    native = evaltools(*evaluation.flags("--use_xnnpack=false", "--compat=native"))
+    native = evaltools_here(*evaluation.flags("--use_xnnpack=false", "--compat=native"))
     assert native.code == 0
     assert "Top-1 Accuracy: 1\n" not in native.out
     other = make_evaluation_set(tmp_path / "b", 30, 0, input_dtype="float32", output_dtype="uint8")
-    refused = evaltools(*other.flags("--compat=native"))
+    refused = evaltools_here(*other.flags("--compat=native"))
     assert refused.code == 2
     assert "reads beyond its end" in refused.err
 
@@ -123,11 +125,11 @@ def test_fewer_than_ten_classes_print_fewer_lines(copied: EvaluationSet) -> None
     copied.model.write_bytes(tiny_models.classifier(classes=3))
     copied.labels.write_text("a\nb\nc\n")
     copied.truths.write_text("a\nb\nc\n" * 10)
-    completed = evaltools(*copied.flags("--label_check=false"))
+    completed = evaltools_here(*copied.flags("--label_check=false"))
     assert completed.code == 0, completed.err
     assert len([line for line in completed.out.splitlines() if "Accuracy" in line]) == 3
     assert "Top-3 Accuracy: 1\n" in completed.out
-    assert evaltools(*copied.flags("--compat=native")).code == 2
+    assert evaltools_here(*copied.flags("--compat=native")).code == 2
 
 
 def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied:
     copied.truths.write_text("".join(f"{truth}\n{truth}\n" for truth in truths))
     output = copied.folder / "result.json"
     flags = ["--use_xnnpack=false", "--reference=none", "--label_check=false", "--record_examples"]
-    completed = evaltools(*copied.flags(*flags, f"--output_file_path={output}"))
+    completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={output}"))
     assert completed.code == 0, completed.err
     examples = read_result(output).examples
     assert examples is not None
@@ -166,5 +168,5 @@ def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied:
 
 def test_pictures_of_other_kinds_go_through(copied: EvaluationSet) -> None:
     Image.open(copied.images / "020.png").convert("L").save(copied.images / "020.png")
-    completed = evaltools(*copied.flags("--use_xnnpack=false"))
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false"))
     assert completed.code == 0

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet
 
 
 def test_corrupt_pictures_are_listed_and_the_rest_is_measured(copied: EvaluationSet) -> None:
     (copied.images / "003.png").write_bytes(b"")
     (copied.images / "010.png").write_bytes((copied.images / "010.png").read_bytes()[:60])
-    completed = evaltools(*copied.flags("--use_xnnpack=false"))
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false"))
     assert completed.code == 4
     assert "INFO: Num evaluation runs: 28" in completed.out
     assert f"Top-1 Accuracy: {np.float32(23) / np.float32(28):g}" in completed.out
@@ -26,7 +26,7 @@ def test_corrupt_pictures_are_listed_and_the_rest_is_measured(copied: Evaluation
 def test_too_many_failures_stop_the_run(copied: EvaluationSet) -> None:
     for index in range(5, 9):
         (copied.images / f"00{index}.png").write_bytes(b"")
-    completed = evaltools(*copied.flags("--max_failed_examples=2"))
+    completed = evaltools_here(*copied.flags("--max_failed_examples=2"))
     assert completed.code == 4
     assert "stopped after 8 of 30 examples: more than --max_failed_examples=2 examples failed" in completed.err
 
@@ -45,7 +45,7 @@ def test_hidden_files_and_others_are_left_out_with_a_count(copied: EvaluationSet
     (copied.images / ".DS_Store").write_bytes(b"x")
     (copied.images / "notes.txt").write_text("x")
     (copied.images / "sub.png").mkdir()
-    completed = evaltools(*copied.flags("--use_xnnpack=false"))
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false"))
     assert completed.code == 0, completed.err
     assert "Top-1 Accuracy: 0.8\n" in completed.out
     assert "2 files that are no pictures were left out, such as '.DS_Store'" in completed.err
@@ -54,18 +54,18 @@ def test_hidden_files_and_others_are_left_out_with_a_count(copied: EvaluationSet
 def test_a_label_list_without_the_background_line(copied: EvaluationSet) -> None:
     lines = copied.labels.read_text().splitlines()
     copied.labels.write_text("\n".join(lines[1:]) + "\n")
-    completed = evaltools(*copied.flags())
+    completed = evaltools_here(*copied.flags())
     assert completed.code == 2
     assert "has 11 lines, the model's output has 12" in completed.err
     assert "--label_offset=1" in completed.err
-    fixed = evaltools(*copied.flags("--label_offset=1", "--use_xnnpack=false"))
+    fixed = evaltools_here(*copied.flags("--label_offset=1", "--use_xnnpack=false"))
     assert copied.answers[6:].count(0) == 1, "the one picture whose label is missing now"
     assert f"Top-1 Accuracy: {23 / 30:g}\n" in fixed.out
 
 
 def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: EvaluationSet) -> None:
     (copied.images / "000.png").write_bytes(b"")
-    completed = evaltools(*copied.flags("--use_xnnpack=false", "--compat=native"))
+    completed = evaltools_here(*copied.flags("--use_xnnpack=false", "--compat=native"))
     assert completed.code == 4
     assert "stopped after 1 of 30 examples: an example failed, and the native tool stops there" in completed.err
 
@@ -92,7 +92,7 @@ def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: Evaluatio
     ],
 )
 def test_wrong_flags_are_one_message_and_exit_code_2(evaluation: EvaluationSet, flag: str, message: str) -> None:
-    completed = evaltools(*evaluation.flags("--use_xnnpack=false", flag))
+    completed = evaltools_here(*evaluation.flags("--use_xnnpack=false", flag))
     assert completed.code == 2
     assert completed.out == ""
     assert "Traceback" not in completed.err
@@ -109,23 +109,23 @@ def test_wrong_flags_are_one_message_and_exit_code_2(evaluation: EvaluationSet, 
 )
 def test_empty_files_are_refused(copied: EvaluationSet, name: str, message: str) -> None:
     getattr(copied, name).write_bytes(b"")
-    completed = evaltools(*copied.flags())
+    completed = evaltools_here(*copied.flags())
     assert completed.code == 2
     assert message in completed.err
 
 
 def test_an_empty_folder_is_refused(copied: EvaluationSet) -> None:
     shutil.rmtree(copied.images)
-    assert "no such folder" in evaltools(*copied.flags()).err
+    assert "no such folder" in evaltools_here(*copied.flags()).err
     copied.images.mkdir()
-    completed = evaltools(*copied.flags())
+    completed = evaltools_here(*copied.flags())
     assert completed.code == 2
     assert "has no pictures (no files)" in completed.err
 
 
 def test_a_label_count_that_does_not_fit_the_pictures(copied: EvaluationSet) -> None:
     copied.truths.write_text("class1\n")
-    completed = evaltools(*copied.flags())
+    completed = evaltools_here(*copied.flags())
     assert completed.code == 2
     assert "has 30 pictures" in completed.err
     assert "has 1 lines" in completed.err

@@ -18,7 +18,7 @@ import pytest
 
 from evaltools.proto import message_class
 from evaltools.report.json_file import read_result
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
 
@@ -31,7 +31,7 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
         "--record_examples",
         f"--output_file_path={output}",
     ]
-    completed = evaltools(*evaluation.flags(*flags))
+    completed = evaltools_here(*evaluation.flags(*flags))
     assert completed.code == 0, completed.err
     document = json.loads(output.read_text())
     schema = json.loads(files("evaltools.report").joinpath("result.schema.json").read_text())
@@ -61,7 +61,7 @@ def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(
 ) -> None:
     output = tmp_path / "out.pb"
     flags = ["--use_xnnpack=false", "--config", "the other one: use_xnnpack=true", f"--output_file_path={output}"]
-    assert evaltools(*evaluation.flags(*flags)).code == 0
+    assert evaltools_here(*evaluation.flags(*flags)).code == 0
     for path in (output, tmp_path / "out.the_other_one.pb"):
         message = message_class("EvaluationStageMetrics").FromString(path.read_bytes())
         metrics = message.process_metrics.image_classification_metrics
@@ -153,11 +153,13 @@ def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate:
         (library, [f"--config=x: external_delegate_path={library}"]),
     ):
         before = target.read_bytes()
-        completed = evaltools(*copied.flags(*flags, f"--output_file_path={target}"))
+        completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={target}"))
         assert completed.code == 2
         assert "would overwrite an input of this run" in completed.err
         assert target.read_bytes() == before
-    assert "has the ending of a picture" in evaltools(*copied.flags(f"--output_file_path={copied.folder}/x.jpg")).err
+    assert (
+        "has the ending of a picture" in evaltools_here(*copied.flags(f"--output_file_path={copied.folder}/x.jpg")).err
+    )
 
 
 def test_stdout_is_no_result_file(evaluation: EvaluationSet) -> None:
@@ -169,14 +171,14 @@ def test_stdout_is_no_result_file(evaluation: EvaluationSet) -> None:
 @pytest.mark.parametrize("flag", ["output_file_path", "model_file", "external_delegate_path", "ground_truth_labels"])
 def test_a_name_that_no_system_takes_is_refused(evaluation: EvaluationSet, flag: str) -> None:
     flags = [given for given in evaluation.flags() if not given.startswith(f"--{flag}=")]
-    completed = evaltools(*flags, f"--{flag}=/tmp/{'x' * 300}.json")
+    completed = evaltools_here(*flags, f"--{flag}=/tmp/{'x' * 300}.json")
     assert completed.code in (2, 5)
     assert "Traceback" not in completed.err
 
 
 def test_a_link_to_itself_is_refused(copied: EvaluationSet) -> None:
     (copied.folder / "loop.json").symlink_to(copied.folder / "loop.json")
-    completed = evaltools(*copied.flags(f"--output_file_path={copied.folder}/loop.json"))
+    completed = evaltools_here(*copied.flags(f"--output_file_path={copied.folder}/loop.json"))
     assert completed.code in (2, 5)
     assert "Traceback" not in completed.err
 
@@ -190,7 +192,7 @@ def test_what_was_asked_and_what_ran_are_told_apart_after_a_fallback(evaluation:
         "--allow_fallback",
         f"--output_file_path={output}",
     ]
-    assert evaltools(*evaluation.flags(*flags)).code == 0
+    assert evaltools_here(*evaluation.flags(*flags)).code == 0
     asked_for, added = read_result(output).configurations[1].delegates
     assert (asked_for.requested, asked_for.options["xnnpack_force_fp16"], asked_for.nodes) == (True, True, None)
     assert (added.requested, added.options["xnnpack_force_fp16"]) == (False, False)

@@ -19,7 +19,7 @@ from evaltools.proto import message_class
 from evaltools.report.diff_result import InferenceDiff
 from evaltools.report.json_file import read_result
 from tests import tiny_models
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools, evaltools_here
 from tests.interpreters import make_interpreter
 from tests.interpreters import run as invoke
 
@@ -36,7 +36,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def diff(model: Path, *flags: str) -> Completed:
-    return evaltools("inference-diff", f"--model_file={model}", *flags)
+    return evaltools_here("inference-diff", f"--model_file={model}", *flags)
 
 
 def error_lines(completed: Completed) -> list[str]:
@@ -56,7 +56,8 @@ def details(output: Path) -> InferenceDiff:
 
 
 def test_stdout_holds_the_native_lines_with_errors_as_computed_by_hand(classifier: Path, tmp_path: Path) -> None:
-    completed = diff(classifier, "--num_runs=4", f"--save_outputs={tmp_path / 'saved'}")
+    flags = ("--num_runs=4", f"--save_outputs={tmp_path / 'saved'}")
+    completed = evaltools("inference-diff", f"--model_file={classifier}", *flags)
     assert completed.code == 0, completed.err
     found, base = (saved(tmp_path / "saved", part) for part in ("outputs-1-test", "outputs-0-reference"))
     errors = [np.abs(one - other).ravel() for one, other in zip(found, base, strict=True)]
@@ -88,7 +89,7 @@ def test_without_warm_up_and_noise_floor_the_errors_are_the_same(classifier: Pat
     assert error_lines(fast) == error_lines(diff(classifier, "--num_runs=3", "--warmup_runs=2"))
     assert len(error_lines(fast)) == 1
     assert "repeatable" not in fast.err
-    short = evaltools("diff", f"--model_file={classifier}", *FAST)
+    short = evaltools_here("diff", f"--model_file={classifier}", *FAST)
     assert error_lines(short) == error_lines(fast)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from evaltools.cli.main import main
 from tests import tiny_models
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools, evaltools_here
 
 FAST = ("--noise_floor_runs=0", "--warmup_runs=0", "--num_runs=2")
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def diff(model: Path, *flags: str) -> Completed:
-    return evaltools("inference-diff", f"--model_file={model}", *FAST, *flags)
+    return evaltools_here("inference-diff", f"--model_file={model}", *FAST, *flags)
 
 
 def test_a_broken_limit_is_exit_code_1_and_named(folder: Path) -> None:
@@ -100,20 +100,20 @@ def test_a_picture_that_cannot_be_read_fails_its_run_alone(folder: Path, tmp_pat
         shutil.copy(sample / name, tmp_path / name)
     (tmp_path / "0002.jpg").write_bytes(b"no picture")
     flags = [f"--model_file={folder / 'model.tflite'}", f"--input_images={tmp_path}"]
-    completed = evaltools("diff", *flags)
+    completed = evaltools_here("diff", *flags)
     assert completed.code == 4
     assert completed.out.startswith("INFO: Num evaluation runs: 2\n")
     assert "failed: run 1: 0002.jpg: " in completed.err
-    stopped = evaltools("diff", *flags, "--compat=native")
+    stopped = evaltools_here("diff", *flags, "--compat=native")
     assert stopped.code == 4
     assert "stopped after 2 of 3 examples: an example failed, and the native tool stops there" in stopped.err
 
 
 def test_a_delegate_that_hangs_is_ended(folder: Path, rounding_delegate: Path) -> None:
     config = f"hangs: external_delegate_path={rounding_delegate} external_delegate_options=fail:hang"
-    completed = diff(folder / "add.tflite", "--kernels=builtin", "--config", config, "--example_timeout=3")
+    completed = diff(folder / "add.tflite", "--kernels=builtin", "--config", config, "--example_timeout=2")
     assert completed.code == 3
-    assert "hangs: not measured: not one example succeeded: no answer within 3 s during a run" in completed.err
+    assert "hangs: not measured: not one example succeeded: no answer within 2 s during a run" in completed.err
     assert "INFO: Configuration: test" in completed.out
 
 
@@ -187,7 +187,7 @@ def test_a_result_overwrites_nothing_that_is_read(folder: Path, tmp_path: Path) 
     ):
         before = target.read_bytes()
         given = [f"--model_file={folder / 'add.tflite'}", *flags, f"--output_file_path={target}"]
-        completed = evaltools("diff", *given)
+        completed = evaltools_here("diff", *given)
         assert (completed.code, target.read_bytes() == before) == (2, True), completed.err
         assert "would overwrite an input of this run" in completed.err
 

@@ -14,7 +14,7 @@ import pytest
 
 from evaltools.datasets import sample
 from tests import tiny_models
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 from tests.tflite_writer import Graph
 
 EPSILON = 1e-5
@@ -32,7 +32,7 @@ def model_with_epsilon(folder: Path) -> Path:
 
 
 def inspect(*arguments: object, cwd: Path | None = None) -> Completed:
-    return evaltools("inspect", *map(str, arguments), cwd=cwd)
+    return evaltools_here("inspect", *map(str, arguments), cwd=cwd)
 
 
 def test_the_findings_are_printed_with_what_they_rest_on(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.command import evaltools
+from tests.command import evaltools, evaltools_here
 
 
 def test_the_probability_is_that_of_simulated_evaluations() -> None:
-    completed = evaltools("power", "--drop=0.005", "--flip_rate=0.01", "--num_images=5000")
+    completed = evaltools_here("power", "--drop=0.005", "--flip_rate=0.01", "--num_images=5000")
     assert completed.code == 0
     found = re.search(r"5000 examples show .* with a probability of ([\d.]+) %", completed.out)
     assert found is not None
@@ -43,6 +43,6 @@ def test_the_number_of_examples() -> None:
     ],
 )
 def test_wrong_flags(flags: tuple[str, ...], message: str) -> None:
-    completed = evaltools("power", *flags)
+    completed = evaltools_here("power", *flags)
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.detection_command import run_here
 from tests.cli.sample_runs import XNNPACK, below, figures, figures_of, imagenet, left_after, needs_proc, run, start
+from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
 
@@ -85,7 +85,7 @@ def test_flags_that_make_no_sense_on_ray(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    completed = run_here(*COMMAND, *flags)
+    completed = evaltools_here(*COMMAND, *flags)
     assert (completed.code, completed.out) == (2, "")
     assert message in completed.err
     assert list(tmp_path.iterdir()) == []

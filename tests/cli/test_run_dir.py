@@ -18,11 +18,10 @@ import pytest
 from PIL import Image
 
 from evaltools.engine.journal import JOURNAL_NAME
-from tests.cli.detection_command import run_here
 from tests.cli.sample_runs import (
     XNNPACK,
     figures,
-    figures_of,
+    figures_here,
     imagenet,
     journal_rows,
     left_after,
@@ -31,7 +30,7 @@ from tests.cli.sample_runs import (
     run,
     start,
 )
-from tests.command import Completed
+from tests.command import Completed, evaltools_here
 from tests.evaluation_set import EvaluationSet
 
 pytestmark = pytest.mark.once
@@ -40,7 +39,7 @@ XNNPACK_OFF = "--use_xnnpack=false"
 
 
 def begin(evaluation: EvaluationSet, folder: Path, *flags: str) -> Completed:
-    return run(evaluation.flags(f"--run_dir={folder}", XNNPACK_OFF, *flags))
+    return evaltools_here(*evaluation.flags(f"--run_dir={folder}", XNNPACK_OFF, *flags))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ def test_the_same_command_again_runs_nothing_again(copied: EvaluationSet, finish
             ["resume", str(finished), "--record_examples=true", "--progress=none", "--latency_examples=3"],
         ]
     ):
-        found = figures_of(again, tmp_path / f"{number}.json")
+        found = figures_here(again, tmp_path / f"{number}.json")
         assert found["examples_done"] == len(copied.answers)
         assert found == figures(tmp_path / "0.json")
         assert journal_rows(finished) == rows
@@ -103,7 +102,7 @@ def test_only_what_is_missing_is_run(finished: Path) -> None:
         connection.execute("DELETE FROM records WHERE example IN (3, 17)")
         connection.execute("DELETE FROM inputs WHERE example IN (3, 17)")
     connection.close()
-    completed = run(["resume", str(finished)])
+    completed = evaltools_here("resume", str(finished))
     assert completed.code == 0, completed.err
     again = journal_rows(finished)
     assert again.keys() == rows.keys()
@@ -116,11 +115,11 @@ def test_a_run_is_resumed_from_any_folder(copied: EvaluationSet, tmp_path: Path)
     elsewhere.mkdir()
     flags = ["imagenet", "--model_file=model.tflite", "--ground_truth_images_path=images"]
     flags += ["--ground_truth_labels=truths.txt", "--model_output_labels=labels.txt", "--run_dir=run"]
-    completed = run(flags, cwd=copied.folder)
+    completed = evaltools_here(*flags, cwd=copied.folder)
     assert completed.code == 0, completed.err
     moved = (copied.folder / "run").rename(elsewhere / "moved")
     rows = journal_rows(moved)
-    again = run(["resume", "moved", "--output_file_path=result.json"], cwd=elsewhere)
+    again = evaltools_here("resume", "moved", "--output_file_path=result.json", cwd=elsewhere)
     assert again.code == 0, again.err
     assert journal_rows(moved) == rows
     assert (elsewhere / "result.json").exists()
@@ -189,7 +188,7 @@ def test_another_run_is_refused_and_what_differs_is_said(
 ) -> None:
     rows = journal_rows(finished)
     change(copied)
-    completed = run_here(*copied.flags(f"--run_dir={finished}", XNNPACK_OFF, *flags))
+    completed = evaltools_here(*copied.flags(f"--run_dir={finished}", XNNPACK_OFF, *flags))
     assert (completed.code, completed.out) == (2, "")
     assert f"evaltools: --run_dir={finished} holds another run: " in completed.err
     assert re.search(message, completed.err), completed.err
@@ -208,7 +207,7 @@ def test_another_run_is_refused_and_what_differs_is_said(
     ],
 )
 def test_resume_takes_flags_that_change_no_figure(evaluated: Path, flag: str, message: str) -> None:
-    completed = run_here("resume", str(evaluated), flag)
+    completed = evaltools_here("resume", str(evaluated), flag)
     assert completed.code == 2
     assert message in completed.err
 
@@ -222,7 +221,7 @@ def test_what_is_no_run_folder_is_refused(evaluation: EvaluationSet, tmp_path: P
     )
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
     assert "Not a directory" in begin(evaluation, tmp_path / "note.txt" / "run").err
-    completed = run(["resume", str(tmp_path)])
+    completed = evaltools_here("resume", str(tmp_path))
     assert completed.code == 2
     assert completed.err == (
         f"evaltools: {tmp_path} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir\n"
@@ -231,7 +230,7 @@ def test_what_is_no_run_folder_is_refused(evaluation: EvaluationSet, tmp_path: P
 
 def test_a_file_that_is_no_journal_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
     (tmp_path / JOURNAL_NAME).write_text("a" * 5000)
-    for completed in (begin(evaluation, tmp_path), run(["resume", str(tmp_path)])):
+    for completed in (begin(evaluation, tmp_path), evaltools_here("resume", str(tmp_path))):
         assert completed.code == 2
         assert f"{tmp_path / JOURNAL_NAME} cannot be used: file is not a database" in completed.err
         assert "Traceback" not in completed.err
@@ -241,13 +240,13 @@ def test_a_run_that_was_killed_before_it_said_what_it_is_is_begun_anew(
     evaluation: EvaluationSet, tmp_path: Path
 ) -> None:
     sqlite3.connect(tmp_path / JOURNAL_NAME).close()
-    completed = run(["resume", str(tmp_path)])
+    completed = evaltools_here("resume", str(tmp_path))
     assert completed.code == 2
     assert completed.err == (
         f"evaltools: the run in {tmp_path} ended before its first example; give its command again\n"
     )
     assert begin(evaluation, tmp_path).code == 0
-    assert run(["resume", str(tmp_path)]).code == 0
+    assert evaltools_here("resume", str(tmp_path)).code == 0
 
 
 @needs_proc
@@ -263,7 +262,7 @@ def test_a_folder_that_another_run_uses_is_refused(
         deadline = time.monotonic() + 60
         while not (tmp_path / "run" / f"{JOURNAL_NAME}-wal").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        for completed in (run(flags), run(["resume", str(tmp_path / "run")])):
+        for completed in (run(flags), evaltools_here("resume", str(tmp_path / "run"))):
             assert completed.code == 2, completed.err
             assert "another run is using it; wait for that, or give another folder" in completed.err
         assert other.poll() is None
@@ -303,7 +302,7 @@ def test_a_folder_that_cannot_be_written_is_refused(evaluation: EvaluationSet, t
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     output = tmp_path_factory.mktemp("undisturbed") / "result.json"
-    return figures_of(imagenet(XNNPACK, "--record_examples=true", "--workers=1", pictures=200), output)
+    return figures_here(imagenet(XNNPACK, "--record_examples=true", "--workers=1", pictures=200), output)
 
 
 def test_a_full_disk_ends_the_run_and_what_was_written_stays(undisturbed: Any, tmp_path: Path) -> None:
@@ -330,7 +329,7 @@ def test_a_full_disk_ends_the_run_and_what_was_written_stays(undisturbed: Any, t
         rows = journal_rows(folder)
         assert rows
         filler.unlink()
-        assert figures_of(["resume", str(folder)], output) == undisturbed
+        assert figures_here(["resume", str(folder)], output) == undisturbed
         assert rows.items() <= journal_rows(folder).items()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
-from tests.cli.sample_runs import XNNPACK, coco, figures, figures_of, imagenet, inference_diff, journal_rows, run, start
-from tests.command import Completed
+from tests.cli.sample_runs import XNNPACK, coco, figures, figures_here, imagenet, inference_diff, journal_rows, start
+from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once
 
@@ -37,7 +37,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
-    return run(["merge", *map(str, folders), *flags])
+    return evaltools_here("merge", *map(str, folders), *flags)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
 )
 def test_merged_shards_are_the_whole(command: list[str], tmp_path: Path) -> None:
     record = () if command[0] == "inference-diff" else ("--record_examples=true",)
-    whole = figures_of([*command, *record], tmp_path / "whole.json")
+    whole = figures_here([*command, *record], tmp_path / "whole.json")
     folders = run_shards(command, tmp_path, 0, 1, 2)
     parts = [{example for example, _ in journal_rows(folder)} for folder in folders]
     assert [part & other for part in parts for other in parts if part is not other] == [set()] * 6
-    assert figures_of(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
+    assert figures_here(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
 
 
 def test_a_shard_that_is_missing_is_said(shards: list[Path]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evaltools.engine.stages import STAGES
-from tests.cli.detection_command import run_here
-from tests.cli.sample_runs import PICTURES, XNNPACK, coco, figures, figures_of, imagenet, inference_diff, run
+from tests.cli.sample_runs import PICTURES, XNNPACK, coco, figures, figures_here, imagenet, inference_diff
+from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
 
@@ -28,7 +28,7 @@ RECORD = "--record_examples=true"
 )
 def test_the_number_of_workers_changes_no_figure(command: list[str], tmp_path: Path) -> None:
     found = [
-        figures_of([*command, *flags], tmp_path / f"{number}.json")
+        figures_here([*command, *flags], tmp_path / f"{number}.json")
         for number, flags in enumerate([["--workers=1"], ["--workers=2"], ["--workers=auto"]])
     ]
     assert found[0] == found[1] == found[2]
@@ -63,7 +63,7 @@ def test_values_that_make_no_sense_are_refused(
     flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    completed = run_here(*imagenet(XNNPACK, *flags))
+    completed = evaltools_here(*imagenet(XNNPACK, *flags))
     assert (completed.code, completed.out) == (2, "")
     assert completed.err.startswith("evaltools: ")
     assert flags[0].rstrip("=") in completed.err or "add --run_dir=FOLDER" in completed.err
@@ -71,7 +71,7 @@ def test_values_that_make_no_sense_are_refused(
 
 
 def test_progress_as_json_parses_line_by_line() -> None:
-    completed = run(imagenet(XNNPACK, "--progress=json", "--workers=2", pictures=200))
+    completed = evaltools_here(*imagenet(XNNPACK, "--progress=json", "--workers=2", pictures=200))
     assert completed.code == 0, completed.err
     lines = [json.loads(line) for line in completed.err.splitlines() if line.startswith("{")]
     assert all(line.endswith("}") for line in completed.err.splitlines() if line.startswith("{"))
@@ -84,14 +84,14 @@ def test_progress_as_json_parses_line_by_line() -> None:
 
 
 def test_no_progress_where_none_is_asked_for() -> None:
-    completed = run(imagenet(XNNPACK, "--progress=none"))
+    completed = evaltools_here(*imagenet(XNNPACK, "--progress=none"))
     assert "evaluated" not in completed.err
     assert "reference  92.50 ±" in completed.err
 
 
 def test_a_trace_holds_every_stage_of_every_worker(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    completed = run(imagenet(XNNPACK, "--workers=2", f"--trace={trace}"))
+    completed = evaltools_here(*imagenet(XNNPACK, "--workers=2", f"--trace={trace}"))
     assert completed.code == 0, completed.err
     events = json.loads(trace.read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
@@ -108,8 +108,8 @@ def test_a_trace_holds_every_stage_of_every_worker(tmp_path: Path) -> None:
 
 def test_a_trace_of_a_run_that_has_nothing_left_to_do_is_whole(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    assert run(imagenet(XNNPACK, f"--run_dir={tmp_path / 'run'}", pictures=5)).code == 0
-    completed = run(["resume", str(tmp_path / "run"), f"--trace={trace}"])
+    assert evaltools_here(*imagenet(XNNPACK, f"--run_dir={tmp_path / 'run'}", pictures=5)).code == 0
+    completed = evaltools_here("resume", str(tmp_path / "run"), f"--trace={trace}")
     assert completed.code == 0, completed.err
     assert [event["ph"] for event in json.loads(trace.read_text())["traceEvents"]] == ["M"]
 
@@ -117,7 +117,7 @@ def test_a_trace_of_a_run_that_has_nothing_left_to_do_is_whole(tmp_path: Path) -
 @pytest.mark.parametrize(("flags", "count"), [(["--latency_examples=3"], 3), ([], 10), (["--latency_examples=99"], 12)])
 def test_latency_is_of_as_many_examples_as_were_asked_for(flags: list[str], count: int, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    figures_of(imagenet(XNNPACK, "--workers=2", *flags, pictures=12), output)
+    figures_here(imagenet(XNNPACK, "--workers=2", *flags, pictures=12), output)
     result: dict[str, Any] = json.loads(output.read_text())
     assert result["execution"]["quiet_latency_examples"] == count
     assert [entry["inference_latency"]["count"] for entry in result["configurations"]] == [count, count]
@@ -126,7 +126,7 @@ def test_latency_is_of_as_many_examples_as_were_asked_for(flags: list[str], coun
 
 def test_with_one_worker_latency_is_of_all_examples(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    figures_of(imagenet(XNNPACK, "--workers=1", pictures=12), output)
+    figures_here(imagenet(XNNPACK, "--workers=1", pictures=12), output)
     result = json.loads(output.read_text())
     assert result["execution"]["quiet_latency_examples"] is None
     assert [entry["inference_latency"]["count"] for entry in result["configurations"]] == [12, 12]
@@ -135,9 +135,9 @@ def test_with_one_worker_latency_is_of_all_examples(tmp_path: Path) -> None:
 def test_what_two_runs_may_differ_in_is_all_that_is_left_out(tmp_path: Path) -> None:
     """The comparison of these tests sees every figure."""
     output = tmp_path / "result.json"
-    found = figures_of(imagenet(XNNPACK, RECORD, pictures=3), output)
+    found = figures_here(imagenet(XNNPACK, RECORD, pictures=3), output)
     result = json.loads(output.read_text())
-    assert set(result) - set(found) == {"environment", "execution", "latency_comparisons"}
+    assert set(result) - set(found) == {"environment", "execution", "latency_comparisons", "device_run"}
     result["examples"][2]["answers"]["test"]["scores"][0] += 1e-7
     output.write_text(json.dumps(result))
     assert figures(output) != found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import evaltools
+from tests.command import evaltools_here
 from tests.pytest_plugin.projects import sample_command
 
 
@@ -20,7 +20,7 @@ def sample_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = sample_command(
         "xnnpack: use_xnnpack=true", "nnapi: use_nnapi=true", f"broken: external_delegate_path={broken}"
     )
-    completed = evaltools(*words, f"--output_file_path={output}")
+    completed = evaltools_here(*words, f"--output_file_path={output}")
     assert completed.code == 3, completed.err
     assert "Top-1 Accuracy: 0.95" in completed.out
     return output

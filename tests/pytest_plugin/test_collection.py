@@ -90,8 +90,8 @@ def test_tests_that_failed_run_again_alone(project: pytest.Pytester) -> None:
     file = project.path / "gates.toml"
     file.write_text(file.read_text().replace("top1 >= 0.5", "top1 >= 0.99"))
     options = ("--evaltools-gates=gates.toml", "-p", "cacheprovider")
-    project.runpytest_subprocess(*options).assert_outcomes(passed=3, failed=1)
-    project.runpytest_subprocess(*options, "--lf").assert_outcomes(failed=1)
+    project.runpytest_inprocess(*options).assert_outcomes(passed=3, failed=1)
+    project.runpytest_inprocess(*options, "--lf").assert_outcomes(failed=1)
 
 
 def test_a_file_that_is_not_there_is_refused(pytester: pytest.Pytester) -> None:

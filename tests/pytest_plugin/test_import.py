@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.pytest_plugin.projects import plain_pytest
+from tests.pytest_plugin.projects import pytest_of_its_own
 
 _LOADED = (
     "import sys, pytest; before = set(sys.modules); import evaltools.pytest_plugin; print(*set(sys.modules) - before)"
@@ -15,7 +15,7 @@ _LOADED = (
 
 
 def test_pytest_finds_it(pytester: pytest.Pytester) -> None:
-    assert "evaltools-" in plain_pytest(pytester, "--trace-config").stdout.str()
+    assert "evaltools-" in pytest_of_its_own(pytester, "--trace-config").stdout.str()
 
 
 def test_importing_it_imports_pytest_and_little_else() -> None:
@@ -37,10 +37,10 @@ def test_a_session_without_gates_loads_nothing_heavy(pytester: pytest.Pytester) 
             assert ours == {"evaltools.pytest_plugin", "evaltools.pytest_plugin.settings"}
         """
     )
-    plain_pytest(pytester, "-W", "error").assert_outcomes(passed=1)
+    pytest_of_its_own(pytester, "-W", "error").assert_outcomes(passed=1)
 
 
 def test_it_can_be_switched_off(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_own(): pass")
-    plain_pytest(pytester, "-p", "no:evaltools").assert_outcomes(passed=1)
-    assert plain_pytest(pytester, "-p", "no:evaltools", "--evaltools-strict").ret == pytest.ExitCode.USAGE_ERROR
+    pytest_of_its_own(pytester, "-p", "no:evaltools").assert_outcomes(passed=1)
+    assert pytest_of_its_own(pytester, "-p", "no:evaltools", "--evaltools-strict").ret == pytest.ExitCode.USAGE_ERROR

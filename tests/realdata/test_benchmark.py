@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.report.native_benchmark_log import parse_benchmark_log
-from tests.command import evaltools
+from tests.command import evaltools_here
 
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
 
@@ -63,7 +63,7 @@ def test_the_lines_are_those_of_the_native_tool(case: str, shared: Path) -> None
     ]
     given = {flag.removeprefix("--").partition("=")[0] for flag in flags}
     quick = [f"--{name}={value}" for name, value in QUICK.items() if name not in given and case != "dry_run"]
-    done = evaltools("benchmark", *flags, *quick, "--runtime=litert")
+    done = evaltools_here("benchmark", *flags, *quick, "--runtime=litert")
     assert done.code == 0, done.err
     recorded = (folder / "stdout.txt").read_text()
     assert masked(done.out) == masked(recorded)

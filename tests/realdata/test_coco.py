@@ -25,7 +25,7 @@ from evaltools.runtime import open_session
 from evaltools.tasks.coco import CocoOptions, detector_input
 from evaltools.tasks.detection_outputs import recognised_output_map
 from evaltools.tasks.image_input import load_picture
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 
 KERNEL_SETS = {
     "xnnpack_default": ["--runtime=litert"],
@@ -43,7 +43,7 @@ class Real:
 
     def run(self, *flags: str, model: Path | None = None, pictures: Path | None = None) -> Completed:
         """``evaltools coco`` on all pictures."""
-        return evaltools(
+        return evaltools_here(
             "coco",
             f"--model_file={model or self.model}",
             f"--ground_truth_images_path={pictures or self.folder / 'images'}",
@@ -66,7 +66,7 @@ def real(shared: Path) -> Real:
 def native_truth(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ``ground_truth.pb`` from our converter."""
     folder = tmp_path_factory.mktemp("converted")
-    converted = evaltools(
+    converted = evaltools_here(
         "convert",
         "coco",
         f"--images_folder={real.folder / 'images'}",
@@ -130,7 +130,7 @@ def test_without_ground_truth_as_the_native_tool(real: Real, shared: Path, tmp_p
 
 
 def test_too_few_labels_end_a_native_run(real: Real) -> None:
-    completed = evaltools(
+    completed = evaltools_here(
         "coco",
         f"--model_file={real.model}",
         f"--ground_truth_images_path={real.folder / 'images'}",

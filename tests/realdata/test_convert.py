@@ -13,7 +13,7 @@ import pytest
 from evaltools.datasets.coco_instances import read_instances
 from evaltools.datasets.yolo import read_yolo
 from evaltools.proto import message_class
-from tests.command import evaltools
+from tests.command import evaltools_here
 
 # The 80 classes of YOLO models, as the categories of COCO.
 COCO_80_TO_91 = [
@@ -36,7 +36,7 @@ def document(coco: Path) -> dict[str, Any]:
 
 
 def convert(coco: Path, output: Path, *flags: str) -> str:
-    completed = evaltools(
+    completed = evaltools_here(
         "convert",
         "coco",
         f"--instances_file={coco / 'instances.json'}",

@@ -15,7 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from tests.command import evaltools
+from tests.command import evaltools_here
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(package) is None for package in ("tflite_runtime", "ai_edge_litert")),
@@ -29,7 +29,7 @@ LIMITS = ["top1 drop <= 5 points at 95 %", "top1 >= 0.7", "top1 drop <= 0.5 poin
 def result(photos: Path, zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The JSON result, in a folder with a file of gates that reads it."""
     folder = tmp_path_factory.mktemp("gates")
-    completed = evaltools(
+    completed = evaltools_here(
         "imagenet",
         f"--model_file={zoo / 'mobilenet_v1_0.25_128_quant.tflite'}",
         f"--ground_truth_images_path={photos / 'images'}",
@@ -86,7 +86,7 @@ def test_intervals_of_accuracies(result: Path) -> None:
 
 def test_the_gate_command_has_all_four_verdicts(result: Path) -> None:
     report = result.with_name("gates.xml")
-    gated = evaltools("gate", f"--gates={result.with_name('gates.toml')}", f"--junit={report}")
+    gated = evaltools_here("gate", f"--gates={result.with_name('gates.toml')}", f"--junit={report}")
     assert gated.code == 3, gated.err
     kinds = {
         case.name: [type(entry) for entry in case.result] for suite in JUnitXml.fromfile(str(report)) for case in suite

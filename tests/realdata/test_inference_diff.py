@@ -8,7 +8,7 @@ import pytest
 
 from evaltools.report.diff_result import DiffComparison, InferenceDiff
 from evaltools.report.json_file import read_result
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 from tests.realdata.conftest import zoo_models
 
 REFUSED = {"litert_test_model_broken": 2, "litert_double_flex": 3, "model_invoking_error": 3, "person_detect": 3}
@@ -17,7 +17,9 @@ OTHERS = [name for name in zoo_models() if name not in REFUSED and name != DAMAG
 
 
 def run_diff(zoo: Path, model: str, output: Path, *flags: str) -> Completed:
-    return evaltools("inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *flags)
+    return evaltools_here(
+        "inference-diff", f"--model_file={zoo / model}.tflite", f"--output_file_path={output}", *flags
+    )
 
 
 def details(output: Path) -> InferenceDiff:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import evaltools
+from tests.command import evaltools_here
 from tests.realdata.conftest import zoo_models
 
 NO_MODEL = "litert_test_model_broken"
@@ -32,7 +32,7 @@ KINDS = {
 @pytest.mark.parametrize("name", zoo_models())
 def test_every_model_is_inspected_or_refused(zoo: Path, tmp_path: Path, name: str) -> None:
     output = tmp_path / "out.json"
-    completed = evaltools("inspect", str(zoo / f"{name}.tflite"), f"--output_file_path={output}")
+    completed = evaltools_here("inspect", str(zoo / f"{name}.tflite"), f"--output_file_path={output}")
     assert "Traceback" not in completed.err
     if name == NO_MODEL:
         assert (completed.code, completed.out, output.exists()) == (2, "", False)

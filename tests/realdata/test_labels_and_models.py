@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.errors import ModelError
 from evaltools.model import read_model
-from tests.command import evaltools
+from tests.command import evaltools_here
 from tests.realdata.conftest import CLASSIFIERS
 from tests.realdata.test_native_imagenet import run_imagenet
 
@@ -18,7 +18,7 @@ QUANTISED, FLOAT = CLASSIFIERS[0], CLASSIFIERS[1]
 
 
 def run_with_labels(zoo: Path, photos: Path, labels: Path, truths: str, *flags: str) -> tuple[int, str]:
-    completed = evaltools(
+    completed = evaltools_here(
         "imagenet",
         f"--model_file={zoo / QUANTISED}.tflite",
         f"--ground_truth_images_path={photos / 'images'}",

@@ -12,7 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.runtime import open_session
-from tests.command import Completed, evaltools
+from tests.command import Completed, evaltools_here
 from tests.interpreters import BUILTIN_KERNELS, make_interpreter, run
 from tests.realdata.conftest import CLASSIFIERS
 
@@ -24,7 +24,7 @@ KERNEL_SETS = {
 
 def run_imagenet(zoo: Path, photos: Path, model: str, *flags: str) -> Completed:
     """``evaltools imagenet`` on the 200 photos with WordNet-id labels."""
-    return evaltools(
+    return evaltools_here(
         "imagenet",
         f"--model_file={zoo / model}.tflite",
         f"--ground_truth_images_path={photos / 'images'}",

@@ -43,13 +43,18 @@ def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> No
 
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
-    saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=12))
+    saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=12), yardstick_runs=0)
     evaluate_diff(replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = quantised_against_float(
-        reference=None, inputs=InputOptions(), load_reference=tmp_path / "saved", allow_model_mismatch=True
+        reference=None,
+        inputs=InputOptions(),
+        load_reference=tmp_path / "saved",
+        allow_model_mismatch=True,
+        yardstick_runs=0,
     )
     found = compared(loading).outputs[0].difference
-    direct = compared(quantised_against_float(reference_model_file=model_file("float32"))).outputs[0].difference
+    both = quantised_against_float(reference_model_file=model_file("float32"), yardstick_runs=0)
+    direct = compared(both).outputs[0].difference
     assert found.relative_rms is not None
     assert direct.relative_rms is not None
     assert found.relative_rms == pytest.approx(direct.relative_rms, rel=1.0)
@@ -68,7 +73,9 @@ def test_more_runs_than_were_saved_are_refused(tmp_path: Path) -> None:
 def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_path: Path) -> None:
     path = tmp_path / "two.tflite"
     path.write_bytes(tiny_models.two_signatures())
-    request = DiffRequest(path, REFERENCE, (CPU,), InputOptions(num_runs=2), reference_model_file=path)
+    request = DiffRequest(
+        path, REFERENCE, (CPU,), InputOptions(num_runs=2), reference_model_file=path, yardstick_runs=0
+    )
     for signature in prepare(request).model.signatures:
         assert compared(replace(request, signature=signature)).verdict == "equivalent"
     first, second = prepare(request).model.signatures
