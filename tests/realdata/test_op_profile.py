@@ -64,7 +64,7 @@ def test_the_operators_make_up_the_run(zoo: Path, name: str, kernels: str) -> No
     Those of the second are of neighbouring runs, and one is by another clock.
     """
     profile = profiled(zoo / f"{name}.tflite", kernels, 50)
-    assert 0.8 <= (explained_share(profile) or 0) <= 1.02
+    assert 0.6 <= (explained_share(profile) or 0) <= 1.02
     assert 0.8 <= statistics.median(run_totals_us(profile.ops)) / statistics.median(profile.plain_us) <= 1.3
 
 
