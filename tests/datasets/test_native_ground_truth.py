@@ -296,7 +296,7 @@ def test_boxes_beyond_the_right_and_lower_side_are_left_out_and_not_clipped(box:
     assert len(conversion.ground_truth.pictures[0].class_ids) == 1 + kept
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_number_that_no_float32_can_hold_becomes_infinite_without_a_warning() -> None:
     conversion = from_annotations([image((-1e300, 0, 20, 40))])
     assert plain(conversion.ground_truth) == [("b.jpg", 3, [(5, (0.0, -math.inf, 1.0, -math.inf))])]

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.metrics.boxes import BoxAgreement, Detections, compare_boxes, detections, intersection_over_union
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 Box = Sequence[float]
 UNIT: Box = (0, 0, 1, 1)

@@ -361,7 +361,7 @@ def test_nothing_is_printed(evaluator: CocoEvaluator, capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_nothing_is_warned_about(evaluator: CocoEvaluator) -> None:
     evaluate_detections(*random_set(2), evaluator)
     evaluate_detections(EvaluatedSet([], [], []), [], evaluator)

@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.metrics.difference import Scale, compare_tensors
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 HALF = Scale(0.5, 10)
 DENORMAL = 1e-40

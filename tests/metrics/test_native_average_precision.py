@@ -23,7 +23,7 @@ from evaltools.metrics.native_average_precision import (
 )
 from evaltools.metrics.native_sort import order_by_score
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 F = np.float32
 Box = tuple[float, float, float, float]

@@ -44,7 +44,7 @@ def test_no_element_has_no_mean() -> None:
     assert math.isnan(mean_error(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32)))
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_nan_and_infinity_spread_without_a_warning() -> None:
     one = np.array([1.0, 1.0], np.float32)
     assert math.isnan(mean_error(np.array([1.0, np.nan], np.float32), one))
