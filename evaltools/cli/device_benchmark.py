@@ -25,7 +25,7 @@ from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
 from evaltools.device.errors import CommandFailed, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
-from evaltools.device.pool import Job, Pool
+from evaltools.device.pool import Job
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_result import AccuracyGiven, BenchmarkResult, BenchmarkRow
@@ -70,10 +70,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
             def do(serial: str, _job: Job) -> PartDone:
                 return _benchmark(work, Path(folder), devices, console, serial)
 
-            lost = tell_lost(console, 1)
-            pool: Pool[PartDone] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost)
-            outcome = pool.run()
-            outcome.left_out[:0] = devices.left_out
+            outcome = devices.run(jobs, do, tell_lost(console, 1))
         complete = complete_jobs(jobs, outcome.done, outcome)
         results = {} if here is None else {HOST: read_json(Path(folder) / _RESULT, BenchmarkResult, _KIND)}
         results |= {
@@ -81,7 +78,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         }
         printed = {} if here is None else {HOST: here}
         printed |= {job.serial: outcome.done[job].out for job in complete}
-        parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+        parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         device_run = device_run_of("evaltools", EACH, devices.facts, parts, outcome.left_out)
         several = own.include_host or len(jobs) > 1
         result = joined(results, device_run, accuracies, asked.typed, several)

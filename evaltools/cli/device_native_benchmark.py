@@ -26,7 +26,7 @@ from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.native_program import NativeProgram, interleaved, read_steps, results_of
 from evaltools.device.part import PartWork, SentFiles
-from evaltools.device.pool import Job, Pool
+from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.report.assemble import describe_model
@@ -126,17 +126,14 @@ def run_on_devices(asked: DeviceCommand) -> int:
                 lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
                 return replace(found, part=replace(found.part, delegate_lines=lines))
 
-            lost = tell_lost(console, 1)
-            pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost)
-            outcome = pool.run()
-            outcome.left_out[:0] = devices.left_out
+            outcome = devices.run(jobs, do, tell_lost(console, 1))
         complete = complete_jobs(jobs, outcome.done, outcome)
         runtime = _runtime(binary, own.app_package)
         rows = {
             job.serial: with_accuracies(with_logged_ratios(_rows(plan, outcome.done[job].starts, runtime)), accuracies)
             for job in complete
         }
-        parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+        parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
             environment=describe_environment(list(asked.typed), started, time.perf_counter() - clock),

@@ -34,7 +34,7 @@ from evaltools.device.native_program import (
     results_of,
 )
 from evaltools.device.part import PartDone, PartWork, PictureFolder
-from evaltools.device.pool import Job, Pool, PoolOutcome
+from evaltools.device.pool import Job, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.report.device_run import DevicePart
@@ -71,11 +71,10 @@ def run_on_devices(asked: DeviceCommand) -> int:
             plan = _Plan(task, binary, inputs, _to_run(task, configurations), count, asked.own.root, Path(temporary))
             jobs = jobs_of(asked.own.split, devices.serials, count)
             outcome = _do(plan, jobs, asked, devices, console)
-            outcome.left_out[:0] = devices.left_out
         complete = complete_jobs(jobs, outcome.done, outcome)
         runs = [run for job in complete for run in outcome.done[job].runs]
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at)
-        parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+        parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         device_run = device_run_of("native", asked.own.split, devices.facts, parts, outcome.left_out)
         result = replace(
             result,
@@ -206,9 +205,7 @@ def _do(
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _Done(replace(done.part, delegate_lines=proof), runs)
 
-    lost = tell_lost(console, plan.count)
-    pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, lost)
-    return pool.run()
+    return devices.run(jobs, do, tell_lost(console, plan.count))
 
 
 def _runs(plan: _Plan, done: PartDone, order: Sequence[int], place: str) -> tuple[NativeRun, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,12 +19,13 @@ from evaltools.device.errors import DeviceError, NoSuchDevice
 from evaltools.device.found import find_devices
 from evaltools.device.part import PartDevice, PartOptions
 from evaltools.device.patience import patiently
+from evaltools.device.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.python_program import PythonProgram, install
 from evaltools.device.states import NOT_LISTED, USABLE, error_of_state
 from evaltools.device.store import DeviceStore, clear
 from evaltools.device.wheel import write_own_wheel
 from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceLeftOut
+from evaltools.report.device_run import DeviceLeftOut, LostAttempt
 
 _BETWEEN_LINES_S: Final = 10.0
 
@@ -75,12 +77,6 @@ class DevicesUsed:
         """A device as it was at the beginning."""
         return next(facts for facts in self.facts if facts.serial == serial)
 
-    def store(self, serial: str) -> DeviceStore:
-        """The files of a device."""
-        return DeviceStore(
-            self.adb, serial, self._own.root, self._own.patience_s, self.stop, _Sending(serial, self._console)
-        )
-
     def device(self, serial: str) -> PartDevice:
         """A device, for parts."""
         return self._devices[serial]
@@ -88,7 +84,7 @@ class DevicesUsed:
     def python(self, serial: str) -> PythonProgram:
         """Evaltools on a device, where it is put on the first call; raises :class:`DeviceError`."""
         if serial not in self._pythons:
-            self._pythons[serial] = install(self.store(serial), self._all_wheels(), self._own.python)
+            self._pythons[serial] = install(self._devices[serial].store, self._all_wheels(), self._own.python)
         return self._pythons[serial]
 
     def _device(self, serial: str) -> PartDevice:
@@ -99,7 +95,17 @@ class DevicesUsed:
             cool_down_timeout_s=self._own.cool_down_timeout_s,
             taskset=self._own.taskset,
         )
-        return PartDevice(self.store(serial), options, self.stop)
+        own, told = self._own, _Sending(serial, self._console)
+        return PartDevice(DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told), options, self.stop)
+
+    def run(
+        self, jobs: Sequence[Job], do: Callable[[str, Job], Done], on_lost: Callable[[Job, LostAttempt], None]
+    ) -> PoolOutcome[Done]:
+        """Do parts by these devices, as :class:`Pool` does; those that could not be used are left out, too."""
+        pool: Pool[Done] = Pool(self.serials, jobs, do, self.is_back, self.stop, on_lost)
+        outcome = pool.run()
+        outcome.left_out[:0] = self.left_out
+        return outcome
 
     def is_back(self, serial: str) -> bool:
         """Whether a device that was lost can be used again, within the time that it may be away.

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.device.errors import CommandFailed
 from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceConditions
+from evaltools.report.device_run import DeviceConditions, hottest
 
 _BETWEEN_LOOKS_S: Final = 5.0
 
@@ -23,16 +23,6 @@ def conditions_of(facts: DeviceFacts) -> DeviceConditions:
         temperatures=facts.temperatures or {},
         cpu_frequencies=facts.cpu_frequencies,
     )
-
-
-def hottest(conditions: DeviceConditions) -> float | None:
-    """The highest temperature that a device states, in degrees Celsius; None where it states none.
-
-    >>> hottest(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}))
-    31.5
-    """
-    battery = [] if conditions.battery_temperature is None else [conditions.battery_temperature / 10]
-    return max([*conditions.temperatures.values(), *battery], default=None)
 
 
 def cool_down(

@@ -6,11 +6,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
 from evaltools.device.errors import MAY_PASS, CommandFailed, DeviceError, DeviceStopped, ServerFailed, TransferFailed
-from evaltools.report.device_run import DeviceLeftOut, LostAttempt
+from evaltools.report.device_run import DeviceLeftOut, DevicePart, LostAttempt
 
 Done = TypeVar("Done")
 
@@ -37,6 +37,10 @@ class PoolOutcome(Generic[Done]):
     done: dict[Job, Done] = field(default_factory=dict)
     lost: dict[Job, list[LostAttempt]] = field(default_factory=dict)
     left_out: list[DeviceLeftOut] = field(default_factory=list)
+
+    def with_losses(self, job: Job, part: DevicePart) -> DevicePart:
+        """A part, with the attempts that were lost before it was done."""
+        return replace(part, lost=tuple(self.lost.get(job, ())))
 
 
 class Pool(Generic[Done]):

@@ -22,6 +22,16 @@ class DeviceConditions:
     cpu_frequencies: tuple[DeviceCpu, ...] = ()
 
 
+def hottest(conditions: DeviceConditions) -> float | None:
+    """The highest temperature that a device states, in degrees Celsius; None where it states none.
+
+    >>> hottest(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}))
+    31.5
+    """
+    battery = [] if conditions.battery_temperature is None else [conditions.battery_temperature / 10]
+    return max([*conditions.temperatures.values(), *battery], default=None)
+
+
 @dataclass(frozen=True)
 class LostAttempt:
     """A part that a device did not finish; ``kind`` in a word, ``reason`` in full; it was done again afterwards."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceConditions, DevicePart, DeviceRun
+from evaltools.report.device_run import DevicePart, DeviceRun, hottest
 from evaltools.report.table_cells import milliseconds, one_line
 
 _MOST_CONFIGURATIONS: Final = 4
@@ -68,11 +68,6 @@ def _median(parts: Sequence[DevicePart], name: str) -> str:
 def _conditions(parts: Sequence[DevicePart]) -> list[str]:
     """The highest temperature and thermal status before and after any part."""
     seen = [conditions for part in parts for conditions in (part.before, part.after)]
-    temperatures = [temperature for conditions in seen for temperature in _temperatures(conditions)]
+    temperatures = [temperature for temperature in map(hottest, seen) if temperature is not None]
     statuses = [conditions.thermal_status for conditions in seen if conditions.thermal_status is not None]
     return [f"{max(temperatures):.1f} C" if temperatures else _NOTHING, str(max(statuses)) if statuses else _NOTHING]
-
-
-def _temperatures(conditions: DeviceConditions) -> list[float]:
-    battery = conditions.battery_temperature
-    return [*conditions.temperatures.values(), *([] if battery is None else [battery / 10])]

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import Adb
-from evaltools.device.cooling import conditions_of, cool_down, hottest
+from evaltools.device.cooling import conditions_of, cool_down
 from evaltools.device.errors import CommandFailed, ConnectionLost
 from evaltools.device.facts import device_facts
 from evaltools.report.device_result import DeviceCpu, DeviceFacts
-from evaltools.report.device_run import DeviceConditions
+from evaltools.report.device_run import DeviceConditions, hottest
 from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 

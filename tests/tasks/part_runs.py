@@ -27,7 +27,7 @@ def quiet(**times: Sequence[int]) -> QuietTimes:
 
 
 class Numbers:
-    """A task of numbers."""
+    """A task of numbers that is never run."""
 
     def __init__(self, count: int) -> None:
         self.examples = [Example(index, f"e{index}") for index in range(count)]

@@ -29,6 +29,7 @@ from evaltools.tasks.run_identity import (
     merged_run,
 )
 from tests.report.results import configuration
+from tests.tasks.part_runs import Numbers
 
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
 IDENTITY = {"model": "m", "the times of change of images": "x"}
@@ -203,22 +204,6 @@ def test_files_below_are_those_of_folders_in_order(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     found = files_below([tmp_path / "z", tmp_path / "d", tmp_path / "none"])
     assert [str(path.relative_to(tmp_path)) for path in found] == ["z", "d/a", "d/b", "d/e/c", "none"]
-
-
-class Numbers:
-    """A task of numbers that is never run."""
-
-    def __init__(self, count: int) -> None:
-        self.examples = [Example(index, f"e{index}") for index in range(count)]
-        self.observation_type = int
-        self.in_order = False
-        self.keeps_state = False
-
-    def prepare(self, example: Example) -> Any:
-        raise AssertionError("nothing is run here")
-
-    def observe(self, prepared: Any, outputs: Any, reference: Any) -> int:
-        raise AssertionError("nothing is run here")
 
 
 def shard_of(
