@@ -26,6 +26,7 @@ _SECONDS_TO_END: Final = 5.0
 _LONGEST_QUOTE: Final = 300
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
+_ENVIRONMENT: Final = threading.Lock()
 _PRELOADED: Final = ["evaltools.runtime.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
 
 
@@ -199,17 +200,19 @@ def _imports_not_from_this_folder() -> Iterator[None]:
     """For the server of children, which may be started here: it would find packages in the folder it is started in.
 
     A checkout of evaltools there is not the evaltools that runs. Python 3.10 cannot be told so; its server imports
-    nothing beforehand.
+    nothing beforehand. The environment is the whole process's, so that of threads that start children at the same time
+    each waits for the other: what one sets is never what another restores.
     """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
+    with _ENVIRONMENT:
+        before = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SAFE_PATH]
+            else:
+                os.environ[_SAFE_PATH] = before
 
 
 @contextmanager
