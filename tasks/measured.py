@@ -33,15 +33,24 @@ class Measured:
     def invokes_us(self, configuration: str) -> list[int]:
         """The times that a configuration's latency sums up."""
         if self.quiet is not None:
-            return self.quiet.invokes_us.get(configuration, [])
+            return self.quiet.invokes_us(configuration)
         return [time for record in self.outcome.records[configuration] for time in record.invokes_us]
 
     def run_and_read_us(self, configuration: str) -> list[int]:
         """The times from the last ``invoke`` of an example until its outputs are read."""
         if self.quiet is not None:
-            return self.quiet.run_and_read_us.get(configuration, [])
+            return self.quiet.run_and_read_us(configuration)
         records = self.outcome.records[configuration]
         return [record.invokes_us[-1] + record.read_us for record in records if record.read_us is not None]
+
+    def first_us(self, configuration: str) -> dict[int, int]:
+        """The time of the first ``invoke`` of each example that the latency is of, by its number."""
+        if self.quiet is not None:
+            taken = [(each.example, each.invokes_us) for each in self.quiet.taken.get(configuration, [])]
+        else:
+            records = self.outcome.records.get(configuration, [])
+            taken = [(record.example.index, record.invokes_us) for record in records]
+        return {example: invokes_us[0] for example, invokes_us in taken if invokes_us}
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> Measured:

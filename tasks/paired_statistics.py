@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from evaltools.engine import Outcome
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.agreement import ComparedAnswers
 from evaltools.metrics.topk import TopKAccuracy
@@ -102,17 +100,6 @@ def with_conditions(configurations: Sequence[ConfigurationResult], measured: Mea
 
 
 def _latency_ratio(measured: Measured, baseline: str, other: str) -> LatencyRatio | None:
-    if measured.quiet is not None:
-        own_us, other_us = (measured.quiet.invokes_us.get(name, []) for name in (baseline, other))
-        return latency_ratio(own_us, other_us) if len(own_us) == len(other_us) else None
-    if baseline not in measured.outcome.records:
-        return None
-    own, theirs = (_first_times(measured.outcome, name) for name in (baseline, other))
+    own, theirs = measured.first_us(baseline), measured.first_us(other)
     common = sorted(own.keys() & theirs.keys())
     return latency_ratio([own[index] for index in common], [theirs[index] for index in common])
-
-
-def _first_times(outcome: Outcome[Any], configuration: str) -> dict[int, int]:
-    """Microseconds of the first ``invoke`` of each example, by its number."""
-    records = outcome.records[configuration]
-    return {record.example.index: record.invokes_us[0] for record in records if record.invokes_us}

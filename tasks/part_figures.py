@@ -46,6 +46,6 @@ def _figures(journal: Journal[Any], name: str, quiet: QuietTimes | None) -> Part
         configuration=name,
         examples=len(records),
         failed=sum(record.failure is not None for record in records),
-        invokes_us=tuple(times if quiet is None else quiet.invokes_us.get(name, [])),
+        invokes_us=tuple(times if quiet is None else quiet.invokes_us(name)),
         right=sum(entry["rank"] == 0 for entry in ranked) if ranked else None,
     )

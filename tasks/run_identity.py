@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution, Journal, PassOptions, QuietTimes, Task
+from evaltools.engine import Execution, Journal, PassOptions, QuietTime, QuietTimes, Record, Task
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
@@ -221,8 +221,7 @@ def merged_run(
     if quiet:
         apart = replace(_pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
-            apart.invokes_us.setdefault(name, measured.invokes_us(name))
-            apart.run_and_read_us.setdefault(name, measured.run_and_read_us(name))
+            apart.taken.setdefault(name, _times_of_pass(outcome.records[name]))
         measured = replace(measured, quiet=apart)
     return MergedRun(described, measured)
 
@@ -272,11 +271,16 @@ def _at(described: ConfigurationResult, place: Place, is_first: bool) -> Configu
 
 def _at_place(quiet: QuietTimes, place: Place) -> QuietTimes:
     """Times under the names of configurations at a place."""
-    return QuietTimes(
-        quiet.examples,
-        {name + place.suffix: times for name, times in quiet.invokes_us.items()},
-        {name + place.suffix: times for name, times in quiet.run_and_read_us.items()},
-    )
+    return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
+
+
+def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
+    """Those of a pass in which nothing else ran."""
+    return [
+        QuietTime(record.example.index, record.invokes_us, record.invokes_us[-1] + record.read_us)
+        for record in records
+        if record.read_us is not None
+    ]
 
 
 def differences_of_runs(one: Path, other: Path) -> list[str]:
@@ -315,8 +319,6 @@ def _portable(identity: Mapping[str, str]) -> dict[str, str]:
 def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:
     pooled = QuietTimes(sum(part.examples for part in parts))
     for part in parts:
-        for name, times in part.invokes_us.items():
-            pooled.invokes_us.setdefault(name, []).extend(times)
-        for name, times in part.run_and_read_us.items():
-            pooled.run_and_read_us.setdefault(name, []).extend(times)
+        for name, times in part.taken.items():
+            pooled.taken.setdefault(name, []).extend(times)
     return pooled

@@ -16,13 +16,29 @@ _MOST: Final = 100
 
 
 @dataclass(frozen=True)
+class QuietTime:
+    """What the example of a number took in whole microseconds: each ``invoke``, and the last one with its reading."""
+
+    example: int
+    invokes_us: tuple[int, ...]
+    run_and_read_us: int
+
+
+@dataclass(frozen=True)
 class QuietTimes:
-    """Times per configuration in microseconds, in order: of each ``invoke``, and of each last one with its reading."""
+    """The times of each configuration, by its name, in the order in which they were taken."""
 
     examples: int = 0
-    invokes_us: dict[str, list[int]] = field(default_factory=dict)
-    run_and_read_us: dict[str, list[int]] = field(default_factory=dict)
+    taken: dict[str, list[QuietTime]] = field(default_factory=dict)
     interrupted: bool = False
+
+    def invokes_us(self, configuration: str) -> list[int]:
+        """The time of each ``invoke``."""
+        return [time for taken in self.taken.get(configuration, []) for time in taken.invokes_us]
+
+    def run_and_read_us(self, configuration: str) -> list[int]:
+        """The time from the last ``invoke`` of each example until its outputs are read."""
+        return [taken.run_and_read_us for taken in self.taken.get(configuration, [])]
 
 
 def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> list[Example]:
@@ -48,8 +64,7 @@ def measure_in_quiet(
 
     ``maker`` makes the inputs, between the runs. Ctrl-C ends it, and what was measured until then is kept.
     """
-    invokes: dict[str, list[int]] = {name: [] for name in sessions}
-    with_reading: dict[str, list[int]] = {name: [] for name in sessions}
+    taken: dict[str, list[QuietTime]] = {name: [] for name in sessions}
     names = list(sessions)
     done = 0
     try:
@@ -64,11 +79,11 @@ def measure_in_quiet(
                 except InferenceError:
                     continue
                 if turn:
-                    invokes[name] += inference.invokes_us
-                    with_reading[name].append(inference.invokes_us[-1] + inference.read_us)
+                    with_reading = inference.invokes_us[-1] + inference.read_us
+                    taken[name].append(QuietTime(example.index, inference.invokes_us, with_reading))
             if turn:
                 done += 1
                 on_example()
     except KeyboardInterrupt:
-        return QuietTimes(done, invokes, with_reading, interrupted=True)
-    return QuietTimes(done, invokes, with_reading)
+        return QuietTimes(done, taken, interrupted=True)
+    return QuietTimes(done, taken)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, Failure, Prepared, QuietTimes, examples_for_latency, measure_in_quiet
+from evaltools.engine import Example, Failure, Prepared, QuietTime, QuietTimes, examples_for_latency, measure_in_quiet
 from evaltools.engine.preparation import Ready
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
@@ -88,9 +88,8 @@ def test_configurations_take_turns_and_the_first_run_of_each_does_not_count() ->
     assert log == [("a", 3), ("b", 3), ("b", 3), ("a", 3), ("a", 4), ("b", 4), ("b", 5), ("a", 5)]
     assert maker.made == [3, 3, 4, 5]
     assert steps == [4, 6, 8]
-    times = [3000, 3001, 4000, 4001, 5000, 5001]
-    ends = [3006, 4006, 5006]
-    assert found == QuietTimes(3, {"a": times, "b": times}, {"a": ends, "b": ends})
+    taken = [QuietTime(index, (1000 * index, 1000 * index + 1), 1000 * index + 6) for index in (3, 4, 5)]
+    assert found == QuietTimes(3, {"a": taken, "b": taken})
 
 
 def test_failures_are_left_out_for_whom_they_concern() -> None:
@@ -101,8 +100,12 @@ def test_failures_are_left_out_for_whom_they_concern() -> None:
     log: list[tuple[str, int]] = []
     sessions = {"a": Timed("a", log), "b": Timed("b", log, fail)}
     found = measure_in_quiet(Making(broken=[1]), sessions, EXAMPLES[:4], 1)
-    assert found.invokes_us == {"a": [0, 2000, 3000], "b": [0, 3000]}
-    assert found.run_and_read_us == {"a": [5, 2005, 3005], "b": [5, 3005]}
+    assert {name: [each.example for each in taken] for name, taken in found.taken.items()} == {
+        "a": [0, 2, 3],
+        "b": [0, 3],
+    }
+    assert (found.invokes_us("a"), found.invokes_us("b")) == ([0, 2000, 3000], [0, 3000])
+    assert (found.run_and_read_us("b"), found.run_and_read_us("no such")) == ([5, 3005], [])
     assert (found.examples, found.interrupted) == (4, False)
 
 
@@ -114,9 +117,9 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     log: list[tuple[str, int]] = []
     found = measure_in_quiet(Making(), {"a": Timed("a", log), "b": Timed("b", log, press)}, EXAMPLES[:4], 1)
     assert (found.examples, found.interrupted) == (2, True)
-    assert found.invokes_us["b"] == [0, 1000]
+    assert found.invokes_us("b") == [0, 1000]
 
 
 def test_without_examples_or_configurations_there_are_no_times() -> None:
-    assert measure_in_quiet(Making(), {"a": Timed("a", [])}, [], 1) == QuietTimes(0, {"a": []}, {"a": []})
-    assert measure_in_quiet(Making(), {}, EXAMPLES[:2], 1) == QuietTimes(2, {}, {})
+    assert measure_in_quiet(Making(), {"a": Timed("a", [])}, [], 1) == QuietTimes(0, {"a": []})
+    assert measure_in_quiet(Making(), {}, EXAMPLES[:2], 1) == QuietTimes(2, {})

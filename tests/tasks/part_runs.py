@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaltools.engine import Example, Execution, Failure, Finished, Journal, QuietTimes, Record, Shard
+from evaltools.engine import Example, Execution, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
 from evaltools.report.result import ConfigurationResult
@@ -20,10 +20,15 @@ WHOLE = Shard()
 DIED = Failure("inference", "died", crashed=True)
 
 
-def quiet(**times: Sequence[int]) -> QuietTimes:
-    """Times of a quiet phase; with reading each takes 1000 longer."""
-    invokes = {name: list(values) for name, values in times.items()}
-    return QuietTimes(2, invokes, {name: [time + 1000 for time in values] for name, values in times.items()})
+def quiet(first: int = 0, **times: Sequence[int]) -> QuietTimes:
+    """Times of two examples from number ``first`` on; with reading each takes 1000 longer."""
+    return QuietTimes(
+        2,
+        {
+            name: [QuietTime(index, (time,), time + 1000) for index, time in enumerate(values, first)]
+            for name, values in times.items()
+        },
+    )
 
 
 class Numbers:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTimes, Record, Shard
+from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTime, QuietTimes, Record, Shard
 from evaltools.report.result import Restarted
 from evaltools.runtime.restarting import Restarts
 from evaltools.tasks.measured import (
@@ -36,10 +36,11 @@ def outcome(records: str, **facts: Any) -> Outcome[float]:
 def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
     measured = Measured(outcome(".x."))
     assert (measured.invokes_us("a"), measured.run_and_read_us("a")) == ([10, 20, 10, 20], [25, 25])
-    quiet = replace(measured, quiet=QuietTimes(1, {"a": [7]}, {"a": [9]}))
-    assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7], [9])
-    given_up = replace(measured, quiet=QuietTimes(1, {"b": [7]}, {"b": [9]}))
+    quiet = replace(measured, quiet=QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]}))
+    assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7, 6], [9])
+    given_up = replace(measured, quiet=QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]}))
     assert (given_up.invokes_us("a"), given_up.run_and_read_us("a")) == ([], [])
+    assert [each.first_us("a") for each in (measured, quiet, given_up)] == [{0: 10, 2: 10}, {2: 7}, {}]
 
 
 def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:

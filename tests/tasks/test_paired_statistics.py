@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 import pytest
 from scipy import stats
 
-from evaltools.engine import Example, Outcome, QuietTimes, Record
+from evaltools.engine import Example, Outcome, QuietTime, QuietTimes, Record
 from evaltools.engine.task import Failure
 from evaltools.metrics.agreement import Agreement, ComparedAnswers
 from evaltools.metrics.topk import TopKAccuracy
@@ -40,13 +40,22 @@ def test_times_are_paired_by_example() -> None:
     assert (found.baseline, found.other, found.pairs, found.ratio) == ("reference", "test", 2, 0.5)
 
 
-def test_times_of_the_quiet_phase_are_paired_in_order_where_none_is_missing() -> None:
+def test_times_of_the_quiet_phase_are_paired_by_example() -> None:
+    """Each lacks one that the other has: the same number of times, and one common example."""
     outcome = Outcome({"reference": records("reference", {0: 1}), "test": records("test", {0: 1})})
-    quiet = QuietTimes(2, {"reference": [10, 20], "test": [30, 60]})
-    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=quiet))
+    both = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({3: 30, 5: 60})})
+    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=both))
     assert (found.pairs, found.ratio) == (2, 3.0)
-    missing = replace(quiet, invokes_us={"reference": [10, 20], "test": [30]})
-    assert latency_comparisons(BOTH, Measured(outcome, quiet=missing)) == []
+    failed = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({5: 80, 7: 1})})
+    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=failed))
+    assert (found.pairs, found.ratio) == (1, 4.0)
+    nothing = QuietTimes(9, {"reference": taken({3: 10})})
+    assert latency_comparisons(BOTH, Measured(outcome, quiet=nothing)) == []
+
+
+def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
+    """Two runs of each example, the second of 1 us."""
+    return [QuietTime(example, (time, 1), 5) for example, time in first_us.items()]
 
 
 def test_a_reference_that_ran_elsewhere_has_no_ratio() -> None:

@@ -154,6 +154,8 @@ def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path)
         "reference@R58M": [100, 101, 102, 103],
         "test@R58M": [100, 101, 102, 103],
     }
+    assert measured.first_us("test@host") == {0: 30, 1: 40}
+    assert measured.first_us("test@R58M") == {0: 100, 1: 101, 2: 102, 3: 103}, "the same examples can be paired"
     assert measured.run_and_read_us("test@host") == [1030, 1040]
     assert measured.run_and_read_us("test@R58M") == [101, 102, 103, 104], "a reading takes 1"
 
@@ -173,7 +175,7 @@ def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(
 
 def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> None:
     phone = tuple(
-        Part(4, Shard(index, 2), quiet=quiet(reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
+        Part(4, Shard(index, 2), quiet=quiet(index, reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
         for index in range(2)
     )
     measured = merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place(phone, "R58M")]).measured

@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from evaltools.engine import Example, Execution, Failure, Finished, Journal, PassOptions, QuietTimes, Record, Shard
+from evaltools.engine import (
+    Example,
+    Execution,
+    Failure,
+    Finished,
+    Journal,
+    PassOptions,
+    QuietTime,
+    QuietTimes,
+    Record,
+    Shard,
+)
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import COMMAND, encode, identity_of
 from evaltools.errors import DataError, UsageError
@@ -30,6 +41,7 @@ from evaltools.tasks.run_identity import (
 )
 from tests.report.results import configuration
 from tests.tasks.part_runs import Numbers
+from tests.tasks.part_runs import quiet as quiet_times
 
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
 IDENTITY = {"model": "m", "the times of change of images": "x"}
@@ -244,7 +256,7 @@ def merged(folders: Sequence[Path], task: Numbers, **identity: str) -> MergedRun
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
 def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_path: Path) -> None:
     task = Numbers(8)
-    parts = [QuietTimes(2, {"test": [number]}, {"test": [10 + number], "reference": [5]}) for number in range(3)]
+    parts = [quiet_times(number, test=[number], reference=[5]) for number in range(3)]
     folders = [
         shard_of(tmp_path / str(number), task, Shard(number, 3), quiet=parts[number] if number else None)
         for number in order
@@ -256,10 +268,10 @@ def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_pa
     assert found.described == DESCRIBED
     assert quiet is not None
     assert quiet.examples == 4
-    assert {name: sorted(times) for name, times in quiet.run_and_read_us.items()} == {
-        "test": [11, 12],
-        "reference": [5, 5],
-    }
+    assert sorted(quiet.taken["test"], key=lambda each: each.example) == [
+        QuietTime(number, (number,), 1000 + number) for number in (1, 2)
+    ]
+    assert quiet.run_and_read_us("reference") == [1005, 1005]
 
 
 def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
