@@ -321,12 +321,15 @@ def test_operators_that_the_gpu_refuses_stay_on_the_cpu_and_are_named(tmp_path: 
 
 @pytest.mark.usefixtures("gpu")
 def test_the_time_of_a_run_is_not_that_of_enqueueing_it(tmp_path: Path) -> None:
-    """Runs that only enqueue leave their work to the reading of the outputs."""
-    model = model_of(tiny_models.conv((1, 192, 192, 16), 32), tmp_path)
+    """Runs that only enqueue leave the work of all of them to the reading of the outputs, here of a few numbers.
+
+    How long one run takes beside one reading says nothing: a fast GPU computes in less time than it takes to copy.
+    """
+    model = model_of(tiny_models.classifier(size=128), tmp_path)
     session = open_isolated(model, Configuration.from_text("c", "use_gpu=true"))
-    inference = session.run(random_inputs(session), 5)
+    inference = session.run(random_inputs(session), 20)
     session.close()
-    assert min(inference.invokes_us) > inference.read_us
+    assert sum(inference.invokes_us) > 4 * inference.read_us
 
 
 def test_openvino_runs_and_is_called_what_it_runs_on(convolution: ModelFile) -> None:
