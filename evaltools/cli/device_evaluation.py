@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from evaltools.cli.device_diff import against_host, result_of_device
 from evaltools.cli.device_examples import TaskExamples, examples_of
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of
 from evaltools.cli.device_parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
-from evaltools.cli.device_run_flags import DeviceCommand, DeviceFlags
+from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords, device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import interrupts_restored
@@ -25,13 +27,14 @@ from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED
 from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.host_run import run_here
+from evaltools.cli.stored_command import ON_DEVICES
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
 from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.device.store import sha256_of
 from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import digest, require_same_run, run_journal
+from evaltools.engine.run_folder import COMMAND, digest, encode, require_same_run, run_journal
 from evaltools.errors import UsageError
 from evaltools.report.device_run import HOST
 from evaltools.tasks.run_identity import Place, files_below, fingerprint_of_files
@@ -65,7 +68,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     ):
         with DevicesUsed(own, console) as devices:
             wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, len(devices.serials))
-            count = _begin(journal, task, flags, words, own, wanted)
+            count = _begin(journal, asked, words, wanted)
             if task in _DIFFS and each:
                 flags = against_host(flags, folder)
                 words = device_words(flags.given, own.root)
@@ -86,9 +89,9 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
 
 def _step(run_dir: Path | None) -> str:
-    return (
-        f"; the same command goes on from {run_dir}" if run_dir else " and are lost; --run_dir=FOLDER keeps such parts"
-    )
+    if run_dir is None:
+        return " and are lost; --run_dir=FOLDER keeps such parts"
+    return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
 
 
 @dataclass(frozen=True)
@@ -204,15 +207,15 @@ def _folder(stated: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _begin(
-    journal: Journal[object], task: str, flags: GivenFlags, words: DeviceWords, own: DeviceFlags, parts: int
-) -> int:
+def _begin(journal: Journal[object], asked: DeviceCommand, words: DeviceWords, parts: int) -> int:
     """Refuse the folder of another run; the number of parts, which an earlier beginning of this run may have set."""
+    flags, own = asked.flags, asked.own
     folders = [path for below in words.folders.values() for path in files_below([below])]
     identity = {
         "the executor": "devices",
-        "the command": task,
+        "the command": asked.task,
         "--split": own.split,
+        "--taskset": own.taskset,
         "the files": digest([*words.files.values(), *map(sha256_of, folders)]),
         **{
             name: text
@@ -225,8 +228,11 @@ def _begin(
     require_same_run(journal, identity, begun=bool(begun))
     if begun and own.parts and own.parts != begun:
         raise UsageError(f"--parts={own.parts}: the run in {journal.folder} began with {begun}; leave the flag out")
-    journal.state({_PARTS: str(begun or parts)})
-    return begun or parts
+    if begun:
+        return begun
+    _, _, _, task, *typed = asked.typed
+    journal.state({_PARTS: str(parts), COMMAND: encode([os.getcwd(), "evaltools", f"{ON_DEVICES}{task}", *typed])})
+    return parts
 
 
 def _manifests(folder: Path, words: DeviceWords) -> dict[str, Path]:

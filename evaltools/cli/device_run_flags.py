@@ -75,6 +75,11 @@ _ONLY_FOR: Final = {
 }
 _HOTTEST_C: Final = 150
 NAMES: Final = frozenset(parameter.name for parameter in PARAMETERS)
+CHANGE_NO_FIGURE: Final = NAMES - {"device_program", "split", "include_host", "parts", "taskset", *_ONLY_FOR} | {
+    "device_python",
+    "device_wheels",
+}
+"""Those that may be another when a run goes on."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "doctor": Command(
         "evaltools.cli.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"
     ),
-    "device": Command("evaltools.cli.device", "Phones and boards over adb: which can be used, what they are"),
+    "device": Command("evaltools.cli.device", "Phones and boards over adb: what they are; any task there"),
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }
@@ -74,7 +74,7 @@ def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
     if arguments[:2] == ["device", "run"]:
-        return "interrupted, and ended on the devices; with --run_dir the same command goes on with the parts left"
+        return "interrupted, and ended on the devices; with --run_dir, evaltools resume goes on with the parts left"
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:

@@ -8,8 +8,9 @@ from typing import Final
 from evaltools.cli.stored_command import StoredCommand, run_folder_parser
 
 DESCRIPTION: Final = """\
-Goes on with a run that was given --run_dir: examples that were finished are not run again, and the result is that of an
-uninterrupted run. It is refused where the model, the data, the flags or what runs the model have changed since.
+Goes on with a run that was given --run_dir: examples that were finished are not run again, nor parts that were done on
+devices, and the result is that of an uninterrupted run. It is refused where the model, the data, the flags or what runs
+the model have changed since.
 Flags that change no figure, such as --workers, may be given anew."""
 
 

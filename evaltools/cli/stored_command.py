@@ -18,12 +18,17 @@ from evaltools.parameter import Parameter, did_you_mean, split_flag
 if TYPE_CHECKING:
     from evaltools.cli.finished_shards import FinishedShards
 
+ON_DEVICES: Final = "device run "
 _MAY_BE_GIVEN_ANEW: Final = MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"}
+_PATHS: Final = ("output_file_path", "detections_path", "disagreements_path", "trace", "device_wheels")
 
 
 @dataclass(frozen=True)
 class StoredCommand:
-    """A command with its arguments as they were typed, and the folder it was given in."""
+    """A command with its arguments as they were typed, and the folder it was given in.
+
+    On devices the name of a task stands behind ``ON_DEVICES``.
+    """
 
     folder: Path
     name: str
@@ -36,7 +41,7 @@ class StoredCommand:
         from evaltools.tasks.run_identity import command_in
 
         working_folder, _, name, *arguments = command_in(run_dir)
-        if name not in COMMANDS:
+        if name.removeprefix(ON_DEVICES) not in COMMANDS:
             raise UsageError(f"the run in {run_dir} was of {name!r}, which is no command; start it anew")
         return cls(Path(working_folder), name, tuple(arguments)).in_folder(run_dir)
 
@@ -62,8 +67,12 @@ class StoredCommand:
                 kept.append(word)
         return replace(self, arguments=tuple(kept))
 
-    def with_flags(self, given: Sequence[str], allowed: Collection[str] = _MAY_BE_GIVEN_ANEW) -> StoredCommand:
-        """The same with flags put in the place of those that it had; raises :class:`UsageError` for others."""
+    def with_flags(self, given: Sequence[str], allowed: Collection[str] | None = None) -> StoredCommand:
+        """The same with flags put in the place of those that it had; raises :class:`UsageError` for others.
+
+        ``allowed`` None: those that change no figure.
+        """
+        allowed = self._may_be_given_anew if allowed is None else allowed
         stated = [self._stated(word) for word in given]
         for word in stated:
             if _name(word) not in allowed:
@@ -82,22 +91,51 @@ class StoredCommand:
             raise UsageError(f"{word!r}: give flags as --name=value")
         if "=" in word:
             return word
-        groups: Mapping[str, Sequence[Parameter]] = self._module().GROUPS
         try:
-            name, text = split_flag(
-                word, {parameter.name: parameter for group in groups.values() for parameter in group}
-            )
+            name, text = split_flag(word, {parameter.name: parameter for parameter in self._parameters()})
         except UsageError:
             raise UsageError(f"{word!r}: give flags as --name=value") from None
         return f"--{name}={text}"
 
+    @property
+    def _may_be_given_anew(self) -> frozenset[str]:
+        if not self._is_on_devices:
+            return _MAY_BE_GIVEN_ANEW
+        from evaltools.cli.device_run_flags import CHANGE_NO_FIGURE
+
+        return _MAY_BE_GIVEN_ANEW | CHANGE_NO_FIGURE
+
+    @property
+    def _is_on_devices(self) -> bool:
+        return self.name.startswith(ON_DEVICES)
+
+    @property
+    def _task(self) -> str:
+        return self.name.removeprefix(ON_DEVICES)
+
+    def _parameters(self) -> list[Parameter]:
+        groups: Mapping[str, Sequence[Parameter]] = self._module().GROUPS
+        found = [parameter for group in groups.values() for parameter in group]
+        if self._is_on_devices:
+            from evaltools.cli import device_run_flags
+
+            found += device_run_flags.PARAMETERS
+        return found
+
     def _module(self) -> Any:
         from evaltools.cli.main import COMMANDS
 
-        return importlib.import_module(COMMANDS[self.name].module)
+        return importlib.import_module(COMMANDS[self._task].module)
 
     def run(self, shards: FinishedShards | None = None) -> int:
-        """Run it in the folder that it was given in; with ``shards`` it takes its records from those."""
+        """Run it in the folder that it was given in; with ``shards`` it takes its records from those.
+
+        Raises :class:`UsageError` for shards of a run on devices, which makes one result of its parts itself.
+        """
+        if self._is_on_devices and shards is not None:
+            raise UsageError(
+                "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
+            )
         try:
             os.chdir(self.folder)
         except OSError as error:
@@ -105,6 +143,10 @@ class StoredCommand:
                 f"the run was started in {self.folder}, which cannot be entered: {error.strerror}; "
                 "paths in its command are relative to that"
             ) from error
+        if self._is_on_devices:
+            from evaltools.cli import device_run
+
+            return device_run.run([self._task, *self.arguments])
         command: Callable[..., int] = self._module().run
         return command(list(self.arguments), shards=shards)
 
@@ -129,5 +171,5 @@ def _name(word: str) -> str:
 def _absolute(word: str) -> str:
     """A flag that names a file, as seen from here."""
     name, _, text = word.partition("=")
-    is_path = _name(word) in ("output_file_path", "detections_path", "disagreements_path", "trace")
+    is_path = _name(word) in _PATHS or (_name(word) == "adb" and os.sep in text)
     return f"{name}={Path(text).resolve()}" if is_path and text else word

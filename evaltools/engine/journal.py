@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic
@@ -161,9 +161,13 @@ class Journal(Generic[Observation]):
 
         An example whose input was made for several copied journals counts as the first of them says.
         """
-        inputs = other._rows("SELECT example, preprocessing_us FROM inputs")
-        records = other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
-        with self._writing():
+        with (
+            closing(other._rows("SELECT example, preprocessing_us FROM inputs")) as inputs,
+            closing(
+                other._rows("SELECT configuration || ?, example, failed, content FROM records", (suffix,))
+            ) as records,
+            self._writing(),
+        ):
             self._connection.executemany("INSERT OR IGNORE INTO inputs VALUES (?, ?)", inputs)
             self._connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", records)
 
@@ -183,7 +187,7 @@ class Journal(Generic[Observation]):
             raise DataError(f"{self._place} names example {index} of {len(self._examples)}; start the run anew")
         return self._examples[index]
 
-    def _rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str, values: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
         with self._reading():
             yield from self._connection.execute(query, values)
 

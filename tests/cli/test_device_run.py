@@ -39,9 +39,11 @@ def test_two_devices_give_the_result_of_this_computer(network: Network, devices:
     assert [figures["examples"] for part in told["parts"] for figures in part["figures"]] == [10] * 8
     assert "Second model" in done.err
     assert device_runs.left_runs(devices) == []
-    again = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
+    later = tmp_path / "later.json"
+    again = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={later}", "--device_patience=9"])
     assert again.code == 0, again.err
-    assert figures(output) == expected
+    assert figures(later) == expected
+    assert device_runs.device_run(later)["parts"] == told["parts"], "nothing was done again"
     rows = [journal_rows(folder / "run") for folder in (tmp_path / "run" / "pool").iterdir()]
     assert sorted(key for shard in rows for key in shard) == [
         (example, name) for example in range(40) for name in ("reference", "test")
@@ -120,9 +122,14 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     process.send_signal(signal.SIGINT)
     done = device_runs.finish(process)
     assert done.code == 130, done.err
-    assert "with --run_dir the same command goes on" in done.err
+    assert "with --run_dir, evaltools resume goes on" in done.err
     assert device_runs.left_running() == []
     assert device_runs.left_runs(devices) == []
+    resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
+    assert resumed.code == 0, resumed.err
+    assert figures(tmp_path / "resumed.json") == figures_of(imagenet(pictures=200), tmp_path / "here.json")
+    merged = device_runs.run(["merge", str(tmp_path / "run")])
+    assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
 
 
 def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.cli import imagenet
+from evaltools.cli import device_run, imagenet
 from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import parse_flags
@@ -198,6 +198,45 @@ def test_it_runs_in_its_folder_with_its_shards(tmp_path: Path, monkeypatch: pyte
     shards = FinishedShards.of_one_run([tmp_path])
     assert StoredCommand(tmp_path / "there", "imagenet", ("--a=b",)).run(shards) == 4
     assert called == [(str(tmp_path / "there"), ["--a=b"], shards)]
+
+
+def on_devices(*words: str) -> StoredCommand:
+    return StoredCommand(FOLDER, "device run imagenet", words)
+
+
+def test_a_run_on_devices_goes_on_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setattr(device_run, "run", called.append)
+    monkeypatch.chdir(tmp_path)
+    journal: Journal[Any] = open_journal(tmp_path / "run")
+    journal.state({COMMAND: encode([str(tmp_path), "evaltools", "device run imagenet", "--a=b", "--run_dir=run"])})
+    journal.close()
+    StoredCommand.of(tmp_path / "run").run()
+    assert called == [["imagenet", "--a=b", "--run_dir=run"]]
+
+
+def test_on_devices_the_flags_about_them_that_change_no_figure_may_be_given_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    after = on_devices("--serials=a,b", "--taskset=1").with_flags(
+        ["--serials=c", "--adb=adb", "--device_wheels=w", "--nokeep_on_device", "--progress=none"]
+    )
+    assert after.arguments == (
+        "--taskset=1", "--serials=c", "--adb=adb", f"--device_wheels={tmp_path / 'w'}", "--keep_on_device=false",
+        "--progress=none",
+    )  # fmt: skip
+    assert on_devices().with_flags(["--adb=bin/adb"]).arguments == (f"--adb={tmp_path / 'bin' / 'adb'}",)
+    for word in ("--taskset=1", "--split=each", "--parts=3", "--native_binary=b", "--use_gpu=true", "--run_dir=r"):
+        with pytest.raises(UsageError, match=f"^{word}: a run goes on with the flags that it began with"):
+            on_devices().with_flags([word])
+    with pytest.raises(UsageError, match="^--serials=c: a run goes on with the flags that it began with"):
+        command().with_flags(["--serials=c"])
+
+
+def test_a_run_on_devices_is_no_shard() -> None:
+    with pytest.raises(UsageError, match="a run on devices makes one result of its parts itself"):
+        on_devices().run(FinishedShards.of_one_run([FOLDER]))
 
 
 def test_a_run_of_a_program_of_its_own_is_no_command(tmp_path: Path) -> None:
