@@ -163,7 +163,7 @@ def show_benchmark(
 def _benchmark(work: PartWork, folder: Path, devices: DevicesUsed, console: Console, serial: str) -> PartDone:
     """One device; raises :class:`CommandFailed` where it gives no result."""
     into = Path(tempfile.mkdtemp(dir=folder))
-    done = devices.device(serial).do(work, devices.python(serial), into, _Steps(serial, console))
+    done = devices.device(serial).do(work, devices.python(serial, "benchmark"), into, _Steps(serial, console))
     if done.code == exit_codes.USAGE:
         raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
     if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():

@@ -192,7 +192,10 @@ class _Plan:
             Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
-        whole = result_of_device(kept.of(jobs[0]) / _WHOLE, self.flags.text("model_file")) if self.is_whole else None
+        whole = None
+        if self.is_whole:
+            result = kept.of(jobs[0]) / _WHOLE
+            whole = result_of_device(result, self.flags.text("model_file"), self.words.pictures)
         return FinishedShards(
             places, device_run, command, whole, {there: str(here) for here, there in self.words.files.items()}
         )

@@ -147,10 +147,10 @@ class Parts:
 
     def _do(self, tell: Callable[[Job, int], None], serial: str, job: Job) -> PartDone:
         """One part on one device, kept in the run folder."""
-        program = self._devices.python(serial)
+        work = self._work(self._shard(job))
+        program = self._devices.python(serial, work.words[0])
         size = self._size(job)
         reader = ProgressReader(lambda done: tell(job, min(done, size - 1)))
-        work = self._work(self._shard(job))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
         _require_records(done, serial, self._good_codes)
         with self._keeping:

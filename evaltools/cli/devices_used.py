@@ -81,10 +81,10 @@ class DevicesUsed:
         """A device, for parts."""
         return self._devices[serial]
 
-    def python(self, serial: str) -> PythonProgram:
-        """Evaltools on a device, where it is put on the first call; raises :class:`DeviceError`."""
+    def python(self, serial: str, task: str) -> PythonProgram:
+        """Evaltools on a device, where it is put on the first call, for a task; raises :class:`DeviceError`."""
         if serial not in self._pythons:
-            self._pythons[serial] = install(self._devices[serial].store, self._all_wheels(), self._own.python)
+            self._pythons[serial] = install(self._devices[serial].store, self._all_wheels(), task, self._own.python)
         return self._pythons[serial]
 
     def _device(self, serial: str) -> PartDevice:

@@ -11,29 +11,30 @@ import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-NEEDED: Final = (
-    "evaltools.tasks.imagenet_evaluation",
-    "evaltools.tasks.coco_evaluation",
-    "evaltools.tasks.inference_diff_evaluation",
-    "evaltools.benchmark.run",
-    "scipy.stats",
-)
+NEEDED: Final[Mapping[str, Sequence[str]]] = {
+    "imagenet": ("evaltools.tasks.imagenet_evaluation", "scipy.stats"),
+    "coco": ("evaltools.tasks.coco_evaluation", "scipy.stats", "pycocotools.cocoeval"),
+    "inference-diff": ("evaltools.tasks.inference_diff_evaluation", "scipy.stats"),
+    "diff": ("evaltools.tasks.inference_diff_evaluation", "scipy.stats"),
+    "benchmark": ("evaltools.benchmark.run", "scipy.stats"),
+}
+"""What a task imports, at the latest when it has figures."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Lay out the files, then run the command in the place of this process; ``--check`` returns 0."""
+    """Lay out the files, then run the command in the place of this process; ``--check TASK`` returns 0."""
     parser = argparse.ArgumentParser(prog="on_device")
-    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--check", choices=sorted(NEEDED))
     parser.add_argument("--pictures", nargs="+", action="append", default=[])
     parser.add_argument("--folder", nargs="+", action="append", default=[])
     parser.add_argument("command", nargs="*")
     given = parser.parse_args(arguments)
     if given.check:
-        print(json.dumps(what_is_here()))
+        print(json.dumps(what_is_here(given.check)))
         return 0
     for folder, manifest, *archives in given.pictures:
         lay_out(Path(folder), Path(manifest), map(Path, archives))
@@ -43,9 +44,9 @@ def main(arguments: Sequence[str]) -> int:
     os.execv(sys.executable, [sys.executable, "-m", "evaltools.cli.main", *given.command])
 
 
-def what_is_here() -> dict[str, object]:
-    """The version of this package and of Python, after importing all that a run needs."""
-    for module in NEEDED:
+def what_is_here(task: str) -> dict[str, object]:
+    """The version of this package and of Python, after importing all that a task needs."""
+    for module in NEEDED[task]:
         importlib.import_module(module)
     from importlib.metadata import version
 

@@ -54,8 +54,8 @@ class PythonProgram:
         )
 
 
-def install(store: DeviceStore, wheels: Sequence[Path], python: str = "") -> PythonProgram:
-    """Put wheels on a device, unpacked, and try whether evaltools can be imported there.
+def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str = "") -> PythonProgram:
+    """Put wheels on a device, unpacked, and try whether all that a task of evaltools needs can be imported there.
 
     ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. Raises
     :class:`ProgramMissing` where there is no Python, or a package is missing there; and :class:`DeviceError`.
@@ -78,9 +78,9 @@ def install(store: DeviceStore, wheels: Sequence[Path], python: str = "") -> Pyt
     folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
     _unpack(store, wheels, interpreter, folder)
     program = PythonProgram(interpreter, folder)
-    checked = store.adb.shell(store.serial, program.start(["--check"]), _CHECK_S)
+    checked = store.adb.shell(store.serial, program.start(["--check", task]), _CHECK_S)
     if checked.code != 0:
-        raise ProgramMissing(_why_not(store.serial, interpreter, checked), store.serial)
+        raise ProgramMissing(_why_not(store.serial, interpreter, task, checked), store.serial)
     found = json.loads(checked.text.strip().splitlines()[-1])
     if posixpath.dirname(posixpath.dirname(found["folder"])) != folder:
         raise ProgramMissing(
@@ -121,9 +121,9 @@ def _name_of(wheels: Sequence[Path]) -> str:
     return together.hexdigest()[:16]
 
 
-def _why_not(serial: str, python: str, answer: Answer) -> str:
+def _why_not(serial: str, python: str, task: str, answer: Answer) -> str:
     return (
-        f"{serial}: evaltools cannot be started with {python}{answer.quote()}; install what it needs there "
+        f"{serial}: evaltools {task} cannot be started with {python}{answer.quote()}; install what it needs there "
         "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "
         "--device_wheels"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,13 +81,15 @@ def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path:
 
 
 def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(inference_diff(), tmp_path / "here.json")
+    arguments = inference_diff(f"--input_images={sample.images_dir()}")
+    expected = figures_of(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
-    command = device_runs.on_devices(network, serials(devices)[:1], inference_diff(), f"--output_file_path={output}")
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
     done = device_runs.run(command)
     assert done.code == 0, done.err
     assert figures(output) == expected
     assert expected["inference_diff"]["noise_floor"]
+    assert expected["inference_diff"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -113,6 +116,23 @@ def test_a_benchmark_has_rows_of_every_device(network: Network, devices: Devices
     assert all(row["rounds"][0]["before"]["affinity"] == [0] for row in result["rows"])
     assert done.out.count("INFO: Inference timings in us:") == 2
     assert {part["serial"] for part in result["device_run"]["parts"]} == set(serials(devices))
+
+
+def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    lacking = tmp_path / "lacking"
+    lacking.mkdir()
+    (lacking / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={lacking}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    command = device_runs.on_devices(network, serials(devices)[:1], coco(pictures=4))
+    done = device_runs.run([*command[:-1], f"--device_python={python}"])
+    assert done.code == 3, done.err
+    assert f"evaltools coco cannot be started with {python}" in done.err
+    assert "no pycocotools on this board" in done.err
+    assert "exit code 1 and no records" not in done.err
 
 
 def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:

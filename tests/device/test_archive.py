@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import evaltools
+from evaltools.cli.device_run import TASKS
 from evaltools.device.archive import MOST_BYTES, chunks, write_archive, write_manifest
-from evaltools.device.on_device import lay_out, main, what_is_here
+from evaltools.device.on_device import NEEDED, lay_out, main, what_is_here
 from evaltools.errors import DataError, OutputError
 
 ODD_NAMES = (
@@ -290,22 +291,35 @@ def test_the_exit_code_and_the_words_are_those_of_the_command(tmp_path: Path) ->
 
 
 def test_the_check_says_which_evaltools_and_which_python_there_are(tmp_path: Path) -> None:
-    done = on_device(tmp_path / "part", "--check")
+    done = on_device(tmp_path / "part", "--check", "coco")
     found = json.loads(done.stdout.splitlines()[-1])
     assert found == {
         "evaltools": version("evaltools"),
         "python": platform.python_version(),
         "folder": str(Path(next(iter(evaltools.__path__)), "device")),
     }
-    assert found == what_is_here()
+    assert found == what_is_here("coco")
 
 
 def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "scipy.py").write_text("raise ImportError('no SciPy on this board')")
-    done = on_device(tmp_path / "part", "--check")
+    done = on_device(tmp_path / "part", "--check", "benchmark")
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == "ImportError: no SciPy on this board"
+
+
+def test_only_coco_needs_pycocotools(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
+    for task in NEEDED:
+        done = on_device(tmp_path / "part", "--check", task)
+        assert done.returncode == (1 if task == "coco" else 0), done.stderr
+        assert ("no pycocotools on this board" in done.stderr) == (task == "coco")
+
+
+def test_every_task_can_be_checked() -> None:
+    assert set(NEEDED) == set(TASKS)
 
 
 def test_an_archive_that_leads_out_of_its_folder_writes_nothing_there(tmp_path: Path) -> None:
