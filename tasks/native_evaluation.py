@@ -51,9 +51,8 @@ def assemble_native(
     places did the same, the reference is that of the first run's place, and those of others are tests; an
     inference_diff has one of each place. ``started_at`` is ISO 8601. A configuration is ``not measured``, with the
     reason, where a run of it did not come to its end, or where its log does not prove that the delegates that it asked
-    for took nodes, unless the request allows a fallback. Raises :class:`~evaltools.errors.DataError` where text and
-    result file of a run contradict each other, :class:`~evaltools.errors.UsageError` for parts of a task whose figures
-    do not add up.
+    for took nodes, unless the request allows a fallback, or where its text and its result file contradict each other.
+    Raises :class:`~evaltools.errors.UsageError` for parts of a task whose figures do not add up.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
     _require_runs(inputs, runs)

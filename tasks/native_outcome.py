@@ -58,8 +58,7 @@ def outcomes_of(
 ) -> list[NativeOutcome]:
     """What came of each configuration, in the order in which they first occur among the runs.
 
-    Raises :class:`DataError` where text and result file of a run contradict each other, :class:`UsageError` for parts
-    of a task whose figures do not add up.
+    Raises :class:`UsageError` for parts of a task whose figures do not add up.
     """
     names = dict.fromkeys(run.name for run in runs)
     return [_outcome(inputs, [run for run in runs if run.name == name], binary, allow_fallback) for name in names]
@@ -72,11 +71,7 @@ def _outcome(
     _require_distinct(inputs, parts)
     logs, figures, reasons = [], [], []
     for run in parts:
-        try:
-            log = parse_evaluation_log(run.log)
-            found = _figures(inputs, run, log)
-        except DataError as error:
-            raise DataError(f"{run.name}{_of_parts(run)}: {error}") from error
+        log, found = _read(inputs, run)
         logs.append(log)
         if isinstance(found, str):
             reasons.append(f"{found}{_of_parts(run)}")
@@ -114,6 +109,18 @@ def _of_parts(run: NativeRun) -> str:
     return f" (part {run.part + 1} of {run.parts})" if run.parts > 1 else ""
 
 
+def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:
+    """What a run printed, and its figures, or why there are none: text and result file may contradict each other."""
+    try:
+        log = parse_evaluation_log(run.log)
+    except DataError as error:
+        return parse_evaluation_log(""), str(error)
+    try:
+        return log, _figures(inputs, run, log)
+    except DataError as error:
+        return log, str(error)
+
+
 def _figures(inputs: NativeInputs, run: NativeRun, log: NativeEvaluationLog) -> NativeFigures | str:
     """The figures, or why there are none."""
     failure = _failure(run, log)
@@ -126,7 +133,7 @@ def _figures(inputs: NativeInputs, run: NativeRun, log: NativeEvaluationLog) -> 
     except DataError as error:
         return f"the native tool's result file cannot be read: {error}"
     if task_of(figures) != inputs.task:
-        raise DataError(f"the result file is one of {task_of(figures)}; give the program of {inputs.task}")
+        return f"the result file is one of {task_of(figures)}; give the program of {inputs.task}"
     require_agreement(figures, log)
     expected = len(range(run.part, inputs.example_count, run.parts))
     if figures.runs != expected:
