@@ -26,6 +26,7 @@ from evaltools.engine.run_folder import (
 )
 from evaltools.engine.task import Observation
 from evaltools.errors import UsageError
+from evaltools.metrics.latency import summarise_latency
 from evaltools.report.result import ConfigurationResult
 from evaltools.tasks.measured import Measured, nothing_measured
 
@@ -201,7 +202,8 @@ def merged_run(
                 missing = max(missing, len(task.examples) - done)
             else:
                 own = [_unused(entry) for entry in own]
-            described += [_at(entry, place, place is places[0]) for entry in own]
+            inputs_us = [time for shard in shards for time in shard.preprocessing_us(len(task.examples))]
+            described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
             for shard in shards:
                 journal.take_over(shard, place.suffix)
             own_quiet = [_at_place(part, place) for part in map(_quiet_of, shards) if part is not None]
@@ -261,12 +263,20 @@ def _unused(described: ConfigurationResult) -> ConfigurationResult:
     return replace(described, status="not measured", reason="no test configuration can run there")
 
 
-def _at(described: ConfigurationResult, place: Place, is_first: bool) -> ConfigurationResult:
-    """A configuration under its name at a place; there is one reference, the first place's."""
+def _at(described: ConfigurationResult, place: Place, is_first: bool, inputs_us: Sequence[int]) -> ConfigurationResult:
+    """A configuration under its name at a place; there is one reference, the first place's.
+
+    ``inputs_us`` are the times of making the inputs there.
+    """
     if not place.name:
         return described
-    role = described.role if is_first else "test"
-    return replace(described, name=described.name + place.suffix, role=role, place=place.name)
+    return replace(
+        described,
+        name=described.name + place.suffix,
+        role=described.role if is_first else "test",
+        place=place.name,
+        preprocessing_latency=summarise_latency(inputs_us),
+    )
 
 
 def _at_place(quiet: QuietTimes, place: Place) -> QuietTimes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,6 @@ from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.report.diff_result import InputUsed
 from evaltools.report.environment import describe_environment
 from evaltools.report.json_file import read_result
 from evaltools.report.result import EvaluationResult
@@ -54,27 +52,12 @@ def _save(flags: GivenFlags, saved: Path) -> None:
     run_here(["inference-diff", *kept, *own], _WITH_OUTPUTS)
 
 
-def result_of_device(path: Path, model_file: str, pictures: Mapping[str, Path]) -> EvaluationResult:
-    """The whole result that a device wrote, with the names that files have here and the environment of this computer.
-
-    ``pictures`` are folders by the names that they had on the device.
-    """
+def result_of_device(path: Path, model_file: str) -> EvaluationResult:
+    """The whole result that a device wrote, with the model's name and the environment of this computer."""
     result = read_result(path)
     own = result.environment
-    diff = result.inference_diff
-    if diff is not None:
-        diff = replace(diff, inputs=[_named(used, pictures) for used in diff.inputs])
     return replace(
         result,
         model=replace(result.model, file=model_file),
-        inference_diff=diff,
         environment=describe_environment(own.command, own.started_at, own.elapsed_s),
     )
-
-
-def _named(used: InputUsed, pictures: Mapping[str, Path]) -> InputUsed:
-    """An input with the folder of its pictures here."""
-    source = used.source
-    for there, here in pictures.items():
-        source = source.replace(f"pictures in {there}, ", f"pictures in {here}, ")
-    return replace(used, source=source)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -51,15 +53,11 @@ def run_on_devices(asked: DeviceCommand) -> int:
     """Run the parts, merge them; returns the exit code."""
     task, flags, own = asked.task, asked.flags, asked.own
     console = make_console()
-    if "trace" in flags:
-        raise UsageError("--trace is of one process on one machine, so it has no effect on devices; leave it out")
+    started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
+    each = own.split == EACH
     words = device_words(flags.given, own.root)
     examples = examples_of(task, flags)
-    each = own.split == EACH
-    if examples.in_one_part and own.parts > 1:
-        raise UsageError(
-            f"--parts={own.parts}: every run depends on those before it, so there is one part; leave it out"
-        )
+    _require_sense(asked, examples)
     with (
         interrupts_restored(),
         _folder(flags.path("run_dir")) as folder,
@@ -67,13 +65,13 @@ def run_on_devices(asked: DeviceCommand) -> int:
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
     ):
         with DevicesUsed(own, console) as devices:
-            wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, len(devices.serials))
+            sharing = 1 if each else len(devices.serials)
+            wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, sharing)
             count = _begin(journal, asked, words, wanted)
             if task in _DIFFS and each:
                 flags = against_host(flags, folder)
                 words = device_words(flags.given, own.root)
             plan = _Plan(task, asked.module, words, examples, count, _manifests(Path(temporary), words), each, flags)
-            plan.require_sense()
             host = (plan.here(folder, console),) if own.include_host else ()
             jobs = jobs_of(own.split, devices.serials, count)
             kept = PartsFolder(folder, count)
@@ -84,6 +82,10 @@ def run_on_devices(asked: DeviceCommand) -> int:
         done = [job for job in jobs if kept.is_done(job)]
         complete = complete_jobs(jobs, done, outcome, _step(flags.path("run_dir")))
         shards = plan.finished(complete, kept, outcome, host, asked.typed)
+        if flags is not asked.flags:
+            made_here = {f"loaded from {flags.text('load_reference')}": "that of the reference run on this computer"}
+            shards = replace(shards, names_here={**shards.names_here, **made_here})
+        shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
         code: int = asked.module.run(plan.merging, shards)
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and len(complete) < len(jobs) else code
 
@@ -92,6 +94,20 @@ def _step(run_dir: Path | None) -> str:
     if run_dir is None:
         return " and are lost; --run_dir=FOLDER keeps such parts"
     return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
+
+
+def _require_sense(asked: DeviceCommand, examples: TaskExamples) -> None:
+    """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
+    parts = asked.own.parts
+    if "trace" in asked.flags:
+        raise UsageError("--trace is of one process on one machine, so it has no effect on devices; leave it out")
+    if examples.in_one_part and parts > 1:
+        raise UsageError(f"--parts={parts}: every run depends on those before it, so there is one part; leave it out")
+    if asked.task in _DIFFS and asked.own.split != EACH and parts > 1 and _NOISE in asked.flags:
+        raise UsageError(
+            f"--{_NOISE} has no effect on several parts: the yardsticks are those of a device that does all; leave out "
+            "one of it and --parts"
+        )
 
 
 @dataclass(frozen=True)
@@ -140,14 +156,6 @@ class _Plan:
         """The outputs of one device say nothing about the CPU here."""
         return self.task in _DIFFS and not self.each and not self.is_whole
 
-    def require_sense(self) -> None:
-        """Raise :class:`UsageError` for a noise floor of which parts would not know."""
-        if self._without_noise and _NOISE in self.flags:
-            raise UsageError(
-                f"--{_NOISE} has no effect on several parts: the yardsticks are those of a device that does all; leave "
-                "out one of it and --parts"
-            )
-
     def here(self, folder: Path, console: Console) -> Place:
         """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
         console.print("on this computer first ...", style="dim")
@@ -192,13 +200,15 @@ class _Plan:
             Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
-        whole = None
-        if self.is_whole:
-            result = kept.of(jobs[0]) / _WHOLE
-            whole = result_of_device(result, self.flags.text("model_file"), self.words.pictures)
-        return FinishedShards(
-            places, device_run, command, whole, {there: str(here) for here, there in self.words.files.items()}
-        )
+        whole = result_of_device(kept.of(jobs[0]) / _WHOLE, self.flags.text("model_file")) if self.is_whole else None
+        return FinishedShards(places, device_run, command, whole, self._names_here)
+
+    @property
+    def _names_here(self) -> dict[str, str]:
+        """What files and folders are called here, by what they are called on devices."""
+        files = {there: str(here) for here, there in self.words.files.items()}
+        pictures = {f"pictures in {there}, ": f"pictures in {here}, " for there, here in self.words.pictures.items()}
+        return files | pictures
 
 
 @contextmanager

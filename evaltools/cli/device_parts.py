@@ -122,6 +122,7 @@ class Parts:
         self._done: dict[Job, int] = {}
         self._losses: dict[Job, list[LostAttempt]] = {}
         self._unlike: set[str] = set()
+        self._others: Callable[[str], set[str]] = lambda _serial: set()
         self._tell_lost = tell_lost(console, count)
 
     def run(self, progress: str) -> PoolOutcome[PartDone]:
@@ -143,6 +144,7 @@ class Parts:
                 self._devices.stop,
                 partial(self._lost, tell),
             )
+            self._others = pool.others
             return pool.run()
 
     def _do(self, tell: Callable[[Job, int], None], serial: str, job: Job) -> PartDone:
@@ -173,7 +175,7 @@ class Parts:
         One that cannot measure a configuration is not alike while there are others, which may.
         """
         lacking = not_measured(done.folder / RUN)
-        if lacking and not job.serial and len(self._devices.serials) - len(self._unlike) > 1:
+        if lacking and not job.serial and self._others(serial) - self._unlike:
             self._unlike.add(serial)
             raise NotAlike(f"{serial} cannot do its part as others may: {lacking}", serial)
         earlier = next(

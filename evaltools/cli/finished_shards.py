@@ -17,7 +17,7 @@ class FinishedShards:
     """Where the shards are; where devices did them also how, and by which command.
 
     ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are the paths of files
-    by those that they had on devices.
+    by those that they had on devices. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
     """
 
     places: tuple[Place, ...]
@@ -25,6 +25,8 @@ class FinishedShards:
     command: tuple[str, ...] = ()
     whole: EvaluationResult | None = None
     names_here: Mapping[str, str] = field(default_factory=dict)
+    started_at: str = ""
+    elapsed_s: float = 0.0
 
     @classmethod
     def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
@@ -33,12 +35,19 @@ class FinishedShards:
 
     def complete(self, merged: EvaluationResult) -> EvaluationResult:
         """The merged result, with what is to be said of devices."""
-        command = list(self.command) or merged.environment.command
-        environment = replace(merged.environment, command=command)
+        environment = merged.environment
+        if self.device_run is not None:
+            environment = replace(
+                environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
+            )
+        diff = merged.inference_diff
+        if diff is not None:
+            diff = replace(diff, inputs=[replace(used, source=self._text(used.source)) for used in diff.inputs])
         return replace(
             merged,
             device_run=self.device_run,
             environment=environment,
+            inference_diff=diff,
             configurations=[self._named(entry) for entry in merged.configurations],
         )
 

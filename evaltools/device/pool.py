@@ -93,6 +93,11 @@ class Pool(Generic[Done]):
             raise self._error
         return self._outcome
 
+    def others(self, serial: str) -> set[str]:
+        """The other devices that have not been left out so far."""
+        with self._changed:
+            return {*self._serials} - {serial} - {entry.serial for entry in self._outcome.left_out}
+
     def _work(self, serial: str) -> None:
         """All that a device does; an error that is no device's ends the others' work, too."""
         try:

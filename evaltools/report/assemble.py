@@ -95,23 +95,24 @@ def without_figures(described: ConfigurationResult, failed: int, reason: str) ->
 def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
     """Which configurations are compared: every test with the reference, and the other tests with the first one.
 
-    Where several places did the same, that first one is, for each test, the first with the same name at another place.
-    Only those with figures.
+    Where several places did the same, that first one is, for each test, the first with the same name at another place;
+    the reference of another place is compared with the reference alone. Only those with figures.
     """
     measured = [entry for entry in configurations if entry.status == "measured"]
-    references = [entry.name for entry in measured if entry.role == "reference"]
+    references = [entry for entry in measured if entry.role == "reference"]
     tests = [entry for entry in measured if entry.role == "test"]
-    pairs = [(reference, test.name) for reference in references for test in tests]
+    pairs = [(reference.name, test.name) for reference in references for test in tests]
     for position, test in enumerate(tests):
-        first = next((earlier for earlier in tests[:position] if _is_comparable(earlier, test)), None)
-        pairs += [] if first is None else [(first.name, test.name)]
+        first = next((earlier for earlier in [*references, *tests[:position]] if _is_namesake(earlier, test)), None)
+        if first is not None and first.role == "test":
+            pairs.append((first.name, test.name))
     return pairs
 
 
-def _is_comparable(one: ConfigurationResult, other: ConfigurationResult) -> bool:
-    """Whether neither has a place, or both are the same configuration at different places."""
+def _is_namesake(one: ConfigurationResult, other: ConfigurationResult) -> bool:
+    """Whether both are the same configuration at different places; without places, whether both are tests."""
     if not one.place and not other.place:
-        return True
+        return one.role == other.role
     return one.place != other.place and _name_anywhere(one) == _name_anywhere(other)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
 from evaltools.report.coco_result import CocoDetection, DetectionFigures
 from evaltools.report.native_latency import fill_latency
@@ -25,7 +26,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     printed = [] if coco.data.ground_truth else [WITHOUT_TRUTH]
     printed += [
         f"Num evaluation runs: {configuration.finished_examples}",
-        f"Preprocessing latency: avg={coco.data.preprocessing_latency.avg_us:g}(us), std_dev=0(us)",
+        f"Preprocessing latency: avg={_preprocessing(coco, configuration).avg_us:g}(us), std_dev=0(us)",
         f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
     ]
     precision = _figures(coco, configuration).native
@@ -68,7 +69,7 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     assert inference is not None
     message.num_runs = configuration.finished_examples
     metrics = message.process_metrics.object_detection_metrics
-    fill_latency(metrics.pre_processing_latency, coco.data.preprocessing_latency, with_std=False)
+    fill_latency(metrics.pre_processing_latency, _preprocessing(coco, configuration), with_std=False)
     fill_latency(metrics.inference_latency, inference)
     metrics.inference_metrics.num_inferences = configuration.finished_examples
     precision = _figures(coco, configuration).native
@@ -85,6 +86,10 @@ def _fill_precision(message: Any, precision: NativeAveragePrecision) -> None:
 def _coco(result: EvaluationResult) -> CocoDetection:
     assert result.coco is not None
     return result.coco
+
+
+def _preprocessing(coco: CocoDetection, configuration: ConfigurationResult) -> Latency:
+    return configuration.preprocessing_latency or coco.data.preprocessing_latency
 
 
 def _figures(coco: CocoDetection, configuration: ConfigurationResult) -> DetectionFigures:

@@ -7,13 +7,12 @@ from typing import Any
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.report.native_latency import fill_latency
-from evaltools.report.result import ConfigurationResult, Data, EvaluationResult
+from evaltools.report.result import ConfigurationResult, EvaluationResult
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
     """Numbers are printed as C++ streams print them, ``%g``; the preprocessing ``std_dev`` is always 0."""
-    data, inference, classification = _figures(result, configuration)
-    preprocessing = data.preprocessing_latency
+    preprocessing, inference, classification = _figures(result, configuration)
     printed = [
         f"Num evaluation runs: {classification.topk.example_count}",
         f"Preprocessing latency: avg={preprocessing.avg_us:g}(us), std_dev=0(us)",
@@ -30,10 +29,10 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
     Field presence is the native tool's: every field of the inference latency, the preprocessing latency without
     ``std_deviation_us``, no ``total_latency``.
     """
-    data, inference, classification = _figures(result, configuration)
+    preprocessing, inference, classification = _figures(result, configuration)
     message.num_runs = classification.topk.example_count
     metrics = message.process_metrics.image_classification_metrics
-    fill_latency(metrics.pre_processing_latency, data.preprocessing_latency, with_std=False)
+    fill_latency(metrics.pre_processing_latency, preprocessing, with_std=False)
     fill_latency(metrics.inference_latency, inference)
     metrics.inference_metrics.num_inferences = classification.topk.example_count
     metrics.topk_accuracy_metrics.topk_accuracies.extend(classification.topk.accuracies)
@@ -41,9 +40,10 @@ def fill(message: Any, result: EvaluationResult, configuration: ConfigurationRes
 
 def _figures(
     result: EvaluationResult, configuration: ConfigurationResult
-) -> tuple[Data, Latency, ClassificationMetrics]:
+) -> tuple[Latency, Latency, ClassificationMetrics]:
     """The figures that every measured configuration has."""
     assert result.data is not None
     assert configuration.inference_latency is not None
     assert configuration.classification is not None
-    return result.data, configuration.inference_latency, configuration.classification
+    preprocessing = configuration.preprocessing_latency or result.data.preprocessing_latency
+    return preprocessing, configuration.inference_latency, configuration.classification

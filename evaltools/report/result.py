@@ -112,7 +112,7 @@ class ConfigurationResult:
     the times in ``inference_latency``, null for fewer than 10, and for those of several shards. ``peak_memory_mb`` is
     the largest resident memory of its process, in units of 1024 * 1024 bytes: Python, runtime, model and delegate; null
     where the platform does not say. ``place`` is the device that ran it, or ``host``, where several did the same; then
-    ``name`` ends with it.
+    ``name`` ends with it, and ``preprocessing_latency`` is that of the place, which else is null: the data's.
 
     An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
     ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
@@ -141,6 +141,7 @@ class ConfigurationResult:
     latency_drift: Drift | None = None
     peak_memory_mb: float | None = None
     place: str = ""
+    preprocessing_latency: Latency | None = None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import pytest
 from evaltools.cli import device_parts
 from evaltools.cli.device_parts import KeptPart, Parts, PartsFolder
 from evaltools.cli.terminal import make_console
-from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, ProgramMissing
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.engine import Shard, Tally
@@ -132,11 +132,12 @@ def test_a_part_whose_folder_is_gone_cannot_be_kept(tmp_path: Path) -> None:
 class Phone:
     """A device that leaves records; ``code`` and ``err`` are what its command ends with.
 
-    It first raises what ``fails``, then, when it has printed, what ``fails_after``.
+    It first raises what ``fails``, then, when it has printed, what ``fails_after``. Threads have the names of devices.
     """
 
     serial: str
     described: Sequence[ConfigurationResult] = DESCRIBED
+    waits_for_end_of: str = ""
     code: int = 0
     err: str = ""
     leaves_records: bool = True
@@ -146,7 +147,10 @@ class Phone:
     done: list[int] = field(default_factory=list)
 
     def do(self, work: PartWork, program: object, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
-        assert program == f"program of {self.serial}"
+        assert program == f"imagenet on {self.serial}"
+        for thread in threading.enumerate():
+            if thread.name == self.waits_for_end_of:
+                thread.join(30)
         if self.fails:
             raise self.fails.pop(0)
         for piece in self.prints:
@@ -185,7 +189,7 @@ class Run:
         devices: Any = SimpleNamespace(
             serials=tuple(by_serial),
             device=by_serial.__getitem__,
-            python="program of {}".format,
+            python="{1} on {0}".format,
             facts_of=facts_of,
             is_back=lambda serial: True,
             stop=self.stop,
@@ -195,7 +199,7 @@ class Run:
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
-        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), (), {})
+        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), ("imagenet",), {})
 
 
 def test_parts_are_done_and_kept_with_their_figures(tmp_path: Path) -> None:
@@ -264,6 +268,22 @@ def test_of_two_that_are_not_alike_one_does_everything(tmp_path: Path) -> None:
     found = run.do()
     assert len({run.kept.read(job).part.serial for job in run.jobs}) == 1
     assert {entry.kind for entry in found.left_out} <= {"not alike"}
+
+
+def test_one_that_lacks_a_delegate_leaves_its_parts_to_others_as_long_as_there_are_others(tmp_path: Path) -> None:
+    """It does them itself where all others have been left out."""
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    alone = Run(tmp_path / "alone", [Phone("B", lacking)]).do()
+    assert (len(alone.done), alone.left_out) == (2, [])
+
+    full = Phone("A", fails=[NoSpace("A: full", "A")])
+    found = Run(tmp_path / "run", [full, Phone("B", lacking, waits_for_end_of="A")]).do()
+    assert [entry.serial for entry in found.left_out] == ["A"]
+    assert len(found.done) == 2
+
+    both = Run(tmp_path / "both", [Phone("A"), Phone("B", lacking)], count=6)
+    both.do()
+    assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
 
 
 def test_devices_that_are_compared_need_not_be_alike(tmp_path: Path) -> None:

@@ -67,7 +67,13 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
     assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
     pairs = {(entry["baseline"], entry["other"]) for entry in result["comparisons"]}
     assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
+    assert len(pairs) == 7, "no reference of another place is held against another one"
     assert all(entry["agreement"]["same_top1"] == 12 for entry in result["comparisons"])
+    preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
+    printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
+    assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
+                       for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
+    assert result["environment"]["elapsed_s"] > sum(part["elapsed_s"] for part in result["device_run"]["parts"]) / 2
     assert all(set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["examples"])
 
 
@@ -100,6 +106,7 @@ def test_an_inference_diff_of_devices_against_this_computer(network: Network, de
     assert done.code == 0, done.err
     result = json.loads(output.read_text())["inference_diff"]
     assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
+    assert result["inputs"][0]["source"] == "that of the reference run on this computer"
     for entry in result["comparisons"]:
         assert entry["outputs"][0]["difference"] == expected[0]["difference"]
         assert entry["repeatability"] is None
