@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.device_list import ALL, read_port, read_serials
+from evaltools.cli.device_list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
 from evaltools.cli.device_run_flags import DEFAULT_ROOT, read_root
 from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
@@ -15,14 +15,7 @@ DESCRIPTION: Final = """\
 Deletes what evaltools device run has kept on devices for the next run: models, data and programs. Runs that go on there
 are ended first. Nothing else in the folder is touched. stdout: a line per device."""
 PARAMETERS: Final = (
-    Parameter(
-        "serials",
-        "string",
-        "",
-        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
-    ),
-    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
-    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    *CHOICE_OF_DEVICES,
     Parameter("device_folder", "string", DEFAULT_ROOT, "The folder to delete, as given to evaltools device run."),
 )
 EXIT_CODES: Final = """\

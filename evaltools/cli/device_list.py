@@ -17,10 +17,23 @@ DESCRIPTION: Final = """\
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.
 What a device does not say stays open. Devices that cannot be used are listed with what to do.
 adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
-PARAMETERS: Final = (
-    Parameter("serials", "string", "all", "Serial numbers with commas between, or all."),
+ADB_PARAMETERS: Final = (
     Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
     Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+)
+CHOICE_OF_DEVICES: Final = (
+    Parameter(
+        "serials",
+        "string",
+        "",
+        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+    ),
+    *ADB_PARAMETERS,
+)
+"""The flags of commands that do something on devices."""
+PARAMETERS: Final = (
+    Parameter("serials", "string", "all", "Serial numbers with commas between, or all."),
+    *ADB_PARAMETERS,
     Parameter("output_file_path", "string", "", "JSON file with everything that was found."),
 )
 EXIT_CODES: Final = """\

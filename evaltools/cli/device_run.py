@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Final
 
 from evaltools.cli.device_run_flags import NAMES, PARAMETERS, DeviceCommand, DeviceFlags, read_device_flags
-from evaltools.cli.exit_codes import EXIT_CODE_HELP, NOT_WRITTEN, OK, USAGE
+from evaltools.cli.exit_codes import (
+    DEVICE_BENCHMARK_EXIT_CODE_HELP,
+    DEVICE_EXIT_CODE_HELP,
+    NOT_WRITTEN,
+    OK,
+    USAGE,
+)
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
-from evaltools.parameter import did_you_mean
+from evaltools.parameter import Parameter, did_you_mean
 
 TASKS: Final[Mapping[str, str]] = {
     "imagenet": "evaltools.cli.imagenet",
@@ -25,6 +32,15 @@ Runs evaltools {task} on devices over adb: sends model, data and program, runs i
 of them the result that this computer would have given. The flags below "devices" are about that, all others are those
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
+_HELP: Final = ("-h", "--help", "--help=true", "--help=1")
+WITHOUT_EFFECT: Final = frozenset(
+    {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "save_outputs"}
+)
+"""Flags of tasks that are refused on devices."""
+OF_EVALUATIONS_WITHOUT_EFFECT: Final = frozenset({"trace"})
+OF_BENCHMARK_WITHOUT_EFFECT: Final = frozenset(
+    {"output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file"}
+)
 Runner = Callable[[DeviceCommand], int]
 
 
@@ -34,7 +50,7 @@ def run(arguments: list[str]) -> int:
         complain(f"evaltools: missing: the task of evaltools device run\n{_help_text()}")
         return USAGE
     task, rest = arguments[0], arguments[1:]
-    if task in ("-h", "--help", "--help=true", "--help=1", "help"):
+    if task in (*_HELP, "help"):
         return OK if say(_help_text()) else NOT_WRITTEN
     if task not in TASKS:
         hint = did_you_mean(task, TASKS)
@@ -42,18 +58,38 @@ def run(arguments: list[str]) -> int:
             f"{task!r} is no task; give one of {', '.join(TASKS)} first.{hint} See evaltools device run --help"
         )
     module = importlib.import_module(TASKS[task])
-    if task == "benchmark":
+    is_benchmark = task == "benchmark"
+    if is_benchmark:
         module.refuse_native_flags(rest)
-    groups = {"devices": PARAMETERS, **module.GROUPS}
+    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **module.GROUPS}
+    if any(word in _HELP for word in rest):
+        groups = _with_effect(groups, is_benchmark)
+    exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if is_benchmark else DEVICE_EXIT_CODE_HELP
     description = DESCRIPTION.format(task=task)
-    exit_codes = module.EXIT_CODES if task == "benchmark" else EXIT_CODE_HELP
     flags = parse_flags(f"device run {task}", description, f"exit codes:\n{exit_codes}", groups, rest)
-    module.require(flags)
+    _require(module, flags)
     own = read_device_flags(flags)
     _require_json(flags, own)
     task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in NAMES), flags.parameters)
     runner: Runner = importlib.import_module(_runner(task, own)).run_on_devices
     return runner(DeviceCommand(task, module, task_flags, own, ("evaltools", "device", "run", task, *rest)))
+
+
+def _with_effect(groups: Mapping[str, Sequence[Parameter]], is_benchmark: bool) -> dict[str, Sequence[Parameter]]:
+    """The flags that help lists: those that are refused on devices are parsed all the same, to say why."""
+    left_out = WITHOUT_EFFECT | (OF_BENCHMARK_WITHOUT_EFFECT if is_benchmark else OF_EVALUATIONS_WITHOUT_EFFECT)
+    return {
+        title: tuple(parameter for parameter in group if parameter.name not in left_out)
+        for title, group in groups.items()
+    }
+
+
+def _require(module: ModuleType, flags: GivenFlags) -> None:
+    """Refuse a command without the flags that its task needs, naming the help of this command."""
+    try:
+        module.require(flags)
+    except UsageError as error:
+        raise UsageError(str(error).replace("See evaltools ", "See evaltools device run ")) from None
 
 
 def _require_json(flags: GivenFlags, own: DeviceFlags) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from evaltools.cli.device_list import ALL, read_port, read_serials
+from evaltools.cli.device_list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
 from evaltools.cli.flags import GivenFlags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
@@ -15,26 +15,31 @@ from evaltools.parameter import Parameter
 PROGRAMS: Final = ("evaltools", "native", "app")
 DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
 PARAMETERS: Final = (
-    Parameter(
-        "serials",
-        "string",
-        "",
-        "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
-    ),
-    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
-    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    *CHOICE_OF_DEVICES,
     Parameter(
         "device_program",
         "string",
         "evaltools",
         "What runs there: evaltools itself, on a device with Python; native: a TensorFlow binary, see "
-        "--native_binary; app: its benchmark app.",
+        "--native_binary, which has Android's GPU, NNAPI and Hexagon; app: its benchmark app, which has them too.",
         choices=PROGRAMS,
     ),
-    Parameter("device_python", "string", "", "Python on the device. Without it: python3."),
-    Parameter("device_wheels", "string", "", "Folder of wheels for the device: the packages that its Python lacks."),
-    Parameter("native_binary", "string", "", "The task's binary for the device, for --device_program=native."),
-    Parameter("app_apk", "string", "", "The benchmark app, installed first, for --device_program=app."),
+    Parameter("device_python", "string", "", "Python, a path on the device. Without it: python3."),
+    Parameter(
+        "device_wheels",
+        "string",
+        "",
+        "A folder here with wheels for the device's ABI and Python: the packages that its Python lacks.",
+    ),
+    Parameter(
+        "native_binary",
+        "string",
+        "",
+        "The task's binary, a file here that is built for the device, for --device_program=native.",
+    ),
+    Parameter(
+        "app_apk", "string", "", "The benchmark app, a file here that is installed first, for --device_program=app."
+    ),
     Parameter("app_package", "string", "org.tensorflow.lite.benchmark", "The benchmark app's package."),
     Parameter("app_activity", "string", ".BenchmarkModelActivity", "The benchmark app's activity."),
     Parameter("app_trace", "bool", False, "Let the app's runtime write to Android's trace (debug.tflite.trace)."),
@@ -49,7 +54,10 @@ PARAMETERS: Final = (
     ),
     Parameter("include_host", "bool", False, "With --split=each: this computer does everything as well."),
     Parameter(
-        "parts", "int32", 0, "Number of parts; one that is lost is done again as a whole. 0: as many as make sense."
+        "parts",
+        "int32",
+        0,
+        "Number of parts, 0 or more; one that is lost is done again as a whole. 0: as many as make sense.",
     ),
     Parameter(
         "cool_down",
@@ -57,10 +65,14 @@ PARAMETERS: Final = (
         0.0,
         "Before each part, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
     ),
-    Parameter("cool_down_timeout", "float", 600.0, "Go on after this many seconds although it is warmer."),
-    Parameter("taskset", "string", "", "CPUs of the device, as a mask for taskset: f0."),
-    Parameter("device_patience", "float", 180.0, "Seconds that a device may be away before others do its part."),
-    Parameter("part_timeout", "float", 3600.0, "Seconds after which a part counts as hanging."),
+    Parameter(
+        "cool_down_timeout", "float", 600.0, "Go on after this many seconds, above 0, although it is still warmer."
+    ),
+    Parameter("taskset", "string", "", "Hexadecimal mask of the device's CPUs to run on: f0 is 4 to 7. Empty: all."),
+    Parameter(
+        "device_patience", "float", 180.0, "Seconds, above 0, that a device may be away before others do its part."
+    ),
+    Parameter("part_timeout", "float", 3600.0, "Seconds, above 0, after which a part counts as hanging."),
     Parameter("keep_on_device", "bool", True, "Keep model, data and program there for the next run."),
 )
 _ONLY_FOR: Final = {
@@ -75,10 +87,9 @@ _ONLY_FOR: Final = {
 }
 _HOTTEST_C: Final = 150
 NAMES: Final = frozenset(parameter.name for parameter in PARAMETERS)
-CHANGE_NO_FIGURE: Final = NAMES - {"device_program", "split", "include_host", "parts", "taskset", *_ONLY_FOR} | {
-    "device_python",
-    "device_wheels",
-}
+_OF_THE_RUN: Final = frozenset({"device_program", "device_folder", "split", "include_host", "parts", "taskset"})
+_OF_THE_DEVICE: Final = frozenset({"device_python", "device_wheels"})
+CHANGE_NO_FIGURE: Final = NAMES - _OF_THE_RUN - (frozenset(_ONLY_FOR) - _OF_THE_DEVICE)
 """Those that may be another when a run goes on."""
 
 

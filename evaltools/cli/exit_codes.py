@@ -20,3 +20,18 @@ EXIT_CODE_HELP: Final = """\
   5    a result file or the journal of --run_dir could not be written
   6    too few examples to tell whether a limit is kept (evaltools gate)
   130  interrupted; the figures are those of the examples finished until then"""
+DEVICE_EXIT_CODE_HELP: Final = """\
+  0    everything asked for was measured
+  1    a limit that was set is broken
+  2    a flag, a file or a list is wrong, or there are several devices and none is named; nothing was measured
+  3    no device can be used, a device or a part was lost for good, or a configuration could not be measured there
+  4    some examples failed, or gave NaN or infinite numbers; the figures are those of the others
+  5    a result file or the journal of --run_dir could not be written
+  130  interrupted: what ran on devices is ended, and there are no figures; with --run_dir, evaltools resume goes on"""
+DEVICE_BENCHMARK_EXIT_CODE_HELP: Final = """\
+  0    everything asked for was measured
+  2    a flag or a file is wrong, or there are several devices and none is named; nothing was measured
+  3    no device can be used, a device was lost for good, or a configuration failed there
+  4    runs of a configuration failed
+  5    a file, or stdout, could not be written
+  130  interrupted: what ran on devices is ended, and there are no figures"""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.device_result import DeviceFacts, DeviceFinding, DeviceList
+from evaltools.report.device_run import DeviceConditions, hottest
 
-_COLUMNS = ("serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "thermal", "free", "Python")
-_UNKNOWN = "-"
-_STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
-_GIB = 1 << 30
+_COLUMNS: Final = (
+    "serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "hottest", "throttling", "free", "Python",
+)  # fmt: skip
+_UNKNOWN: Final = "-"
+_STATUSES: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
+_GIB: Final = 1 << 30
 
 
 def print_devices(found: DeviceList, console: Console) -> None:
@@ -29,6 +34,17 @@ def print_devices(found: DeviceList, console: Console) -> None:
             console.print(f"\n{_safe(finding.device.serial)}: {_safe(finding.problem)}\n  {_safe(finding.next_step)}")
 
 
+def throttling(status: int | None) -> str:
+    """Android's word for a thermal status, 0 (none) to 6 (shutdown); empty where the device does not say.
+
+    >>> throttling(0), throttling(2), throttling(None), throttling(7)
+    ('none', 'moderate', '', '7')
+    """
+    if status is None:
+        return ""
+    return _STATUSES[status] if 0 <= status < len(_STATUSES) else str(status)
+
+
 def _cells(finding: DeviceFinding) -> list[str]:
     device, facts = finding.device, finding.facts
     state = device.state if facts is not None or device.state != "device" else "no answer"
@@ -42,6 +58,8 @@ def _fact_cells(facts: DeviceFacts) -> list[str]:
     """The cells behind serial and state, empty where nothing is known."""
     level = "" if facts.battery_level is None else f"{facts.battery_level}%"
     warmth = "" if facts.battery_temperature is None else f"{facts.battery_temperature / 10:.1f} C"
+    conditions = DeviceConditions(battery_temperature=facts.battery_temperature, temperatures=facts.temperatures or {})
+    highest = hottest(conditions)
     sdk = "" if facts.sdk is None else f"(SDK {facts.sdk})"
     return [
         " ".join(filter(None, [facts.manufacturer, facts.model])),
@@ -50,18 +68,11 @@ def _fact_cells(facts: DeviceFacts) -> list[str]:
         facts.abi or facts.machine or "",
         "" if facts.cpus is None else str(facts.cpus),
         " ".join(filter(None, [level, warmth])),
-        _thermal(facts),
+        "" if highest is None else f"{highest:.1f} C",
+        throttling(facts.thermal_status),
         "" if facts.free_bytes is None else f"{facts.free_bytes / _GIB:.1f} GiB",
         facts.python or "",
     ]
-
-
-def _thermal(facts: DeviceFacts) -> str:
-    """The word for the status, and the highest temperature."""
-    status = facts.thermal_status
-    word = "" if status is None else (_STATUSES[status] if status < len(_STATUSES) else str(status))
-    hottest = f"{max(facts.temperatures.values()):.1f} C" if facts.temperatures else ""
-    return " ".join(filter(None, [word, hottest]))
 
 
 def _safe(text: str) -> str:

@@ -12,6 +12,7 @@ from rich.table import Table
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DevicePart, DeviceRun, hottest
 from evaltools.report.table_cells import milliseconds, one_line
+from evaltools.report.table_device import throttling
 
 _MOST_CONFIGURATIONS: Final = 4
 _NOTHING: Final = "-"
@@ -24,12 +25,14 @@ def print_device_run(run: DeviceRun, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("device", "model"):
         table.add_column(heading, overflow="fold")
-    for heading in ("parts", "examples", *(f"p50 {name}" for name in shown), "hottest", "thermal", "lost"):
+    for heading in ("parts", "examples", *(f"p50 {name}" for name in shown), "hottest", "throttling", "parts lost"):
         table.add_column(heading, justify="right", no_wrap=True)
+    counts_examples = any(part.examples for part in run.parts)
     for facts in run.devices:
         parts = [part for part in run.parts if part.serial == facts.serial]
         latencies = [_median(parts, name) for name in shown]
-        cells = [str(len(parts)), str(sum(part.examples for part in parts)), *latencies, *_conditions(parts)]
+        examples = str(sum(part.examples for part in parts)) if counts_examples else _NOTHING
+        cells = [str(len(parts)), examples, *latencies, *_conditions(parts)]
         lost = sum(attempt.serial == facts.serial for part in run.parts for attempt in part.lost)
         table.add_row(one_line(facts.serial), one_line(_model(facts)), *cells, str(lost))
     console.print(table)
@@ -70,4 +73,7 @@ def _conditions(parts: Sequence[DevicePart]) -> list[str]:
     seen = [conditions for part in parts for conditions in (part.before, part.after)]
     temperatures = [temperature for temperature in map(hottest, seen) if temperature is not None]
     statuses = [conditions.thermal_status for conditions in seen if conditions.thermal_status is not None]
-    return [f"{max(temperatures):.1f} C" if temperatures else _NOTHING, str(max(statuses)) if statuses else _NOTHING]
+    return [
+        f"{max(temperatures):.1f} C" if temperatures else _NOTHING,
+        throttling(max(statuses, default=None)) or _NOTHING,
+    ]

@@ -80,7 +80,7 @@ def test_a_phone_is_listed_with_its_facts(
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     row = next(line for line in out.splitlines() if line.startswith(f"{phone.serial} "))
-    for cell in ("device", "Google Pixel 7", "14 (SDK 34)", "87% 28.3 C", "moderate 41.5 C", "GiB"):
+    for cell in ("device", "Google Pixel 7", "14 (SDK 34)", "87% 28.3 C", "41.5 C", "moderate", "GiB"):
         assert cell in row
     assert f"{stranger.serial}: unauthorized\n  unlock the device and accept" in out
     found = {entry["device"]["serial"]: entry for entry in json.loads(output.read_text())["devices"]}

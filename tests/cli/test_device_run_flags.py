@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device_run import TASKS, run
+from evaltools.cli.device_benchmark import planned_files
+from evaltools.cli.device_run import (
+    OF_BENCHMARK_WITHOUT_EFFECT,
+    OF_EVALUATIONS_WITHOUT_EFFECT,
+    TASKS,
+    WITHOUT_EFFECT,
+    run,
+)
 from evaltools.cli.device_run_flags import (
     DEFAULT_ROOT,
     NAMES,
@@ -19,7 +26,9 @@ from evaltools.cli.device_run_flags import (
     read_device_flags,
     read_root,
 )
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.device_words import device_words
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.stored_command import StoredCommand
 from evaltools.errors import UsageError
 
 
@@ -188,6 +197,15 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
         run(["--model_file=x", "imagenet"])
 
 
+def flags_of(task: str) -> set[str]:
+    groups = importlib.import_module(TASKS[task]).GROUPS
+    return {parameter.name for group in groups.values() for parameter in group}
+
+
+def without_effect(task: str) -> frozenset[str]:
+    return WITHOUT_EFFECT | (OF_BENCHMARK_WITHOUT_EFFECT if task == "benchmark" else OF_EVALUATIONS_WITHOUT_EFFECT)
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     task: str, capsys: pytest.CaptureFixture[str]
@@ -197,12 +215,54 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: evaltools device run {task} --flag=value ...\n")
-    groups = importlib.import_module(TASKS[task]).GROUPS
-    for name in [*NAMES, *(parameter.name for group in groups.values() for parameter in group)]:
+    for name in [*NAMES, *flags_of(task) - without_effect(task)]:
         assert f"  --{name} " in shown
+    for name in without_effect(task):
+        assert f"  --{name} " not in shown
     assert "\ndevices:\n" in shown
     assert f"evaltools {task}" in shown
-    assert "\nexit codes:\n  0 " in shown
+    codes = shown.partition("\nexit codes:\n")[2]
+    assert codes.startswith("  0 ")
+    assert "there are no figures" in codes.partition("  130  ")[2]
+    assert "gate" not in codes
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(name: str) -> None:
+    assert name in flags_of("inference-diff")
+    value = "ray" if name == "executor" else "1"
+    with pytest.raises(UsageError, match=f"--{name} has no effect on devices: "):
+        run(["inference-diff", f"--{name}={value}", *required("inference-diff")])
+
+
+def test_a_trace_is_left_out_of_the_help_of_evaluations_and_refused_by_them() -> None:
+    assert {"trace"} == OF_EVALUATIONS_WITHOUT_EFFECT
+    model = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models" / "int8.tflite"
+    with pytest.raises(UsageError, match="--trace .*has no effect on devices; leave it out"):
+        run(["inference-diff", f"--model_file={model}", "--trace=x.json"])
+
+
+def test_flags_that_the_help_of_the_benchmark_leaves_out_are_refused_with_the_reason() -> None:
+    for name in OF_BENCHMARK_WITHOUT_EFFECT:
+        with pytest.raises(UsageError, match=f"--{name} is not written for devices"):
+            planned_files(GivenFlags(((name, "x"),), {}))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_flag_that_is_refused_on_devices_is_in_the_help(task: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name in flags_of(task) - without_effect(task):
+        if name in ("config", "configs", "reference", "input_layer_value_files"):
+            continue
+        device_words([(name, str(tmp_path / "file"))], DEFAULT_ROOT)
+
+
+def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None:
+    """The paths of files there are part of what the run is."""
+    stored = StoredCommand(Path("/"), "device run imagenet", ())
+    assert stored.with_flags(["--device_patience=5"]).arguments == ("--device_patience=5",)
+    with pytest.raises(UsageError, match="--device_folder=/data/x: a run goes on with the flags that it began with"):
+        stored.with_flags(["--device_folder=/data/x"])
 
 
 @pytest.mark.parametrize(
@@ -250,8 +310,11 @@ def test_flags_that_the_task_cannot_do_without_are_asked_for(task: str, monkeypa
     monkeypatch.setenv("PATH", "")
     for name in REQUIRED[task]:
         words = [word for word in required(task) if not word.startswith(f"--{name}=")]
-        with pytest.raises(UsageError, match=f"--{name}"):
+        with pytest.raises(UsageError, match=f"--{name}") as caught:
             run([task, *words])
+        if "--help" in str(caught.value):
+            shown = "inference-diff" if task == "diff" else task
+            assert f"See evaltools device run {shown} --help" in str(caught.value)
 
 
 def test_flags_that_only_the_native_benchmark_has_are_refused_with_the_reason() -> None:

@@ -69,7 +69,7 @@ def test_each_device_has_a_line_with_what_it_did() -> None:
         part(2, "R58M", timed("reference", 8000), timed("gpu", 2000, 3000)),
         devices=[PHONE, BOARD],
     )
-    unknown = {"hottest": "-", "thermal": "-", "lost": "0"}
+    unknown = {"hottest": "-", "throttling": "-", "parts lost": "0"}
     assert table(run) == [
         {"device": "R58M", "model": "Pixel 7 (Google GS201)", "parts": "2", "examples": "20",
          "p50 reference": "6 ms", "p50 gpu": "2 ms", **unknown},
@@ -77,6 +77,13 @@ def test_each_device_has_a_line_with_what_it_did() -> None:
          "p50 reference": "50 ms", "p50 gpu": "40 ms", **unknown},
     ]  # fmt: skip
     assert len(printed(replace(run, split="each"))) == 3
+
+
+def test_a_benchmark_has_no_examples_to_count() -> None:
+    done = part(0, "R58M", timed("a", 1000), examples=0)
+    assert table(run_of(done))[0]["examples"] == "-"
+    idle = run_of(part(0, "R58M"), devices=[PHONE, BOARD])
+    assert [row["examples"] for row in table(idle)] == ["10", "0"]
 
 
 def test_latencies_of_devices_of_several_kinds_are_warned_of_where_they_are_put_together() -> None:
@@ -109,11 +116,11 @@ def test_of_many_configurations_the_first_four_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "hottest", "thermal"),
+    ("conditions", "hottest", "throttling"),
     [
         ([(NOTHING, NOTHING)], "-", "-"),
         ([(DeviceConditions(battery_temperature=287), NOTHING)], "28.7 C", "-"),
-        ([(NOTHING, DeviceConditions(thermal_status=0))], "-", "0"),
+        ([(NOTHING, DeviceConditions(thermal_status=0))], "-", "none"),
         ([(DeviceConditions(temperatures={"SKIN": 31.24, "BIG": 48.26}), NOTHING)], "48.3 C", "-"),
         ([(NOTHING, DeviceConditions(battery_temperature=500, temperatures={"SKIN": 31.5}))], "50.0 C", "-"),
         (
@@ -125,17 +132,17 @@ def test_of_many_configurations_the_first_four_are_shown() -> None:
                 ),
             ],
             "39.9 C",
-            "3",
+            "severe",
         ),
     ],
 )
 def test_the_worst_before_and_after_any_part_is_shown(
-    conditions: Sequence[tuple[DeviceConditions, DeviceConditions]], hottest: str, thermal: str
+    conditions: Sequence[tuple[DeviceConditions, DeviceConditions]], hottest: str, throttling: str
 ) -> None:
     parts = [part(index, "R58M", before=before, after=after) for index, (before, after) in enumerate(conditions)]
     elsewhere = part(9, "other", after=DeviceConditions(battery_temperature=900, thermal_status=6))
     (row,) = table(run_of(*parts, elsewhere))
-    assert (row["hottest"], row["thermal"]) == (hottest, thermal)
+    assert (row["hottest"], row["throttling"]) == (hottest, throttling)
 
 
 def test_losses_count_for_the_device_that_had_them_and_are_told_one_by_one() -> None:
@@ -144,7 +151,7 @@ def test_losses_count_for_the_device_that_had_them_and_are_told_one_by_one() -> 
         part(2, "R58M", lost=(lost(BOARD.serial), lost(BOARD.serial, "no space", 12.6), lost("R58M"), lost("gone"))),
         devices=[PHONE, BOARD],
     )
-    assert [row["lost"] for row in table(run)] == ["1", "2"]
+    assert [row["parts lost"] for row in table(run)] == ["1", "2"]
     assert printed(replace(run, split="each"))[3:] == [
         "part 3 of 4 was lost by 10.0.0.9:5555 after 7 s (time-out) and done again by R58M",
         "part 3 of 4 was lost by 10.0.0.9:5555 after 13 s (no space) and done again by R58M",
