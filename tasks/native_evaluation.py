@@ -43,15 +43,16 @@ _NOT_TOLD: Final = {
 
 
 def assemble_native(
-    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, started_at: str
+    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
 ) -> EvaluationResult:
     """The result of all configurations, each run once, or imagenet in parts.
 
     Runs of the reference stand among the others, but for inference_diff, which has its reference inside. Where several
     places did the same, the reference is that of the first run's place, and those of others are tests; an
-    inference_diff has one of each place. ``started_at`` is ISO 8601. A configuration is ``not measured``, with the
-    reason, where a run of it did not come to its end, or where its log does not prove that the delegates that it asked
-    for took nodes, unless the request allows a fallback, or where its text and its result file contradict each other.
+    inference_diff has one of each place. ``started_at`` is ISO 8601, ``elapsed_s`` what the command took until now, in
+    seconds. A configuration is ``not measured``, with the reason, where a run of it did not come to its end, or where
+    its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback, or
+    where its text and its result file contradict each other.
     Raises :class:`~evaltools.errors.UsageError` for parts of a task whose figures do not add up.
     """
     runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
@@ -63,7 +64,7 @@ def assemble_native(
         complete=True,
         stopped=None,
         examples_done=0,
-        environment=describe_environment(list(inputs.request.command), started_at, _elapsed_s(runs)),
+        environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
         model=describe_model(inputs.model),
         data=None,
         configurations=[],
@@ -83,12 +84,6 @@ def assemble_native(
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
     return [run if run.place == runs[0].place else replace(run, role="test") for run in runs]
-
-
-def _elapsed_s(runs: Sequence[NativeRun]) -> float:
-    """Of all parts at all places together; runs of one part share its time."""
-    parts = {(run.place, run.part): run.elapsed_s for run in runs}
-    return round(sum(parts.values()), 3)
 
 
 def _require_runs(inputs: NativeInputs, runs: Sequence[NativeRun]) -> None:

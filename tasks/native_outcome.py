@@ -9,6 +9,7 @@ from typing import Final
 
 from evaltools.errors import DataError, UsageError
 from evaltools.report.delegate_use import FALLBACK_HINT
+from evaltools.report.device_result import DeviceFacts
 from evaltools.report.native_eval_log import FAILED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
@@ -19,6 +20,16 @@ from evaltools.tasks.native_inputs import NativeInputs, require_parts
 
 _DIGITS_OF_SHA256: Final = 12
 _SIGNALLED: Final = 128
+_NOT_STARTED: Final = (126, 127)
+"""What a shell ends with where it cannot run a program, or does not find it or what it needs."""
+_ANDROID: Final = {
+    "arm64-v8a": "android_arm64",
+    "armeabi-v7a": "android_arm",
+    "x86_64": "android_x86_64",
+    "x86": "android_x86",
+}
+_BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
+"""TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
 _UNCONSUMED: Final = "Unconsumed cmdline flags:"
 
 
@@ -156,10 +167,37 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     return None
 
 
-def _exit_in_words(code: int) -> str:
+def signal_of(code: int) -> str:
+    """The name of the signal that ended a program, by its exit code as a shell or Python tells it; empty: none did.
+
+    >>> signal_of(139), signal_of(-6), signal_of(255), signal_of(1)
+    ('SIGSEGV', 'SIGABRT', '', '')
+    """
     number = code - _SIGNALLED if code > _SIGNALLED else -code
-    known = {entry.value: entry.name for entry in signal.Signals}
-    return f"the signal {known[number]}" if number in known else f"the exit code {code}"
+    return next((entry.name for entry in signal.Signals if entry.value == number), "")
+
+
+def why_not_started(code: int, said: str, facts: DeviceFacts) -> str:
+    """Why a device's shell could not start a binary, and the next step; empty where it started it.
+
+    ``code`` is the exit code of the shell, ``said`` the end of its stderr.
+    """
+    if code not in _NOT_STARTED:
+        return ""
+    processor = facts.abi or facts.machine
+    config = _ANDROID.get(facts.abi) if facts.abi else _BOARDS.get(facts.machine or "")
+    if config:
+        step = f"the device's ABI is {processor}: build the binary for it with bazel build -c opt --config={config}"
+    elif processor:
+        step = f"the device's ABI is {processor}: build the binary for it"
+    else:
+        step = "build the binary for its ABI, for most phones with bazel build -c opt --config=android_arm64"
+    return f'the device cannot start the native tool (exit code {code}, "{said}"); {step}'
+
+
+def _exit_in_words(code: int) -> str:
+    name = signal_of(code)
+    return f"the signal {name}" if name else f"the exit code {code}"
 
 
 def _described(run: NativeRun, binary: NativeBinary, taken: NativeDelegation) -> ConfigurationResult:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,7 @@ from rich.console import Console
 
 from evaltools.cli import exit_codes
 from evaltools.cli.benchmark_request import read_request
-from evaltools.cli.benchmark_run import accuracies_of, with_accuracies
+from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import device_words, host_words
@@ -20,6 +22,7 @@ from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import interrupts_restored, require_output_file
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
+from evaltools.cli.names_here import NamesHere
 from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
@@ -27,10 +30,11 @@ from evaltools.device.errors import CommandFailed, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.pool import Job
 from evaltools.errors import OutputError, UsageError
+from evaltools.report.assemble import describe_model
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
-from evaltools.report.benchmark_result import AccuracyGiven, BenchmarkResult, BenchmarkRow
+from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_trace import trace_json
-from evaltools.report.device_run import HOST, DeviceRun
+from evaltools.report.device_run import HOST
 from evaltools.report.environment import describe_environment
 from evaltools.report.json_file import encode_json, read_json
 from evaltools.report.table_benchmark import print_benchmark
@@ -41,11 +45,22 @@ _OF_ROWS: Final = ("output_filepath", "result_file_path", "op_profiling_output_f
 _OF_ALL: Final = ("output_file_path", "trace", "plot")
 _STEP: Final = " of up to "
 _KIND: Final = "benchmark result"
-_WITH_A_RESULT: Final = (exit_codes.OK, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED)
+_WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
+"""The gravest first."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a device gave, or this computer: its result, what it printed to stdout, and its exit code."""
+
+    result: BenchmarkResult
+    printed: str
+    code: int
 
 
 def run_on_devices(asked: DeviceCommand) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
+    started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     flags, own = asked.flags, asked.own
     console = make_console()
     if own.parts:
@@ -64,7 +79,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     )
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         with DevicesUsed(own, console) as devices:
-            here = _benchmark_here(asked, Path(folder), console) if own.include_host else None
+            places = {HOST: _benchmark_here(asked, Path(folder), console)} if own.include_host else {}
             jobs = jobs_of(EACH, devices.serials, 1)
 
             def do(serial: str, _job: Job) -> PartDone:
@@ -72,20 +87,39 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
             outcome = devices.run(jobs, do, tell_lost(console, 1))
         complete = complete_jobs(jobs, outcome.done, outcome)
-        results = {} if here is None else {HOST: read_json(Path(folder) / _RESULT, BenchmarkResult, _KIND)}
-        results |= {
-            job.serial: read_json(outcome.done[job].folder / _RESULT, BenchmarkResult, _KIND) for job in complete
+        for job in complete:
+            done = outcome.done[job]
+            places[job.serial] = _Place(_read(done.folder), done.out, done.code)
+        names_here = NamesHere({there: str(here) for here, there in words.files.items()})
+        rows = {
+            place: with_accuracies([named_here(row, names_here) for row in entry.result.rows], accuracies)
+            for place, entry in places.items()
         }
-        printed = {} if here is None else {HOST: here}
-        printed |= {job.serial: outcome.done[job].out for job in complete}
+        warnings = [warning for entry in places.values() for warning in entry.result.warnings]
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
-        device_run = device_run_of("evaltools", EACH, devices.facts, parts, outcome.left_out)
-        several = own.include_host or len(jobs) > 1
-        result = joined(results, device_run, accuracies, asked.typed, several)
-        if not show_benchmark(result, printed, files, console):
+        result = BenchmarkResult(
+            schema_version=BENCHMARK_SCHEMA_VERSION,
+            environment=describe_environment(list(asked.typed), started_at, round(time.perf_counter() - clock, 3)),
+            options=options_in_force(flags, request),
+            models=[describe_model(model) for model in request.models],
+            rows=joined_rows(rows, own.include_host or len(jobs) > 1),
+            warnings=list(dict.fromkeys(warnings)),
+            device_run=device_run_of("evaltools", EACH, devices.facts, parts, outcome.left_out),
+        )
+        if not show_benchmark(result, {place: entry.printed for place, entry in places.items()}, files, console):
             return exit_codes.NOT_WRITTEN
-        codes = {outcome.done[job].code for job in complete}
-        return exit_codes.NOT_MEASURED if outcome.left_out else max(codes)
+    if len(complete) < len(jobs):
+        return exit_codes.NOT_MEASURED
+    return gravest([entry.code for entry in places.values()])
+
+
+def gravest(codes: Sequence[int]) -> int:
+    """Of exit codes with a result: a configuration that was not measured is graver than runs that failed.
+
+    >>> gravest([0, 4, 3]), gravest([0, 4])
+    (3, 4)
+    """
+    return min(codes, key=_WITH_A_RESULT.index)
 
 
 def planned_files(flags: GivenFlags) -> dict[str, Path]:
@@ -102,22 +136,13 @@ def planned_files(flags: GivenFlags) -> dict[str, Path]:
     return files
 
 
-def joined(
-    results: Mapping[str, BenchmarkResult],
-    device_run: DeviceRun,
-    accuracies: Sequence[AccuracyGiven | None],
-    command: Sequence[str],
-    several: bool,
-) -> BenchmarkResult:
-    """The results of all places as one: their rows one after the other, with the place behind their names."""
-    first = next(iter(results.values()))
-    rows = {place: with_accuracies(each.rows, accuracies) for place, each in results.items()}
+def named_here(row: BenchmarkRow, names: NamesHere) -> BenchmarkRow:
+    """A row with the names that files have here."""
     return replace(
-        first,
-        environment=describe_environment(list(command), first.environment.started_at, first.environment.elapsed_s),
-        rows=joined_rows(rows, several),
-        warnings=list(dict.fromkeys(warning for result in results.values() for warning in result.warnings)),
-        device_run=device_run,
+        row,
+        flags=names.flags(row.flags),
+        delegates=names.delegates(row.delegates),
+        reason=names.reason(row.reason),
     )
 
 
@@ -128,11 +153,16 @@ def joined_rows(rows: Mapping[str, Sequence[BenchmarkRow]], several: bool) -> li
     ]
 
 
-def _benchmark_here(asked: DeviceCommand, folder: Path, console: Console) -> str:
-    """The same on this computer: what it printed; the result is in ``folder``."""
+def _read(folder: Path) -> BenchmarkResult:
+    return read_json(folder / _RESULT, BenchmarkResult, _KIND)
+
+
+def _benchmark_here(asked: DeviceCommand, folder: Path, console: Console) -> _Place:
+    """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
     words = [*host_words(asked.flags.given), f"--output_file_path={folder / _RESULT}"]
-    return run_here([asked.task, *words], (exit_codes.OK, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED))
+    done = run_here([asked.task, *words], _WITH_A_RESULT)
+    return _Place(_read(folder), done.out, done.code)
 
 
 def show_benchmark(

@@ -29,6 +29,7 @@ from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED
 from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.host_run import run_here
+from evaltools.cli.names_here import NamesHere
 from evaltools.cli.stored_command import ON_DEVICES
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
@@ -84,7 +85,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         shards = plan.finished(complete, kept, outcome, host, asked.typed)
         if flags is not asked.flags:
             made_here = {f"loaded from {flags.text('load_reference')}": "that of the reference run on this computer"}
-            shards = replace(shards, names_here={**shards.names_here, **made_here})
+            shards = replace(shards, names_here=NamesHere({**shards.names_here.by_name_there, **made_here}))
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
         code: int = asked.module.run(plan.merging, shards)
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and len(complete) < len(jobs) else code
@@ -204,11 +205,11 @@ class _Plan:
         return FinishedShards(places, device_run, command, whole, self._names_here)
 
     @property
-    def _names_here(self) -> dict[str, str]:
+    def _names_here(self) -> NamesHere:
         """What files and folders are called here, by what they are called on devices."""
         files = {there: str(here) for here, there in self.words.files.items()}
         pictures = {f"pictures in {there}, ": f"pictures in {here}, " for there, here in self.words.pictures.items()}
-        return files | pictures
+        return NamesHere(files | pictures)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeVar
 
 from rich.console import Console
 
+from evaltools.device.answer import printable
 from evaltools.device.errors import DeviceError
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.report.device_result import DeviceFacts
@@ -36,7 +37,8 @@ def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None
 def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:
     """The parts that make a result: all, or where every device has its own, those of the devices that did all.
 
-    Raises :class:`DeviceError` where there are none; ``step`` says what to do with parts that are done.
+    Raises :class:`DeviceError` where there are none; ``step`` says what to do with parts that are done. The reason of
+    a single device, which stands on stderr since :func:`tell_lost`, is not repeated.
     """
     if jobs and not jobs[0].serial:
         complete = list(jobs) if all(job in done for job in jobs) else []
@@ -49,7 +51,17 @@ def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutco
     reasons = [entry.reason for entry in outcome.left_out]
     reasons += [attempts[-1].reason for job, attempts in outcome.lost.items() if job in missing]
     kept = f"\n  {len(done)} are done{step}" if done else ""
-    raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done: {'; '.join(dict.fromkeys(reasons))}{kept}")
+    said = f": {'; '.join(dict.fromkeys(reasons))}"
+    if _is_told(reasons, outcome):
+        said = "; the reason stands above"
+    raise DeviceError(f"{len(missing)} of {len(jobs)} parts were not done{said}{kept}")
+
+
+def _is_told(reasons: Sequence[str], outcome: PoolOutcome[Done]) -> bool:
+    """Whether there is one device, and the only reason that of a part that it lost."""
+    attempts = [attempt for each in outcome.lost.values() for attempt in each]
+    is_one_device = len({attempt.serial for attempt in attempts}) == 1
+    return is_one_device and len(set(reasons)) == 1 and reasons[0] in [attempt.reason for attempt in attempts]
 
 
 def device_run_of(
@@ -72,7 +84,7 @@ def device_run_of(
 
 
 def last_lines(text: str, leave_out: str = "") -> str:
-    """The last lines that a program printed, for a message; those that begin with ``leave_out`` are left out."""
+    """The last lines that a program printed, safe for a message; those that begin with ``leave_out`` are left out."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
-    return " | ".join(kept[-_LAST_LINES:]) or "nothing"
+    return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"

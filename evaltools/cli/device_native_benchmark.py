@@ -15,7 +15,7 @@ from evaltools.cli import benchmark_flags, exit_codes
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
 from evaltools.cli.benchmark_run import accuracies_of, exit_code_of, options_in_force, with_accuracies
 from evaltools.cli.device_benchmark import joined_rows, planned_files, show_benchmark
-from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.device_native_evaluation import require_binary
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords, device_words
@@ -24,7 +24,7 @@ from evaltools.cli.evaluation_output import interrupts_restored
 from evaltools.cli.native_flags import configuration_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
-from evaltools.device.native_program import NativeProgram, interleaved, read_steps, results_of
+from evaltools.device.native_program import NativeProgram, StepDone, interleaved, read_steps, results_of
 from evaltools.device.part import PartWork, SentFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
@@ -32,13 +32,14 @@ from evaltools.errors import UsageError
 from evaltools.report.assemble import describe_model
 from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.delegate_log import delegate_lines
+from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DevicePart
 from evaltools.report.environment import describe_environment
+from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.report.result import RuntimeUsed
-from evaltools.tasks.native_outcome import NativeBinary
+from evaltools.tasks.native_outcome import NativeBinary, signal_of, why_not_started
 
-_SIGNALS: Final = 128
 _HERE: Final = (
     "perf_options_list", "random_shuffle_benchmark_runs", "graph", "rounds", "sweep", "accuracy", "plot",
     "output_file_path",
@@ -57,8 +58,13 @@ _NATIVE: Final = frozenset(parameter.name for parameter in benchmark_flags.PARAM
 
 @dataclass(frozen=True)
 class _Start:
-    """What one start of the program gave."""
+    """What one start of the program gave.
 
+    ``printed`` is what the program said, ``text`` that with what Android's log has beside it; both are the log where
+    the program is an app. ``failure`` says why it did not come to its end, where that is known.
+    """
+
+    printed: str
     text: str
     failure: str
 
@@ -99,6 +105,7 @@ class _Plan:
 
 def run_on_devices(asked: DeviceCommand) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
+    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
     flags, own = asked.flags, asked.own
     for name, reason in _REFUSED.items():
@@ -113,7 +120,6 @@ def run_on_devices(asked: DeviceCommand) -> int:
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
     plan = _plan(asked, request)
-    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(own, console) as devices:
             jobs = jobs_of(EACH, devices.serials, 1)
@@ -136,17 +142,17 @@ def run_on_devices(asked: DeviceCommand) -> int:
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
-            environment=describe_environment(list(asked.typed), started, time.perf_counter() - clock),
+            environment=describe_environment(list(asked.typed), started, round(time.perf_counter() - clock, 3)),
             options=options_in_force(flags, request),
             models=[describe_model(model) for model in request.models],
             rows=joined_rows(rows, len(jobs) > 1),
             warnings=list(request.warnings),
             device_run=device_run_of("app" if is_app else "native", EACH, devices.facts, parts, outcome.left_out),
         )
-        printed = {job.serial: "\n".join(start.text for start in outcome.done[job].starts) for job in complete}
+        printed = {job.serial: "\n".join(start.printed for start in outcome.done[job].starts) for job in complete}
         if not show_benchmark(result, printed, files, console):
             return exit_codes.NOT_WRITTEN
-        return exit_codes.NOT_MEASURED if outcome.left_out else exit_code_of(result, request)
+        return exit_codes.NOT_MEASURED if len(complete) < len(jobs) else exit_code_of(result, request)
 
 
 def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
@@ -168,11 +174,28 @@ def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed
     program = NativeProgram(work.files[binary], plan.steps)
     folder = Path(tempfile.mkdtemp(dir=temporary))
     done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-    starts = []
-    for step in read_steps(done, len(plan.steps)):
-        failure = f"it died of signal {step.code - _SIGNALS}" if step.code > _SIGNALS else ""
-        starts.append(_Start("\n".join([step.out, step.err, step.logcat]), failure))
-    return _Done(tuple(starts), done.part)
+    facts = devices.facts_of(serial)
+    return _Done(tuple(_start_of(step, facts) for step in read_steps(done, len(plan.steps))), done.part)
+
+
+def _start_of(step: StepDone, facts: DeviceFacts) -> _Start:
+    not_started = why_not_started(step.code, last_lines(step.err), facts)
+    signal = signal_of(step.code)
+    died = f"the native tool failed with the signal {signal}" if signal else ""
+    said = f"{step.out}\n{step.err}"
+    # Older releases print everything to stderr.
+    printed = step.out if step.out.strip() or not_started else step.err
+    return _Start(printed, f"{said}\n{beside(said, step.logcat)}", not_started or died)
+
+
+def beside(printed: str, logcat: str) -> str:
+    r"""The lines of Android's log that a program has not printed as well, as native tools do with nearly all of theirs.
+
+    >>> beside("INFO: count=50 curr=3\n", "I/tflite  ( 12): count=50 curr=3\nE/cl  ( 12): no such kernel")
+    'E/cl  ( 12): no such kernel'
+    """
+    known = {line.text for line in plain_lines(printed)}
+    return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
 
 
 def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: str) -> _Done:
@@ -199,7 +222,7 @@ def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: st
         ]
 
     runs, part = device.measured(plan.work(), act)
-    return _Done(tuple(_Start(run.log, run.failure) for run in runs), part)
+    return _Done(tuple(_Start(run.log, run.log, run.failure) for run in runs), part)
 
 
 def _rows(plan: _Plan, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:

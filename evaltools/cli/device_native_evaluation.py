@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from evaltools.cli.configurations import Configurations, read_configurations
 from evaltools.cli.device_examples import parts_of
-from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import (
@@ -37,6 +38,7 @@ from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
+from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DevicePart
 from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
@@ -44,7 +46,7 @@ from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_configurations
 from evaltools.tasks.native_evaluation import assemble_native
 from evaltools.tasks.native_inputs import NativeInputs, prepare_native
-from evaltools.tasks.native_outcome import NativeBinary
+from evaltools.tasks.native_outcome import NativeBinary, why_not_started
 
 _NATIVE_KERNELS: Final = "default"
 _PICTURES: Final = "pictures"
@@ -58,13 +60,13 @@ _TASKS: Final[Mapping[str, NativeTask]] = {
 
 def run_on_devices(asked: DeviceCommand) -> int:
     """Run the binary for every configuration, read what it said, print, write; returns the exit code."""
+    started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
     task = _TASKS[asked.task]
     binary = require_binary(asked)
     refuse_flags(task, asked.flags)
     inputs, configurations = _inputs(asked, task)
     files = planned_files(asked.flags, configurations, [inputs.request.model_file])
-    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(asked.own, console) as devices:
             count = _part_count(asked, inputs, len(devices.serials))
@@ -73,7 +75,8 @@ def run_on_devices(asked: DeviceCommand) -> int:
             outcome = _do(plan, jobs, asked, devices, console)
         complete = complete_jobs(jobs, outcome.done, outcome)
         runs = [run for job in complete for run in outcome.done[job].runs]
-        result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at)
+        elapsed_s = round(time.perf_counter() - clock, 3)
+        result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         device_run = device_run_of("native", asked.own.split, devices.facts, parts, outcome.left_out)
         result = replace(
@@ -199,7 +202,7 @@ def _do(
         work, program, order = plan.part(job)
         folder = Path(tempfile.mkdtemp(dir=plan.temporary))
         done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-        runs = _runs(plan, done, order, serial if asked.own.split == EACH else "")
+        runs = _runs(plan, done, order, devices.facts_of(serial), asked.own.split == EACH)
         place = f"part {job.index + 1} of {plan.count}"
         console.print(f"{serial}: {place} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
@@ -208,7 +211,9 @@ def _do(
     return devices.run(jobs, do, tell_lost(console, plan.count))
 
 
-def _runs(plan: _Plan, done: PartDone, order: Sequence[int], place: str) -> tuple[NativeRun, ...]:
+def _runs(
+    plan: _Plan, done: PartDone, order: Sequence[int], facts: DeviceFacts, is_each: bool
+) -> tuple[NativeRun, ...]:
     reference = None if plan.task == "inference_diff" else plan.inputs.request.reference
     runs = []
     for which, step in zip(order, read_steps(done, len(order)), strict=True):
@@ -221,11 +226,11 @@ def _runs(plan: _Plan, done: PartDone, order: Sequence[int], place: str) -> tupl
                 log=printed,
                 proto=step.output,
                 delegate_lines=proof_lines(printed, step.logcat),
-                elapsed_s=done.part.elapsed_s,
                 exit_code=step.code,
+                failure=why_not_started(step.code, last_lines(step.err), facts),
                 part=done.part.index,
                 parts=plan.count,
-                place=place,
+                place=facts.serial if is_each else "",
             )
         )
     return tuple(runs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaltools.parameter import Value
+from evaltools.cli.names_here import NamesHere
 from evaltools.report.device_run import DeviceRun
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.tasks.run_identity import Place
@@ -16,15 +16,15 @@ from evaltools.tasks.run_identity import Place
 class FinishedShards:
     """Where the shards are; where devices did them also how, and by which command.
 
-    ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are the paths of files
-    by those that they had on devices. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
+    ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are those of files and
+    folders that devices knew by others. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
     """
 
     places: tuple[Place, ...]
     device_run: DeviceRun | None = None
     command: tuple[str, ...] = ()
     whole: EvaluationResult | None = None
-    names_here: Mapping[str, str] = field(default_factory=dict)
+    names_here: NamesHere = field(default_factory=NamesHere)
     started_at: str = ""
     elapsed_s: float = 0.0
 
@@ -42,7 +42,9 @@ class FinishedShards:
             )
         diff = merged.inference_diff
         if diff is not None:
-            diff = replace(diff, inputs=[replace(used, source=self._text(used.source)) for used in diff.inputs])
+            diff = replace(
+                diff, inputs=[replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
+            )
         return replace(
             merged,
             device_run=self.device_run,
@@ -52,18 +54,10 @@ class FinishedShards:
         )
 
     def _named(self, entry: ConfigurationResult) -> ConfigurationResult:
-        """With the paths that files have here."""
-        flags = [self._text(flag) for flag in entry.flags]
-        delegates = [
-            replace(used, options={name: self._value(value) for name, value in used.options.items()})
-            for used in entry.delegates
-        ]
-        return replace(entry, flags=flags, delegates=delegates)
-
-    def _value(self, value: Value) -> Value:
-        return self._text(value) if isinstance(value, str) else value
-
-    def _text(self, text: str) -> str:
-        for there, here in self.names_here.items():
-            text = text.replace(there, here)
-        return text
+        names = self.names_here
+        return replace(
+            entry,
+            flags=names.flags(entry.flags),
+            delegates=names.delegates(entry.delegates),
+            reason=names.reason(entry.reason),
+        )

@@ -5,13 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from evaltools.cli.device_jobs import last_lines
 from evaltools.errors import UsageError
 
 
-def run_here(words: Sequence[str], good_codes: Collection[int]) -> str:
-    """Run an evaltools command to its end; what it printed to stdout.
+@dataclass(frozen=True)
+class HostRun:
+    """A command that ended here: its exit code, and what it printed to stdout."""
+
+    code: int
+    out: str
+
+
+def run_here(words: Sequence[str], good_codes: Collection[int]) -> HostRun:
+    """Run an evaltools command to its end.
 
     Raises :class:`UsageError` with its last lines where it ends with another exit code.
     """
@@ -31,4 +40,4 @@ def run_here(words: Sequence[str], good_codes: Collection[int]) -> str:
             f"what was to run on this computer, evaltools {words[0]}, ended with exit code {process.returncode}: "
             f"{last_lines(err)}. Try that command here by itself"
         )
-    return out
+    return HostRun(process.returncode, out)

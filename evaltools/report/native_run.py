@@ -20,10 +20,9 @@ class NativeRun:
     """One run of a native tool on a device: all of a configuration's work, or the ``part``-th of ``parts``, from 0.
 
     ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
-    ``delegate_lines`` are those of log and logcat, as :func:`proof_lines` gives them. ``elapsed_s`` is what its part
-    took at its place, in seconds, with the runs of all configurations. ``exit_code`` is None where it is not known.
-    ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``place`` is the
-    device where several do the same; the configuration's name in the result ends with it then.
+    ``delegate_lines`` are those of log and logcat, as :func:`proof_lines` gives them. ``exit_code`` is None where it is
+    not known. ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``place``
+    is the device where several do the same; the configuration's name in the result ends with it then.
     """
 
     configuration: Configuration
@@ -31,7 +30,6 @@ class NativeRun:
     log: str
     proto: bytes | None
     delegate_lines: tuple[str, ...] = ()
-    elapsed_s: float = 0.0
     exit_code: int | None = 0
     failure: str = ""
     part: int = 0

@@ -55,8 +55,8 @@ def test_parts_of_one_result_are_all_needed() -> None:
 
 
 def test_where_nothing_is_done_there_is_nothing_to_go_on_from() -> None:
-    said = missing(POOL, [], outcome({Job(0): ["gone"]}, "gone"), "; go on")
-    assert said == "3 of 3 parts were not done: gone"
+    found = outcome({Job(0): ["gone"]}, "gone", "B is full")
+    assert missing(POOL, [], found, "; go on") == "3 of 3 parts were not done: gone; B is full"
     half = outcome({EACH[0]: ["A died"], EACH[3]: ["B died"]}, "A died", "B died")
     assert missing(EACH, [EACH[1], EACH[2]], half) == "2 of 4 parts were not done: A died; B died\n  2 are done"
 
@@ -64,11 +64,22 @@ def test_where_nothing_is_done_there_is_nothing_to_go_on_from() -> None:
 def test_the_last_reason_of_a_part_that_was_given_up_is_said() -> None:
     """Although its devices were not left out, or others were for another reason; not those of parts that are done."""
     given_up = outcome({Job(0): ["long past"], Job(1): ["x", "y", "z", "it killed the device"]})
+    given_up.lost[Job(0)] = [LostAttempt("B", "no space", "long past", 1.0)]
     assert missing(POOL, [Job(0), Job(2)], given_up).startswith("1 of 3 parts were not done: it killed the device\n")
     other = outcome({Job(1): ["it killed the device"]}, "B is not like A")
     assert missing(POOL, [Job(0), Job(2)], other).startswith(
         "1 of 3 parts were not done: B is not like A; it killed the device\n"
     )
+
+
+def test_the_reason_of_a_single_device_is_said_once() -> None:
+    """It stands on stderr since the part was lost."""
+    found = outcome({Job(0): ["A is away", "A has no Python"]}, "A has no Python")
+    assert missing(POOL, [], found) == "3 of 3 parts were not done; the reason stands above"
+    assert missing(POOL, [Job(1)], found, "; go on") == (
+        "2 of 3 parts were not done; the reason stands above\n  1 are done; go on"
+    )
+    assert missing(POOL, [], outcome({}, "A is full")) == "3 of 3 parts were not done: A is full"
 
 
 def test_losses_are_told_in_a_line_that_cannot_move_the_cursor() -> None:
@@ -103,6 +114,7 @@ def test_the_result_names_the_devices_that_did_parts_once_each() -> None:
         ("one\ntwo\n\n three \nfour\n", "", "two | three | four"),
         ('one\n{"phase": 1}\ntwo\n{"phase": 2}', '{"phase"', "one | two"),
         ('{"phase": 1}', '{"phase"', "nothing"),
+        ("one\x1b[2J\n\x07two\n", "", "one?[2J | ?two"),
     ],
 )
 def test_the_last_lines_of_a_program_are_quoted(text: str, leave_out: str, words: str) -> None:

@@ -33,6 +33,23 @@ exec {sys.executable} -m evaltools.cli.main benchmark $kept
 """
 
 
+_LOGGING_BENCHMARK_MODEL = """#!/bin/sh
+# As benchmark_model on Android, where all that it prints stands in the log as well.
+say() { echo "INFO: $1"; echo "01-02 03:04:05.678  100  100 I tflite  : $1" >>/data/local/tmp/log; }
+echo "INFO: Created TensorFlow Lite XNNPACK delegate for CPU." >&2
+: >/data/local/tmp/log
+say "STARTING!"
+say "count=9 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
+say "count=50 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
+say "Inference timings in us: Init: 100, First inference: 9, Warmup (avg): 8, Inference (avg): 8"
+echo "01-02 03:04:05.678  100  100 I tflite  : Replacing 3 out of 19 node(s) with delegate (TfLiteXNNPackDelegate) \
+node, yielding 2 partitions for subgraph 0." >>/data/local/tmp/log
+"""
+_OF_ANOTHER_PROCESSOR = bytes.fromhex("7f454c4602010100") + bytes(8) + bytes.fromhex("0200b70001000000") + bytes(440)
+"""The head of a program for 64 bit ARM."""
+_LOGCAT = "#!/bin/sh\necho '--------- beginning of main'\ncat /data/local/tmp/log && rm /data/local/tmp/log\n"
+
+
 def serials(devices: Devices) -> list[str]:
     return [device.serial for device in devices]
 
@@ -110,6 +127,47 @@ def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, dev
         assert rows[f"cpu@{serial}"]["logged"]["count"] >= 10
         assert len(rows[f"cpu@{serial}"]["logged"]["rounds"]) == 2
         assert "GPU acceleration is unsupported on this platform" in rows[f"gpu@{serial}"]["reason"]
+
+
+def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices: Devices, tmp_path: Path) -> None:
+    """Its times are read once, the log is no part of what the tool printed, and has the proof of its delegate."""
+    devices[0].add_program("logcat", _LOGCAT)
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_LOGGING_BENCHMARK_MODEL)
+    output = tmp_path / "native.json"
+    arguments = ["benchmark", *BENCHMARK, "--use_xnnpack=true"]
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == 0, done.err
+    (row,) = json.loads(output.read_text())["rows"]
+    assert (row["status"], row["logged"]["count"], row["delegates"][0]["nodes"]) == ("measured", 50, 3)
+    lines = done.out.splitlines()
+    assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
+
+
+def test_the_lines_of_a_release_that_prints_to_stderr_alone(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_LOGGING_BENCHMARK_MODEL.replace("#!/bin/sh\n", "#!/bin/sh\nexec >&2\n"))
+    done = run_native(network, serials(devices)[:1], binary, ["benchmark", *BENCHMARK], tmp_path / "native.json")
+    assert done.code == 0, done.err
+    assert "INFO: count=50 first=9" in done.out
+
+
+@pytest.mark.parametrize(
+    ("binary", "said"), [(_OF_ANOTHER_PROCESSOR, "Exec format error"), (b"#!/nowhere/sh\n", "not found")]
+)
+def test_a_binary_that_the_device_cannot_start(
+    binary: bytes, said: str, network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    path = tmp_path / "native_tool"
+    path.write_bytes(binary)
+    output = tmp_path / "native.json"
+    step = "the device's ABI is x86_64: build the binary for it with bazel build -c opt --config=android_x86_64"
+    benchmarked = run_native(network, serials(devices)[:1], path, ["benchmark", *BENCHMARK], output)
+    (row,) = json.loads(output.read_text())["rows"]
+    evaluated = run_native(network, serials(devices)[:1], path, imagenet(pictures=4), output)
+    reasons = [row["reason"], *(entry["reason"] for entry in json.loads(output.read_text())["configurations"])]
+    assert (benchmarked.code, benchmarked.out.strip(), evaluated.code, len(reasons)) == (3, "", 3, 3)
+    assert all(said in reason and step in reason for reason in reasons), reasons
 
 
 def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -64,7 +64,6 @@ def run_stand_in(
         log=log,
         proto=output.read_bytes() if output.exists() else None,
         delegate_lines=proof_lines(log),
-        elapsed_s=1.5,
         exit_code=ended.returncode,
     )
 
@@ -92,7 +91,6 @@ def classified_run(
         role="reference" if configuration.name == "reference" else "test",
         log="".join(f"INFO: {line}\n" for line in lines),
         proto=message.SerializeToString(),
-        elapsed_s=1.5,
     )
     return replace(made, **changes)
 

@@ -12,10 +12,12 @@ from evaltools.errors import UsageError
 from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_run import NativeRun
+from evaltools.tasks.native_evaluation import assemble_native
 from evaltools.tasks.native_inputs import ImagenetInputs, prepare_imagenet
 from evaltools.tasks.native_outcome import NativeBinary
 from tests.device.native_stand_in import GPU_WARNINGS
 from tests.tasks.native_runs import (
+    BINARY,
     GPU,
     PLAIN,
     REFERENCE,
@@ -63,7 +65,6 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: ImagenetIn
     )  # fmt: skip
     assert entry_of(result, "reference").runtime is not None
     assert [interval.confidence for interval in test.topk_intervals] == [0.95] * 10
-    assert result.environment.elapsed_s == 1.5
     assert result.environment.started_at == STARTED
     assert result.data is not None
     assert (result.data.example_count, result.data.normalization) == (8, "native")
@@ -251,14 +252,10 @@ def test_of_several_devices_only_the_first_has_the_reference(imagenet: ImagenetI
         assembled(imagenet, *runs, classified_run(RANKS, TIMES, other, role="reference", place="pixel"))
 
 
-def test_the_time_of_a_part_counts_once_whatever_runs_it_had(imagenet: ImagenetInputs) -> None:
-    runs = [
-        classified_run(RANKS[part::2], TIMES[part::2], each, part=part, parts=2, place=place, elapsed_s=seconds)
-        for place, seconds in (("pixel", 10.0), ("board", 0.25))
-        for part in range(2)
-        for each in (REFERENCE, PLAIN, replace(PLAIN, name="other"))
-    ]
-    assert assembled(imagenet, *runs).environment.elapsed_s == 20.5
+def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: ImagenetInputs) -> None:
+    """Devices work at the same time."""
+    runs = [part_of(part, 2, place=place) for place in ("pixel", "board") for part in range(2)]
+    assert assemble_native(imagenet, runs, BINARY, STARTED, 2.25).environment.elapsed_s == 2.25
 
 
 def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
