@@ -15,6 +15,7 @@ from evaltools.engine import Execution
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import Limit
 from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.report.diff_result import LOADED_FROM
 from evaltools.report.result import Tensor
 from evaltools.tasks.diff_inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff import (
@@ -133,7 +134,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     else:
         source = loaded
         names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
-        described = (f"loaded from {request.load_reference}",) * len(inputs)
+        described = (f"{LOADED_FROM}{request.load_reference}",) * len(inputs)
     writer = None
     if request.save_outputs is not None:
         require_new_folder(request.save_outputs)

@@ -85,22 +85,22 @@ def _outcome(
         log, found = _read(inputs, run)
         logs.append(log)
         if isinstance(found, str):
-            reasons.append(f"{found}{_of_parts(run)}")
+            reasons.append(f"{found}{_of_part(run)}")
         else:
             figures.append(found)
     if len(parts) < parts[0].parts:
         reasons.append(f"only {len(parts)} of its {parts[0].parts} parts were run")
-    is_diff = inputs.task == "inference_diff"
-    taken = [delegation_of(run.configuration, run.delegate_lines, inputs.model.node_count, is_diff) for run in parts]
-    refuted = next((entry.why_not for entry in taken if entry.why_not is not None), None)
-    if refuted is not None and not allow_fallback:
-        reasons.append(f"{refuted}; {FALLBACK_HINT}")
+    taken = [_delegation(inputs, run) for run in parts]
+    refuted = [(entry.why_not, run) for entry, run in zip(taken, parts, strict=True) if entry.why_not is not None]
+    if refuted and not allow_fallback:
+        why_not, run = refuted[0]
+        reasons.append(f"{why_not}{_of_part(run)}; {FALLBACK_HINT}")
     described = _described(parts[0], binary, min(taken, key=lambda entry: entry.proof.delegated_nodes))
     if reasons:
         described = replace(described, status="not measured", reason=reasons[0])
         return NativeOutcome(described, None, logs[0], parts[0].delegate_lines)
     return NativeOutcome(
-        replace(described, fallback=refuted),
+        replace(described, fallback=refuted[0][0] if refuted else None),
         _merged(figures),
         logs[0],
         parts[0].delegate_lines,
@@ -116,8 +116,32 @@ def _require_distinct(inputs: NativeInputs, parts: Sequence[NativeRun]) -> None:
         raise UsageError(f"{first.name}: there are runs {numbers} of {first.parts} parts; give each part once")
 
 
-def _of_parts(run: NativeRun) -> str:
-    return f" (part {run.part + 1} of {run.parts})" if run.parts > 1 else ""
+def _of_part(run: NativeRun) -> str:
+    """Which part it was, and on which device, as far as there are several; put behind a reason."""
+    words = [f"part {run.part + 1} of {run.parts}"] if run.parts > 1 else []
+    words += [f"on {run.serial}"] if run.serial else []
+    return f" ({', '.join(words)})" if words else ""
+
+
+def lacking(inputs: NativeInputs, runs: Sequence[NativeRun]) -> str:
+    """Which configurations a device could not run as asked, and why, where another device may; empty: none.
+
+    The device cannot start the tool, or its log does not prove that a delegate ran that was asked for. A fallback that
+    is allowed is no less one.
+    """
+    found = {run.name: run.failure or _delegation(inputs, run).why_not for run in runs}
+    return "; ".join(f"configuration {name}: {reason}" for name, reason in found.items() if reason)
+
+
+def delegations(inputs: NativeInputs, runs: Sequence[NativeRun]) -> dict[str, NativeDelegation]:
+    """What ran where, by configuration, in those runs that came to an end with which they are measured."""
+    found = {run.name: _delegation(inputs, run) for run in runs if not run.failure and run.exit_code in (0, None)}
+    return {name: own for name, own in found.items() if inputs.request.allow_fallback or own.why_not is None}
+
+
+def _delegation(inputs: NativeInputs, run: NativeRun) -> NativeDelegation:
+    is_diff = inputs.task == "inference_diff"
+    return delegation_of(run.configuration, run.delegate_lines, inputs.model.node_count, is_diff)
 
 
 def _read(inputs: NativeInputs, run: NativeRun) -> tuple[NativeEvaluationLog, NativeFigures | str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,9 +17,10 @@ from rich.console import Console
 
 from evaltools.cli.device_diff import against_host, result_of_device
 from evaltools.cli.device_examples import TaskExamples, examples_of
-from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of
 from evaltools.cli.device_parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
 from evaltools.cli.device_run_flags import DeviceCommand
+from evaltools.cli.device_run_folder import begin, begun
 from evaltools.cli.device_words import DeviceWords, device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import interrupts_restored
@@ -30,24 +30,24 @@ from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.host_run import run_here
 from evaltools.cli.names_here import NamesHere
-from evaltools.cli.stored_command import ON_DEVICES
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
+from evaltools.device.errors import NoSuchDevice
 from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, PoolOutcome
-from evaltools.device.store import sha256_of
-from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import COMMAND, digest, encode, require_same_run, run_journal
+from evaltools.engine import Shard
+from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
-from evaltools.report.device_run import HOST
-from evaltools.tasks.run_identity import Place, files_below, fingerprint_of_files
+from evaltools.report.device_run import HOST, DeviceLeftOut
+from evaltools.report.diff_result import LOADED_FROM
+from evaltools.tasks.run_identity import Place
 
-_PARTS: Final = "parts on devices"
 _WHOLE: Final = "result.json"
 _NOISE: Final = "noise_floor_runs"
 _DIFFS: Final = ("inference-diff", "diff")
 _ONCE: Final = {"imagenet": "--label_check=false", "coco": "--bootstrap_resamples=0"}
 """What is done once, here, and not by every part."""
+_REFERENCE_HERE: Final = "that of the reference run on this computer"
 
 
 def run_on_devices(asked: DeviceCommand) -> int:
@@ -65,30 +65,43 @@ def run_on_devices(asked: DeviceCommand) -> int:
         run_journal(folder) as journal,
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
     ):
-        with DevicesUsed(own, console) as devices:
-            sharing = 1 if each else len(devices.serials)
-            wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, sharing)
-            count = _begin(journal, asked, words, wanted)
+        run = begun(journal, asked, words)
+        is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
+        with nullcontext() if is_done else DevicesUsed(own, console) as devices:
+            if devices is not None:
+                sharing = 1 if each else len(devices.serials)
+                wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, sharing)
+                run = begin(journal, asked, run, wanted, devices.serials)
+            assert run is not None
             if task in _DIFFS and each:
                 flags = against_host(flags, folder)
                 words = device_words(flags.given, own.root)
-            plan = _Plan(task, asked.module, words, examples, count, _manifests(Path(temporary), words), each, flags)
+            manifests = _manifests(Path(temporary), words)
+            plan = _Plan(task, asked.module, words, examples, run.count, manifests, each, flags)
             host = (plan.here(folder, console),) if own.include_host else ()
-            jobs = jobs_of(own.split, devices.serials, count)
-            kept = PartsFolder(folder, count)
-            outcome = Parts(jobs, count, examples.count, plan.work, kept, devices, console, plan.good_codes).run(
-                flags.text("progress")
-            )
-            outcome.left_out[:0] = devices.left_out
+            jobs, kept = run.jobs(own.split), PartsFolder(folder, run.count)
+            outcome: PoolOutcome[PartDone] = PoolOutcome()
+            if devices is not None:
+                parts = Parts(jobs, run.count, examples.count, plan.work, kept, devices, console, plan.good_codes)
+                outcome = parts.run(flags.text("progress"))
+                outcome.left_out[:0] = [*devices.left_out, *_absent(jobs, kept, devices)]
         done = [job for job in jobs if kept.is_done(job)]
         complete = complete_jobs(jobs, done, outcome, _step(flags.path("run_dir")))
         shards = plan.finished(complete, kept, outcome, host, asked.typed)
         if flags is not asked.flags:
-            made_here = {f"loaded from {flags.text('load_reference')}": "that of the reference run on this computer"}
+            made_here = {f"{LOADED_FROM}{flags.text('load_reference')}": _REFERENCE_HERE}
             shards = replace(shards, names_here=NamesHere({**shards.names_here.by_name_there, **made_here}))
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
         code: int = asked.module.run(plan.merging, shards)
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and len(complete) < len(jobs) else code
+
+
+def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
+    """The devices that began this run, have not done all of it, and cannot be used now."""
+    known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
+    away = dict.fromkeys(job.serial for job in jobs if job.serial not in known and not kept.is_done(job))
+    reason = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
+    return [DeviceLeftOut(serial, NoSuchDevice.kind, f"{serial} {reason}") for serial in away if serial]
 
 
 def _step(run_dir: Path | None) -> str:
@@ -207,9 +220,12 @@ class _Plan:
     @property
     def _names_here(self) -> NamesHere:
         """What files and folders are called here, by what they are called on devices."""
-        files = {there: str(here) for here, there in self.words.files.items()}
-        pictures = {f"pictures in {there}, ": f"pictures in {here}, " for there, here in self.words.pictures.items()}
-        return NamesHere(files | pictures)
+        found = {there: str(here) for here, there in self.words.files.items()}
+        for there, here in self.words.pictures.items():
+            found |= {f"pictures in {there}, ": f"pictures in {here}, ", f"'{there}/": f"'{here}/"}
+        for there, here in self.words.folders.items():
+            found[f"{LOADED_FROM}{there}"] = f"{LOADED_FROM}{here}"
+        return NamesHere(found)
 
 
 @contextmanager
@@ -219,34 +235,6 @@ def _folder(stated: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         yield Path(folder)
-
-
-def _begin(journal: Journal[object], asked: DeviceCommand, words: DeviceWords, parts: int) -> int:
-    """Refuse the folder of another run; the number of parts, which an earlier beginning of this run may have set."""
-    flags, own = asked.flags, asked.own
-    folders = [path for below in words.folders.values() for path in files_below([below])]
-    identity = {
-        "the executor": "devices",
-        "the command": asked.task,
-        "--split": own.split,
-        "--taskset": own.taskset,
-        "the files": digest([*words.files.values(), *map(sha256_of, folders)]),
-        **{
-            name: text
-            for flag, pictures in words.pictures.items()
-            for name, text in fingerprint_of_files(f"the files of --{flag}", files_below([pictures])).items()
-        },
-        **flags_to_repeat(flags),
-    }
-    begun = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, identity, begun=bool(begun))
-    if begun and own.parts and own.parts != begun:
-        raise UsageError(f"--parts={own.parts}: the run in {journal.folder} began with {begun}; leave the flag out")
-    if begun:
-        return begun
-    _, _, _, task, *typed = asked.typed
-    journal.state({_PARTS: str(parts), COMMAND: encode([os.getcwd(), "evaltools", f"{ON_DEVICES}{task}", *typed])})
-    return parts
 
 
 def _manifests(folder: Path, words: DeviceWords) -> dict[str, Path]:

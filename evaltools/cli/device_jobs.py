@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Literal, TypeVar
 
 from rich.console import Console
 
 from evaltools.device.answer import printable
-from evaltools.device.errors import DeviceError
-from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.errors import DeviceError, DeviceStopped
+from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 from evaltools.report.table_cells import one_line
@@ -18,6 +19,7 @@ Done = TypeVar("Done")
 
 EACH: Final = "each"
 _LAST_LINES: Final = 3
+_LOOK_S: Final = 0.2
 
 
 def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:
@@ -32,6 +34,28 @@ def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None
         console.print(f"part {job.index + 1} of {count}: {one_line(attempt.reason)} [{attempt.kind}]")
 
     return tell
+
+
+def wait_for_others(
+    pool: Pool[Done],
+    serial: str,
+    lacking: set[str],
+    changed: threading.Condition,
+    is_settled: Callable[[], bool],
+    stop: threading.Event,
+) -> set[str]:
+    """Wait, with ``changed`` held, until it is known whether other devices have what ``serial`` lacks.
+
+    ``lacking`` are all that are known to lack it. Returns those that may have it and have nothing to do; none where
+    ``is_settled`` says so before, or where nobody may have it. Raises :class:`DeviceStopped`.
+    """
+    while not is_settled() and (others := pool.others(serial) - lacking):
+        if not others & pool.at_work():
+            return others
+        changed.wait(_LOOK_S)
+        if stop.is_set():
+            raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
+    return set()
 
 
 def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:

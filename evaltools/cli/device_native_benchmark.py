@@ -10,6 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from rich.console import Console
+
 from evaltools.benchmark.options import Candidate
 from evaltools.cli import benchmark_flags, exit_codes
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
@@ -38,6 +40,7 @@ from evaltools.report.environment import describe_environment
 from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.report.result import RuntimeUsed
+from evaltools.report.table_cells import one_line
 from evaltools.tasks.native_outcome import NativeBinary, signal_of, why_not_started
 
 _HERE: Final = (
@@ -126,7 +129,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
             def do(serial: str, _job: Job) -> _Done:
                 if binary is None:
-                    found = _run_app(plan, asked, devices, serial)
+                    found = _run_app(plan, asked, devices, serial, console)
                 else:
                     found = _run_native(plan, binary, Path(temporary), devices, serial)
                 lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
@@ -198,7 +201,7 @@ def beside(printed: str, logcat: str) -> str:
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
 
 
-def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: str) -> _Done:
+def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: str, console: Console) -> _Done:
     own = asked.own
     device = devices.device(serial)
     app = BenchmarkApp(own.app_package, own.app_activity)
@@ -222,6 +225,8 @@ def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: st
         ]
 
     runs, part = device.measured(plan.work(), act)
+    for left in dict.fromkeys(run.left for run in runs if run.left):
+        console.print(f"evaltools: {one_line(left)}")
     return _Done(tuple(_Start(run.log, run.log, run.failure) for run in runs), part)
 
 

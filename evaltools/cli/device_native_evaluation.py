@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,15 @@ from rich.console import Console
 
 from evaltools.cli.configurations import Configurations, read_configurations
 from evaltools.cli.device_examples import parts_of
-from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
+from evaltools.cli.device_jobs import (
+    EACH,
+    complete_jobs,
+    device_run_of,
+    jobs_of,
+    last_lines,
+    tell_lost,
+    wait_for_others,
+)
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import (
@@ -27,6 +36,7 @@ from evaltools.cli.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.cli.native_flags import NativePaths, native_command, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
+from evaltools.device.errors import NotAlike
 from evaltools.device.native_program import (
     NativeProgram,
     interleaved,
@@ -35,7 +45,7 @@ from evaltools.device.native_program import (
     results_of,
 )
 from evaltools.device.part import PartDone, PartWork, PictureFolder
-from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.report.device_result import DeviceFacts
@@ -44,9 +54,10 @@ from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
 from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_configurations
+from evaltools.tasks.native_delegation import NativeDelegation, differences
 from evaltools.tasks.native_evaluation import assemble_native
 from evaltools.tasks.native_inputs import NativeInputs, prepare_native
-from evaltools.tasks.native_outcome import NativeBinary, why_not_started
+from evaltools.tasks.native_outcome import NativeBinary, delegations, lacking, why_not_started
 
 _NATIVE_KERNELS: Final = "default"
 _PICTURES: Final = "pictures"
@@ -72,7 +83,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
             count = _part_count(asked, inputs, len(devices.serials))
             plan = _Plan(task, binary, inputs, _to_run(task, configurations), count, asked.own.root, Path(temporary))
             jobs = jobs_of(asked.own.split, devices.serials, count)
-            outcome = _do(plan, jobs, asked, devices, console)
+            outcome = _do(plan, jobs, devices, console)
         complete = complete_jobs(jobs, outcome.done, outcome)
         runs = [run for job in complete for run in outcome.done[job].runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
@@ -195,25 +206,77 @@ def _part_count(asked: DeviceCommand, inputs: NativeInputs, devices: int) -> int
     return 1
 
 
-def _do(
-    plan: _Plan, jobs: Sequence[Job], asked: DeviceCommand, devices: DevicesUsed, console: Console
-) -> PoolOutcome[_Done]:
+class _Likeness:
+    """Leaves out devices that run something else than the others of ``pool``, with which they share the parts."""
+
+    def __init__(self, inputs: NativeInputs, stop: threading.Event) -> None:
+        self.pool: Pool[_Done] | None = None
+        self._inputs = inputs
+        self._stop = stop
+        self._lacking: set[str] = set()
+        self._done: dict[str, dict[str, NativeDelegation]] = {}
+        self._changed = threading.Condition()
+
+    def require(self, serial: str, runs: Sequence[NativeRun]) -> None:
+        """Raise :class:`NotAlike` where a device ran its part otherwise than the others did theirs.
+
+        One that lacks a delegate leaves its part to devices that may have it, and waits until it is known whether
+        those that are at work do. Where none has it, all go on.
+        """
+        with self._changed:
+            lacks = lacking(self._inputs, runs)
+            if lacks and self.pool is not None:
+                self._lacking.add(serial)
+                self._changed.notify_all()
+                self._leave_to_others(self.pool, serial, lacks)
+            own = delegations(self._inputs, runs)
+            for other, earlier in self._done.items():
+                changed = [] if other == serial else differences(earlier, own, other, serial)
+                if changed:
+                    raise NotAlike(
+                        f"{serial} is not like {other}, so that their parts make no one result: {'; '.join(changed)}. "
+                        "Use devices that are alike, or compare them with --split=each",
+                        serial,
+                    )
+            self._done[serial] = own | self._done.get(serial, {})
+            self._changed.notify_all()
+
+    def _leave_to_others(self, pool: Pool[_Done], serial: str, lacks: str) -> None:
+        """Return where no other device may have what this one lacks."""
+
+        def having() -> set[str]:
+            return (pool.others(serial) - self._lacking) & self._done.keys()
+
+        others = wait_for_others(pool, serial, self._lacking, self._changed, lambda: bool(having()), self._stop)
+        verb, named = ("does", having()) if having() else ("may", others)
+        if named:
+            raise NotAlike(f"{serial} cannot do its part as {' or '.join(sorted(named))} {verb}: {lacks}", serial)
+
+
+def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console) -> PoolOutcome[_Done]:
+    likeness = _Likeness(plan.inputs, devices.stop)
+
     def do(serial: str, job: Job) -> _Done:
         work, program, order = plan.part(job)
         folder = Path(tempfile.mkdtemp(dir=plan.temporary))
         done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-        runs = _runs(plan, done, order, devices.facts_of(serial), asked.own.split == EACH)
+        runs = _runs(plan, done, order, devices.facts_of(serial), job.serial)
+        if not job.serial:
+            likeness.require(serial, runs)
         place = f"part {job.index + 1} of {plan.count}"
         console.print(f"{serial}: {place} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _Done(replace(done.part, delegate_lines=proof), runs)
 
-    return devices.run(jobs, do, tell_lost(console, plan.count))
+    pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, tell_lost(console, plan.count))
+    likeness.pool = pool
+    outcome = pool.run()
+    outcome.left_out[:0] = devices.left_out
+    return outcome
 
 
-def _runs(
-    plan: _Plan, done: PartDone, order: Sequence[int], facts: DeviceFacts, is_each: bool
-) -> tuple[NativeRun, ...]:
+def _runs(plan: _Plan, done: PartDone, order: Sequence[int], facts: DeviceFacts, place: str) -> tuple[NativeRun, ...]:
+    """A part's runs; ``place`` is the device that is compared with others, empty where devices share the parts."""
     reference = None if plan.task == "inference_diff" else plan.inputs.request.reference
     runs = []
     for which, step in zip(order, read_steps(done, len(order)), strict=True):
@@ -230,7 +293,8 @@ def _runs(
                 failure=why_not_started(step.code, last_lines(step.err), facts),
                 part=done.part.index,
                 parts=plan.count,
-                place=facts.serial if is_each else "",
+                place=place,
+                serial="" if place else facts.serial,
             )
         )
     return tuple(runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +15,12 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from evaltools.cli.device_jobs import last_lines, tell_lost
+from evaltools.cli.device_jobs import last_lines, tell_lost, wait_for_others
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.cli.progress import show_progress
 from evaltools.device.errors import CommandFailed, NotAlike, ProgramMissing
-from evaltools.device.part import PartDone, PartWork, ProgressReader
+from evaltools.device.part import PartDone, PartProgress, PartWork, ProgressReader
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.engine import Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
@@ -118,25 +119,25 @@ class Parts:
         self._devices = devices
         self._console = console
         self._good_codes = good_codes
-        self._keeping = threading.Lock()
-        self._done: dict[Job, int] = {}
+        self._keeping = threading.Condition()
+        self._progress: dict[Job, PartProgress] = {}
         self._losses: dict[Job, list[LostAttempt]] = {}
-        self._unlike: set[str] = set()
-        self._others: Callable[[str], set[str]] = lambda _serial: set()
+        self._lacking: set[str] = set()
+        self._pool: Pool[PartDone] | None = None
         self._tell_lost = tell_lost(console, count)
 
     def run(self, progress: str) -> PoolOutcome[PartDone]:
         """Do the parts that are missing, as far as the devices can; ``progress`` is the value of ``--progress``."""
         missing = [job for job in self._jobs if not self._kept.is_done(job)]
-        self._done = {job: self._size(job) for job in self._jobs if job not in missing}
+        self._progress = {job: self._whole(job) for job in self._jobs if job not in missing}
         total = sum(map(self._size, self._jobs))
         with show_progress("on devices", total, self._console, progress) as on_progress:
 
-            def tell(job: Job, done: int) -> None:
-                self._done[job] = done
-                on_progress(Tally(done=sum(list(self._done.values()))))
+            def tell(job: Job, progress: PartProgress) -> None:
+                self._progress[job] = progress
+                on_progress(together(list(self._progress.values())))
 
-            pool: Pool[PartDone] = Pool(
+            self._pool = Pool(
                 self._devices.serials,
                 missing,
                 partial(self._do, tell),
@@ -144,15 +145,14 @@ class Parts:
                 self._devices.stop,
                 partial(self._lost, tell),
             )
-            self._others = pool.others
-            return pool.run()
+            return self._pool.run()
 
-    def _do(self, tell: Callable[[Job, int], None], serial: str, job: Job) -> PartDone:
+    def _do(self, tell: Callable[[Job, PartProgress], None], serial: str, job: Job) -> PartDone:
         """One part on one device, kept in the run folder."""
         work = self._work(self._shard(job))
         program = self._devices.python(serial, work.words[0])
         size = self._size(job)
-        reader = ProgressReader(lambda done: tell(job, min(done, size - 1)))
+        reader = ProgressReader(lambda progress: tell(job, replace(progress, done=min(progress.done, size - 1))))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
         _require_records(done, serial, self._good_codes)
         with self._keeping:
@@ -161,42 +161,70 @@ class Parts:
             lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
             part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
             self._kept.keep(job, KeptPart(part, self._devices.facts_of(serial)))
-        tell(job, size)
+            self._keeping.notify_all()
+        tell(job, self._whole(job))
         return done
 
-    def _lost(self, tell: Callable[[Job, int], None], job: Job, attempt: LostAttempt) -> None:
-        tell(job, 0)
+    def _lost(self, tell: Callable[[Job, PartProgress], None], job: Job, attempt: LostAttempt) -> None:
+        tell(job, PartProgress(0))
         self._losses.setdefault(job, []).append(attempt)
         self._tell_lost(job, attempt)
 
     def _require_alike(self, done: PartDone, job: Job, serial: str) -> None:
         """Raise :class:`NotAlike` where a device ran something else than those that did the other parts.
 
-        One that cannot measure a configuration is not alike while there are others, which may.
+        The first part that is kept is what others are like. One that lacks a configuration is not kept first while
+        there are devices that may have it: it waits for those that are at work, and leaves its part to the others.
         """
         lacking = not_measured(done.folder / RUN)
-        if lacking and not job.serial and self._others(serial) - self._unlike:
-            self._unlike.add(serial)
-            raise NotAlike(f"{serial} cannot do its part as others may: {lacking}", serial)
-        earlier = next(
-            (other for other in self._jobs if other.serial == job.serial and self._kept.is_done(other)), None
-        )
+        if lacking and not job.serial and self._pool is not None:
+            self._lacking.add(serial)
+            if wait_for_others(
+                self._pool,
+                serial,
+                self._lacking,
+                self._keeping,
+                lambda: self._earlier(job) is not None,
+                self._devices.stop,
+            ):
+                raise NotAlike(f"{serial} cannot do its part as others may: {lacking}", serial)
+        earlier = self._earlier(job)
         if earlier is None:
             return
         changed = differences_of_runs(self._kept.of(earlier) / RUN, done.folder / RUN)
         if changed:
-            self._unlike.add(serial)
             raise NotAlike(
                 f"{serial} is not like {self._kept.read(earlier).part.serial}, so that their parts make no one result: "
                 f"{'; '.join(changed)}. Use devices that are alike, or compare them with --split=each",
                 serial,
             )
 
+    def _earlier(self, job: Job) -> Job | None:
+        """A part that is done, and must be like another."""
+        return next((other for other in self._jobs if other.serial == job.serial and self._kept.is_done(other)), None)
+
     def _shard(self, job: Job) -> Shard:
         return Shard(job.index, self._count)
 
     def _size(self, job: Job) -> int:
         return self._shard(job).size_of(self._examples)
+
+    def _whole(self, job: Job) -> PartProgress:
+        """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
+        failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
+        return PartProgress(self._size(job), max(failed.values(), default=0), failed)
+
+
+def together(parts: Sequence[PartProgress]) -> Tally:
+    """The progress of all parts.
+
+    >>> together([PartProgress(5, 1, {"test": 1}), PartProgress(2, 1, {"test": 1, "reference": 1})])
+    Tally(done=7, failed_examples=2, failed={'test': 2, 'reference': 1})
+    """
+    failed: Counter[str] = Counter()
+    for part in parts:
+        failed.update(part.failed)
+    return Tally(sum(part.done for part in parts), sum(part.failed_examples for part in parts), dict(failed))
 
 
 def _require_records(done: PartDone, serial: str, good_codes: Collection[int]) -> None:

@@ -186,6 +186,11 @@ def read_root(text: str) -> str:
     parts = root.split("/")
     if parts[0] or len(parts) < 3 or {"", ".", ".."} & set(parts[1:]) or not root.isprintable():
         raise UsageError(f"--device_folder={text}: give an absolute path of its own on the device, as {DEFAULT_ROOT}")
+    if ":" in root:
+        raise UsageError(
+            f"--device_folder={text}: the path has a colon, at which the search path of Python is split; give a folder "
+            f"without one, as {DEFAULT_ROOT}"
+        )
     return root
 
 

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from rich.console import Console
+from rich.filesize import decimal
 
-from evaltools.cli.device_run_flags import DeviceFlags
+from evaltools.cli.device_run_flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.adb import Adb
 from evaltools.device.errors import DeviceError, NoSuchDevice
-from evaltools.device.found import find_devices
-from evaltools.device.part import PartDevice, PartOptions
+from evaltools.device.found import look_at_devices
+from evaltools.device.part import ARCHIVE, PartDevice, PartOptions
 from evaltools.device.patience import patiently
 from evaltools.device.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.python_program import PythonProgram, install
-from evaltools.device.states import NOT_LISTED, USABLE, error_of_state
-from evaltools.device.store import DeviceStore, clear
+from evaltools.device.store import DeviceStore, clear_unused
 from evaltools.device.wheel import write_own_wheel
+from evaltools.errors import UsageError
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DeviceLeftOut, LostAttempt
 
 _BETWEEN_LINES_S: Final = 10.0
+_OWN_NAME: Final = "evaltools"
 
 
 class DevicesUsed:
-    """The devices that a run may use; a context, at whose end nothing runs there any more.
+    """The devices that a run may use; a context, at whose end nothing runs there any more, or is said to.
+
+    Making it raises :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where
+    there is no device, or one that was named cannot be used.
 
     Attributes:
         facts: of each device at the beginning
@@ -40,6 +47,7 @@ class DevicesUsed:
     """
 
     def __init__(self, own: DeviceFlags, console: Console) -> None:
+        self._others_wheels = _one_of_each(own.wheels, console)
         self.adb = Adb(own.adb, own.port)
         self.stop = threading.Event()
         self.facts, self.left_out = _usable(self.adb, own)
@@ -47,6 +55,13 @@ class DevicesUsed:
             console.print(f"left out: {entry.reason}")
         self._own = own
         self._console = console
+        self._options = PartOptions(
+            patience_s=own.patience_s,
+            timeout_s=own.part_timeout_s,
+            cool_down_c=own.cool_down_c,
+            cool_down_timeout_s=own.cool_down_timeout_s,
+            taskset=own.taskset,
+        )
         self._devices = {serial: self._device(serial) for serial in self.serials}
         self._pythons: dict[str, PythonProgram] = {}
         self._temporary = tempfile.TemporaryDirectory(prefix="evaltools-")
@@ -66,12 +81,35 @@ class DevicesUsed:
     ) -> None:
         self._temporary.cleanup()
         for serial, device in self._devices.items():
+            problem = device.clean_up()
+            if problem is not None:
+                self._console.print(
+                    f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
+                    f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
+                    f"{self._cleaning(serial)} ends and deletes all"
+                )
+                continue
+            if self._own.keeps_files:
+                continue
             try:
-                device.clean_up()
-                if not self._own.keeps_files:
-                    clear(self.adb, serial, self._own.root)
-            except DeviceError as problem:
-                self._console.print(f"evaltools: not everything could be deleted: {problem}")
+                if not clear_unused(self.adb, serial, self._own.root):
+                    self._console.print(
+                        f"evaltools: {serial}: the files there were kept, because another run uses them; "
+                        f"{self._cleaning(serial)} ends it and deletes them"
+                    )
+            except DeviceError as error:
+                self._console.print(
+                    f"evaltools: not everything could be deleted: {error}; try again with {self._cleaning(serial)}"
+                )
+
+    def _cleaning(self, serial: str) -> str:
+        """The command that ends and deletes what is left on a device."""
+        own = self._own
+        words = ["evaltools", "device", "clean", f"--serials={serial}"]
+        words += [f"--adb={own.adb}"] if own.adb else []
+        words += [f"--adb_port={own.port}"] if own.port is not None else []
+        words += [f"--device_folder={own.root}"] if own.root != DEFAULT_ROOT else []
+        return shlex.join(words)
 
     def facts_of(self, serial: str) -> DeviceFacts:
         """A device as it was at the beginning."""
@@ -82,21 +120,16 @@ class DevicesUsed:
         return self._devices[serial]
 
     def python(self, serial: str, task: str) -> PythonProgram:
-        """Evaltools on a device, where it is put on the first call, for a task; raises :class:`DeviceError`."""
-        if serial not in self._pythons:
-            self._pythons[serial] = install(self._devices[serial].store, self._all_wheels(), task, self._own.python)
-        return self._pythons[serial]
+        """Evaltools on a device, where it is put if it is not there, for a task; raises :class:`DeviceError`."""
+        store, program = self._devices[serial].store, self._pythons.get(serial)
+        if program is None or not store.has(program.folder):
+            program = self._pythons[serial] = install(store, self._all_wheels(), task, self._own.python)
+        return program
 
     def _device(self, serial: str) -> PartDevice:
-        options = PartOptions(
-            patience_s=self._own.patience_s,
-            timeout_s=self._own.part_timeout_s,
-            cool_down_c=self._own.cool_down_c,
-            cool_down_timeout_s=self._own.cool_down_timeout_s,
-            taskset=self._own.taskset,
-        )
-        own, told = self._own, _Sending(serial, self._console)
-        return PartDevice(DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told), options, self.stop)
+        own, told = self._own, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told)
+        return PartDevice(store, self._options, self.stop, self._console.print)
 
     def run(
         self, jobs: Sequence[Job], do: Callable[[str, Job], Done], on_lost: Callable[[Job, LostAttempt], None]
@@ -123,23 +156,51 @@ class DevicesUsed:
     def _all_wheels(self) -> tuple[Path, ...]:
         with self._making:
             if not self._wheels:
-                self._wheels = (write_own_wheel(Path(self._temporary.name)), *self._own.wheels)
+                self._wheels = (write_own_wheel(Path(self._temporary.name)), *self._others_wheels)
             return self._wheels
 
 
-class _Sending:
-    """Says on stderr how far a large file has come."""
+class Sending:
+    """Says on stderr how far a file has come that takes long."""
 
     def __init__(self, serial: str, console: Console) -> None:
         self._serial = serial
         self._console = console
-        self._last = time.monotonic()
+        self._file: Path | None = None
+        self._arrived = 0
+        self._last = 0.0
 
     def __call__(self, file: Path, arrived: int, size: int) -> None:
-        if time.monotonic() - self._last >= _BETWEEN_LINES_S:
+        """Take how many of the ``size`` bytes of a file have arrived; fewer than before: it is sent again."""
+        if file != self._file or arrived < self._arrived:
+            self._file, self._last = file, time.monotonic()
+        self._arrived = arrived
+        if arrived >= size:
+            self._file = None
+        elif time.monotonic() - self._last >= _BETWEEN_LINES_S:
             self._last = time.monotonic()
-            share = f"{arrived / 1e6:.0f} of {size / 1e6:.0f} MB"
-            self._console.print(f"{self._serial}: sending {file.name}, {share}", style="dim")
+            name = file.name.removesuffix(ARCHIVE)
+            self._console.print(f"{self._serial}: sending {name}, {decimal(arrived)} of {decimal(size)}", style="dim")
+
+
+def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
+    """The wheels without those of evaltools, which is sent as it is here; all are unpacked into one folder.
+
+    Raises :class:`UsageError` where two are of one package.
+    """
+    found: dict[str, Path] = {}
+    for wheel in wheels:
+        name = re.sub(r"[-_.]+", "-", wheel.name.partition("-")[0]).lower()
+        if name == _OWN_NAME:
+            console.print(f"left aside: {wheel}: evaltools is sent to the devices as it is here")
+        elif name in found:
+            raise UsageError(
+                f"--device_wheels: {found[name]} and {wheel} are both {name}, and one would be unpacked over the "
+                "other; leave the one for the devices' processor and Python there, and delete the other"
+            )
+        else:
+            found[name] = wheel
+    return tuple(found.values())
 
 
 def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
@@ -151,21 +212,32 @@ def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[D
     if not own.all_devices and not wanted:
         wanted = (adb.choose(),)
     for serial in wanted:
-        if adb.state(serial) == NOT_LISTED:
-            adb.reconnect(serial)
+        adb.reconnect_if_unlisted(serial)
     left_out = []
     usable = []
-    for finding in find_devices(adb, wanted):
-        if finding.facts is not None:
-            usable.append(finding.facts)
-            continue
-        serial, state = finding.device.serial, finding.device.state
-        error = error_of_state(serial, state, "adb shell")
-        if state == USABLE:
-            error = NoSuchDevice(finding.problem, serial)
-        if wanted:
-            raise error
-        left_out.append(DeviceLeftOut(serial, error.kind, str(error)))
+    for device, found in look_at_devices(adb, wanted):
+        error = found if isinstance(found, DeviceError) else _why_not_bound(found, own.taskset)
+        if isinstance(found, DeviceFacts) and error is None:
+            usable.append(found)
+        elif error is not None:
+            if wanted:
+                raise error
+            left_out.append(DeviceLeftOut(device.serial, error.kind, str(error)))
     if not usable:
-        raise NoSuchDevice("no device can be used; evaltools device list says what to do")
+        reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
+        raise NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
     return tuple(usable), left_out
+
+
+def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
+    """Why a program cannot be bound to the CPUs of a mask; None where it can, or the device does not say."""
+    if not mask or facts.cpus is None:
+        return None
+    count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
+    if int(mask, 16) % (1 << count):
+        return None
+    return DeviceError(
+        f"{facts.serial}: --taskset={mask} names none of its {count} CPUs; give a mask of them, such as "
+        f"{(1 << count) - 1:x} for all",
+        facts.serial,
+    )

@@ -25,7 +25,8 @@ from evaltools.report.native import native_lines
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
 
-_INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM)
+_ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+_INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
 
 
 class Terminal:
@@ -56,9 +57,14 @@ def ignore_interrupts() -> None:
 
 @contextmanager
 def interrupts_restored() -> Iterator[None]:
-    """SIGTERM interrupts as Ctrl-C does; at the end both work again as they did at the beginning."""
+    """SIGTERM and the end of the terminal interrupt as Ctrl-C does; afterwards all work again as they did before.
+
+    What is ignored, as with ``nohup``, stays so.
+    """
     before = {number: signal.getsignal(number) for number in _INTERRUPTS}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in _ENDINGS:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:

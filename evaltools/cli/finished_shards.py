@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evaltools.cli.names_here import NamesHere
 from evaltools.report.device_run import DeviceRun
+from evaltools.report.diff_result import LOADED_FROM, InferenceDiff
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.tasks.run_identity import Place
 
@@ -41,17 +42,21 @@ class FinishedShards:
                 environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
             )
         diff = merged.inference_diff
-        if diff is not None:
-            diff = replace(
-                diff, inputs=[replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
-            )
         return replace(
             merged,
             device_run=self.device_run,
             environment=environment,
-            inference_diff=diff,
+            inference_diff=None if diff is None else self._diff(diff),
             configurations=[self._named(entry) for entry in merged.configurations],
+            failed=[replace(entry, reason=self.names_here.text(entry.reason)) for entry in merged.failed],
         )
+
+    def _diff(self, diff: InferenceDiff) -> InferenceDiff:
+        inputs = [replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
+        folder = diff.reference_loaded_from
+        if folder is not None:
+            folder = self.names_here.text(f"{LOADED_FROM}{folder}").removeprefix(LOADED_FROM)
+        return replace(diff, inputs=inputs, reference_loaded_from=folder)
 
     def _named(self, entry: ConfigurationResult) -> ConfigurationResult:
         names = self.names_here

@@ -74,7 +74,9 @@ def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
     if arguments[:2] == ["device", "run"]:
-        return "interrupted, and ended on the devices; with --run_dir, evaltools resume goes on with the parts left"
+        return (
+            "interrupted, and ended on the devices but for what stands above; with --run_dir evaltools resume goes on"
+        )
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:

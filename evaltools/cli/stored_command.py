@@ -40,6 +40,9 @@ class StoredCommand:
         from evaltools.cli.main import COMMANDS
         from evaltools.tasks.run_identity import command_in
 
+        outer = _run_on_devices_around(run_dir)
+        if outer is not None:
+            raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
         working_folder, _, name, *arguments = command_in(run_dir)
         if name.removeprefix(ON_DEVICES) not in COMMANDS:
             raise UsageError(f"the run in {run_dir} was of {name!r}, which is no command; start it anew")
@@ -149,6 +152,12 @@ class StoredCommand:
             return device_run.run([self._task, *self.arguments])
         command: Callable[..., int] = self._module().run
         return command(list(self.arguments), shards=shards)
+
+
+def _run_on_devices_around(run_dir: Path) -> Path | None:
+    """The folder of the run on devices of which a folder holds a part: FOLDER/PLACE/PART/run."""
+    part = run_dir.resolve().parent
+    return part.parents[1] if (part / "part.json").exists() else None
 
 
 def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:

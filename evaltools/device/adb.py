@@ -10,6 +10,7 @@ from typing import Final
 
 from evaltools.device.answer import LONGEST_COMMAND, Answer, read_answer, wrap_command
 from evaltools.device.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
+from evaltools.device.patience import stop_if_asked
 from evaltools.device.process import AdbRun, find_adb, run_adb
 from evaltools.device.states import NOT_LISTED, USABLE, error_of_state, next_step, parse_devices
 from evaltools.errors import UsageError
@@ -68,17 +69,19 @@ class Adb:
     def choose(self, serial: str = "") -> str:
         """The serial number to use: the one given, else ANDROID_SERIAL, else that of the only usable device.
 
-        Raises :class:`SeveralDevices`, :class:`NoSuchDevice`, or the error of the state that the device is in.
+        One that is named as HOST:PORT and is not listed is connected. Raises :class:`SeveralDevices`,
+        :class:`NoSuchDevice`, or the error of the state that the device is in.
         """
         variables = os.environ if self._environment is None else self._environment
         named = serial or variables.get(_SERIAL_VARIABLE, "")
-        found = self.devices()
-        usable = [device.serial for device in found if device.state == USABLE]
         if named:
-            if named not in usable:
-                state = next((device.state for device in found if device.serial == named), NOT_LISTED)
+            self.reconnect_if_unlisted(named)
+            state = self.state(named)
+            if state != USABLE:
                 raise error_of_state(named, state, "adb shell")
             return named
+        found = self.devices()
+        usable = [device.serial for device in found if device.state == USABLE]
         if len(usable) > 1:
             raise SeveralDevices(
                 f"{len(usable)} devices are connected and none is named: {', '.join(usable)}; "
@@ -100,12 +103,14 @@ class Adb:
             raise self._why(serial, "adb features", done, _SERVER_TIMEOUT_S)
         return tuple(sorted(set(done.out.decode("utf-8", "replace").split())))
 
-    def shell(self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S) -> Answer:
+    def shell(
+        self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S, stop: threading.Event | None = None
+    ) -> Answer:
         """Run a command in the device's shell, with empty stdin; an exit code other than 0 is no error here.
 
-        Raises :class:`DeviceTimeout` after ``timeout_s`` seconds and :class:`ConnectionLost` where the answer is not
-        whole (the command may then still run), or the error of the state that the device is in; and
-        :class:`UsageError` for a command that no device takes.
+        Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set
+        meanwhile, and :class:`ConnectionLost` where the answer is not whole (the command may then still run), or the
+        error of the state that the device is in; and :class:`UsageError` for a command that no device takes.
         """
         mark = f"evaltools-{uuid.uuid4().hex}"
         wrapped = wrap_command(command, mark)
@@ -114,9 +119,10 @@ class Adb:
                 f"a command of {len(wrapped.encode())} bytes is too long for adb, or holds a zero byte; "
                 f"put it into a file of at most {LONGEST_COMMAND} bytes per line, push it and run that"
             )
-        done = self.run(["-s", serial, "shell", wrapped], timeout_s)
+        done = self.run(["-s", serial, "shell", wrapped], timeout_s, stop)
         answer = read_answer(done.out, done.err, mark)
         if answer is None:
+            stop_if_asked(serial, stop)
             self._refuse_if_too_long(serial, wrapped)
             raise self._why(serial, "adb shell", done, timeout_s)
         return answer
@@ -134,6 +140,11 @@ class Adb:
         """Bring a device at HOST:PORT back after a cut; others come back by themselves. Success shows in its state."""
         if ":" in serial:
             self.run(["connect", serial], _CONNECT_TIMEOUT_S)
+
+    def reconnect_if_unlisted(self, serial: str) -> None:
+        """Bring a device at HOST:PORT back that the server does not list."""
+        if self.state(serial) == NOT_LISTED:
+            self.reconnect(serial)
 
     def _why(self, serial: str, doing: str, done: AdbRun, timeout_s: float) -> DeviceError:
         """Why adb did not do it: from the time, and from the device's state, never from its messages.

@@ -9,6 +9,7 @@ from typing import Final
 
 LONGEST_COMMAND: Final = 100_000
 """Bytes; adb and the device's kernel refuse single words from about 120 kB on."""
+_LONGEST_QUOTE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,17 @@ class Answer:
 
     def quote(self) -> str:
         """The last line that it printed, for a message."""
-        lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
-        return f"; it printed last: {printable(lines[-1].strip()[-200:])}" if lines else ""
+        return last_words(self.out, self.err)
+
+
+def last_words(out: bytes, err: bytes) -> str:
+    r"""The last line of stderr, else of stdout, to be put behind a message; empty where nothing was printed.
+
+    >>> last_words(b"one\n", b"two\nthree\n"), last_words(b"", b" \n")
+    ('; it printed last: three', '')
+    """
+    lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
+    return f"; it printed last: {printable(lines[-1].strip()[-_LONGEST_QUOTE:])}" if lines else ""
 
 
 def printable(text: str) -> str:

@@ -7,16 +7,15 @@ import shlex
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb import Adb
 from evaltools.device.answer import Answer
-from evaltools.device.app_log import AppState, joined_log, read_app_log
+from evaltools.device.app_log import AppState, joined_log, marks_shown, read_app_log
 from evaltools.device.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.patience import patiently, rest, stop_if_asked
 from evaltools.device.store import DeviceStore
@@ -68,11 +67,13 @@ class AppRun:
     """A run that ended. ``log`` has the lines of the app's process as ``logcat -v threadtime`` prints them.
 
     ``failure`` says why it did not come to its end: it crashed, it was killed, or its time was over; empty where it
-    did, be it that the log says that the benchmark gave up.
+    did, be it that the log says that the benchmark gave up. ``left`` says what could not be put in order afterwards,
+    which takes nothing from the run; empty where all could.
     """
 
     log: str
     failure: str = ""
+    left: str = ""
 
 
 def start_command(app: BenchmarkApp, arguments: Sequence[str]) -> str:
@@ -96,9 +97,11 @@ def install_app(store: DeviceStore, apk: Path, timeout_s: float = _INSTALL_S) ->
     """Install an APK as ``adb install -r -d -g`` does: over another version, an older one too, with all permissions.
 
     The store sends it, which proves that it is whole. Raises :class:`DataError` where it cannot be read,
-    :class:`NoSpace`, :class:`ProgramMissing` where the device refuses it, and :class:`DeviceError`.
+    :class:`NoSpace`, :class:`ProgramMissing` where the device refuses it, and :class:`DeviceError`. The store's
+    ``stop`` ends the waiting.
     """
-    answer = store.adb.shell(store.serial, shlex.join(["pm", "install", "-r", "-d", "-g", store.put(apk)]), timeout_s)
+    command = shlex.join(["pm", "install", "-r", "-d", "-g", store.put(apk)])
+    answer = store.adb.shell(store.serial, command, timeout_s, store.stop)
     said = _said(answer)
     if answer.code == 0 and "Success" in said:
         return
@@ -132,22 +135,27 @@ def run_app(
 
     Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
     there, :class:`CommandFailed` where the device forgot lines of its log meanwhile, :class:`DeviceStopped`, and the
-    error of a device that stayed away.
+    error of a device that stayed away. A device that leaves after the end of the run is no error, see
+    :class:`AppRun`.
     """
     run = _Run(adb, serial, app or BenchmarkApp(), patience_s, stop)
     command = start_command(run.app, arguments)
-    with _tracing(run, traces):
-        try:
-            run.begin(command)
-            found = _watch(run, timeout_s, poll_s)
-        except DeviceError as error:
-            try:
-                run.tidy(_force_stop(run.app), _PATIENCE_AT_STOP_S)
-            except DeviceError as another:
-                raise type(error)(f"{error}. The app could not be ended: {another}", serial) from another
-            raise
-        run.tidy(_force_stop(run.app), patience_s)
-    return found
+    if traces:
+        run.note_tracing()
+    try:
+        if traces:
+            run.trace()
+        run.begin(command)
+        found = _watch(run, timeout_s, poll_s)
+    except BaseException as error:
+        left = run.tidy(_PATIENCE_AT_STOP_S)
+        if left and isinstance(error, DeviceError):
+            raise type(error)(f"{error}. {left}", serial) from error
+        raise
+    left = run.tidy(patience_s)
+    if not left:
+        return found
+    return replace(found, failure=f"{found.failure}. {left}" if found.failure else "", left=left)
 
 
 class _Run:
@@ -164,6 +172,23 @@ class _Run:
         self._name = f"evaltools-{uuid.uuid4().hex}"
         self._marks = [f"{self._name}-0."]
         self._kept = self._marks[0]
+        self._looks = 0
+        self._tidying = {f"the app {app.package} could not be ended": _force_stop(app)}
+
+    def note_tracing(self) -> None:
+        """Remember the property for tracing, which is to be afterwards what it is now."""
+        before = self.shell(f"getprop {_TRACE_PROPERTY}").text.strip()
+        words = f"the property {_TRACE_PROPERTY} could not be set back to {before or 'nothing'}"
+        self._tidying[words] = f"setprop {_TRACE_PROPERTY} {shlex.quote(before)}"
+
+    def trace(self) -> None:
+        """Let the runtime write to Android's trace."""
+        answer = self.shell(f"setprop {_TRACE_PROPERTY} 1")
+        if answer.code != 0:
+            raise CommandFailed(
+                f"{self.serial}: the property {_TRACE_PROPERTY} cannot be set{answer.quote()}; run without tracing",
+                self.serial,
+            )
 
     def begin(self, command: str) -> None:
         """Mark the log, then start the app."""
@@ -181,12 +206,14 @@ class _Run:
 
     def look(self) -> AppState:
         """What the log says now; raises :class:`CommandFailed` where a part of it is lost."""
-        mark = f"{self._name}-{len(self._marks)}."
+        self._looks += 1
+        mark = f"{self._name}-{self._looks}."
         answer = self.shell(f"log -t {_TAG} {mark}; logcat -d -v threadtime")
         if answer.code != 0:
             raise CommandFailed(
                 f"{self.serial}: its log cannot be read{answer.quote()}; try adb logcat -d", self.serial
             )
+        self._marks = marks_shown(self._marks, answer.text)
         joined = joined_log(self._kept, answer.text, self._marks)
         if joined is None:
             raise CommandFailed(
@@ -203,9 +230,17 @@ class _Run:
         act = partial(self._adb.shell, self.serial, command)
         return patiently(self._adb, self.serial, act, self._patience_s, self.stop)
 
-    def tidy(self, command: str, patience_s: float) -> None:
-        """Run a command that is due even where everything is to stop."""
-        patiently(self._adb, self.serial, partial(self._adb.shell, self.serial, command), patience_s)
+    def tidy(self, patience_s: float) -> str:
+        """End the app and put back what was set, which is due even where everything is to stop.
+
+        Returns what may have been left and why, empty where nothing was.
+        """
+        command = "; ".join(self._tidying.values())
+        try:
+            patiently(self._adb, self.serial, partial(self._adb.shell, self.serial, command), patience_s)
+        except DeviceError as error:
+            return f"Afterwards {', and '.join(self._tidying)}: {error}"
+        return ""
 
     def _why_not_started(self, errors: Sequence[str], answer: Answer) -> ProgramMissing:
         package = self.app.package
@@ -250,22 +285,3 @@ def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun:
         before = state.log
         rest(poll_s, run.stop)
         stop_if_asked(run.serial, run.stop)
-
-
-@contextmanager
-def _tracing(run: _Run, is_wanted: bool) -> Iterator[None]:
-    """Let the runtime write to Android's trace; afterwards the property is what it was before."""
-    if not is_wanted:
-        yield
-        return
-    before = run.shell(f"getprop {_TRACE_PROPERTY}").text.strip()
-    answer = run.shell(f"setprop {_TRACE_PROPERTY} 1")
-    if answer.code != 0:
-        raise CommandFailed(
-            f"{run.serial}: the property {_TRACE_PROPERTY} cannot be set{answer.quote()}; run without tracing",
-            run.serial,
-        )
-    try:
-        yield
-    finally:
-        run.tidy(f"setprop {_TRACE_PROPERTY} {shlex.quote(before)}", _PATIENCE_AT_STOP_S)

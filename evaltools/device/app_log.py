@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(
@@ -54,6 +55,11 @@ def joined_log(kept: str, shown: str, marks: Sequence[str]) -> str | None:
         if mark in kept and mark in shown:
             return kept[: kept.index(mark)] + shown[shown.index(mark) :]
     return None
+
+
+def marks_shown(marks: Sequence[str], shown: str) -> list[str]:
+    """The marks from the first one that is ``shown`` on; the log has forgotten those before it for good."""
+    return list(dropwhile(lambda mark: mark not in shown, marks))
 
 
 def read_app_log(text: str, package: str) -> AppState:

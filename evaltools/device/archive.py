@@ -37,7 +37,7 @@ def chunks(files: Sequence[Path], most_bytes: int = MOST_BYTES) -> Iterator[list
     group: list[Path] = []
     size = 0
     for file in files:
-        own = _size_of(file)
+        own = size_of(file)
         if group and size + own > most_bytes:
             yield group
             group, size = [], 0
@@ -60,7 +60,8 @@ def _add(archive: tarfile.TarFile, folder: Path, file: Path) -> None:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
 
 
-def _size_of(file: Path) -> int:
+def size_of(file: Path) -> int:
+    """The bytes of a file; raises :class:`DataError` where it cannot be read."""
     try:
         return file.stat().st_size
     except OSError as error:
@@ -73,4 +74,4 @@ def write_manifest(path: Path, folder: Path, files: Sequence[Path]) -> None:
     A part has the content of some of them; the others stand there by name and size, so that the numbers of examples
     are the same in every part. Names that are no Unicode are kept.
     """
-    path.write_text(json.dumps([[file.relative_to(folder).as_posix(), _size_of(file)] for file in files]))
+    path.write_text(json.dumps([[file.relative_to(folder).as_posix(), size_of(file)] for file in files]))

@@ -1,4 +1,4 @@
-"""What a device is and how it is doing, asked in one round trip."""
+"""What a device is and how it is doing: one shell command, and what adb says of its features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evaltools.report.device_result import DeviceFacts
 
 
 def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:
-    """Ask a device for its facts with one shell command; raises :class:`DeviceError` as :meth:`Adb.shell` does."""
+    """Ask a device for its facts with one shell command, and adb for its features; raises :class:`DeviceError`."""
     mark = f"evaltools-{uuid.uuid4().hex[:12]}"
     answer = adb.shell(serial, facts_command(mark), timeout_s)
     return read_facts(serial, split_sections(answer.text, mark), adb.features(serial))

@@ -76,8 +76,8 @@ def push(
     is sent again. Raises :class:`DataError` where ``local`` cannot be read, and :class:`DeviceError`, of which
     :class:`NoSpace`, :class:`NoPermission` and :class:`TransferFailed` are about files.
     """
-    size, digest = _local_sum(local)
-    if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size), patience_s, stop) == digest:
+    size, digest = local_sum(local)
+    if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size, stop), patience_s, stop) == digest:
         return Transfer(size, digest, was_there=True)
     part = f"{remote}.{uuid.uuid4().hex[:12]}{PART}"
     sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
@@ -151,7 +151,7 @@ class _Sending:
             raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
         done = adb.run(["-s", serial, "push", os.path.abspath(self.local), self.part], self.timeout_s, self.stop)
         stop_if_asked(serial, self.stop)
-        if _remote_sum(adb, serial, self.part, self.size) != self.digest:
+        if _remote_sum(adb, serial, self.part, self.size, self.stop) != self.digest:
             raise self._why_not_whole(done)
         moved = adb.shell(serial, f"mv -f {part} {shlex.quote(remote)}")
         if moved.code != 0:
@@ -161,7 +161,7 @@ class _Sending:
         """Why the file on the device is another one: less of it is a lost link where the device has the space."""
         arrived = _arrived(self.adb, self.serial, self.part) or 0
         self.give_up()
-        if _local_sum(self.local)[1] != self.digest:
+        if local_sum(self.local)[1] != self.digest:
             return DataError(f"{self.local} changed while it was sent to {self.serial}; let it rest, then try again")
         error = _why_not_written(self.adb, self.serial, self.remote, self.size, done.quote())
         if type(error) is not TransferFailed or arrived == self.size:
@@ -184,7 +184,7 @@ def _fetch(
 ) -> Transfer:
     """Fetch it from its beginning, and give it its name."""
     size = _remote_size(adb, serial, remote)
-    digest = _remote_sum(adb, serial, remote, size)
+    digest = _remote_sum(adb, serial, remote, size, stop)
     if digest is None:
         raise NoPermission(f"{serial}: {remote} cannot be read; look at its permissions with ls -l", serial)
     limit_s = timeout_s or _timeout(size)
@@ -192,7 +192,7 @@ def _fetch(
         part.unlink(missing_ok=True)
         done = adb.run(["-s", serial, "pull", remote, str(part)], limit_s, stop)
         stop_if_asked(serial, stop)
-        if not part.is_file() or _local_sum(part)[1] != digest:
+        if not part.is_file() or local_sum(part)[1] != digest:
             adb.shell(serial, "true")  # names a lost link as such
             raise _why_not_fetched(serial, remote, part, size, done, limit_s)
         part.replace(local)
@@ -298,8 +298,8 @@ def _timeout(size: int) -> float:
     return _LEAST_TIMEOUT_S + size / _SLOWEST_BYTES_PER_S
 
 
-def _local_sum(path: Path) -> tuple[int, str]:
-    """Size in bytes and sha256 of a file here."""
+def local_sum(path: Path) -> tuple[int, str]:
+    """Size in bytes and sha256 of a file here; raises :class:`DataError` where it cannot be read."""
     digest, size = hashlib.sha256(), 0
     try:
         with open(path, "rb") as file:
@@ -311,7 +311,7 @@ def _local_sum(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _remote_sum(adb: Adb, serial: str, path: str, size: int) -> str | None:
+def _remote_sum(adb: Adb, serial: str, path: str, size: int, stop: threading.Event | None) -> str | None:
     """The sha256 of a file of the device, None where it cannot be read; :class:`CommandFailed` without sha256sum."""
     quoted = shlex.quote(path)
     answer = adb.shell(
@@ -319,6 +319,7 @@ def _remote_sum(adb: Adb, serial: str, path: str, size: int) -> str | None:
         f"test -f {quoted} && test -r {quoted} || exit 1; for tool in '' toybox busybox; do "
         f"$tool sha256sum < {quoted} 2> /dev/null && exit 0; done; exit 3",
         _timeout(size),
+        stop,
     )
     if answer.code == 1:
         return None

@@ -11,6 +11,8 @@ from evaltools.report.device_result import DeviceCpu
 
 _HAL: Final = "Current temperatures from HAL"
 _TEMPERATURE: Final = re.compile(r"Temperature\{(.*)\}")
+_NO_DEGREES: Final = ("6", "7", "8")
+"""Types of Android's Temperature.java that are no temperatures: a battery's voltage, current and percentage."""
 _COLDEST: Final = -40.0
 _HOTTEST: Final = 150.0
 
@@ -91,7 +93,8 @@ def parse_thermal(text: str) -> tuple[int | None, dict[str, float] | None]:
     """Status (0 to 6) and degrees Celsius by sensor, from ``dumpsys thermalservice``.
 
     The HAL's present temperatures count where they are listed, else the service's cached ones. Values that no device
-    survives, as sensors without a reading give, are left out; so are cooling devices.
+    survives, as sensors without a reading give, are left out; so are cooling devices, and the voltage, current and
+    percentage of a battery, which are listed as temperatures.
     """
     status = re.search(r"^\s*Thermal Status: (\d+)\s*$", text, re.MULTILINE)
     before, heading, after = text.partition(_HAL)
@@ -103,7 +106,8 @@ def _temperatures(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for match in _TEMPERATURE.finditer(text):
         cells = dict(cell.strip().partition("=")[::2] for cell in match[1].split(","))
-        _keep(found, cells.get("mName", ""), cells.get("mValue", ""), 1.0)
+        if cells.get("mType") not in _NO_DEGREES:
+            _keep(found, cells.get("mName", ""), cells.get("mValue", ""), 1.0)
     return found
 
 

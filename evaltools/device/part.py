@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import shlex
 import tempfile
@@ -10,19 +9,20 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
+
+import msgspec
 
 from evaltools.device import detached
 from evaltools.device.answer import Answer
 from evaltools.device.archive import chunks, write_archive
 from evaltools.device.cooling import conditions_of, cool_down
 from evaltools.device.detached import DetachedRun
-from evaltools.device.errors import MAY_PASS, CommandFailed
+from evaltools.device.errors import DeviceError
 from evaltools.device.facts import device_facts
 from evaltools.device.files import pull
 from evaltools.device.patience import patiently
@@ -30,6 +30,9 @@ from evaltools.device.store import RUNS, DeviceStore
 from evaltools.report.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")
+
+ARCHIVE: Final = ".tar"
+"""The ending of archives that are sent; before it stands what is in them."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ class PartOptions:
     cool_down_c: float | None = None
     cool_down_timeout_s: float = 0.0
     taskset: str = ""
+
+    @property
+    def alone_s(self) -> float:
+        """Seconds after which a run that nobody looks at ends itself."""
+        return max(detached.ABANDONED_AFTER_S, 2 * self.patience_s)
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,21 @@ class PartDone:
 
 
 class PartDevice:
-    """A device that does one part at a time."""
+    """A device that does one part at a time; ``tell`` gets lines for the user about what it waits for."""
 
-    def __init__(self, store: DeviceStore, options: PartOptions, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        store: DeviceStore,
+        options: PartOptions,
+        stop: threading.Event,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
         self._store = store
         self._adb = store.adb
         self._serial = store.serial
         self._options = options
         self._stop = stop
+        self._tell = tell
         self._left: list[DetachedRun] = []
 
     @property
@@ -128,8 +143,8 @@ class PartDevice:
             run = DetachedRun(self._serial, posixpath.join(parent, name))
             self._left.append(run)
             patience_s, timeout_s = self._options.patience_s, self._options.timeout_s
-            alone_s = max(detached.ABANDONED_AFTER_S, 2 * patience_s)
-            self._patiently(partial(detached.start, self._adb, self._serial, command, parent, name, alone_s))
+            begin = partial(detached.start, self._adb, self._serial, command, parent, name, self._options.alone_s)
+            self._patiently(begin)
             answer = detached.wait(self._adb, run, timeout_s, on_output, patience_s=patience_s, stop=self._stop)
             for result in work.results:
                 self._fetch(run, result, folder)
@@ -139,23 +154,32 @@ class PartDevice:
         return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
     def measured(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
-        """Wait until it is cool, send the files, ``act``, and say how the device was before and after."""
+        """Wait until it is cool, send the files, ``act``, and say how the device was before and after.
+
+        What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.
+        """
         self._patiently(self._remove_left)
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
         found = act(self._send(work))
         elapsed_s = round(time.monotonic() - started, 3)
-        after = self._conditions()
+        after = self._conditions_if_there()
         self.clean_up()
         waited_s = round(waited_s, 3)
         return found, DevicePart(
             work.index, work.count, self._serial, work.examples, started_at, waited_s, elapsed_s, before, after
         )
 
-    def clean_up(self) -> None:
-        """End and delete what earlier parts left here, as far as that can be done now; the next part tries again."""
-        with suppress(*MAY_PASS, CommandFailed):
+    def clean_up(self) -> DeviceError | None:
+        """End and delete what earlier parts left here, as far as that can be done now; the next part tries again.
+
+        Returns why something of it may still be there and run, None where nothing is.
+        """
+        try:
             self._remove_left()
+        except DeviceError as error:
+            return error
+        return None
 
     def _remove_left(self) -> None:
         for run in list(self._left):
@@ -166,10 +190,17 @@ class PartDevice:
         limit = self._options.cool_down_c
         if limit is None:
             return self._conditions(), 0.0
-        return cool_down(self._conditions, self._serial, limit, self._options.cool_down_timeout_s, self._stop)
+        timeout_s = self._options.cool_down_timeout_s
+        return cool_down(self._conditions, self._serial, limit, timeout_s, self._stop, tell=self._tell)
 
     def _conditions(self) -> DeviceConditions:
         return conditions_of(self._patiently(partial(device_facts, self._adb, self._serial)))
+
+    def _conditions_if_there(self) -> DeviceConditions:
+        try:
+            return self._conditions()
+        except DeviceError:
+            return DeviceConditions()
 
     def _send(self, work: PartWork) -> SentFiles:
         """Send what the part needs."""
@@ -181,18 +212,19 @@ class PartDevice:
             if pictures.manifest is not None
         }
         archives = {
-            name: self._send_archives(pictures.folder, pictures.chosen) for name, pictures in work.pictures.items()
+            name: self._send_archives("pictures", pictures.folder, pictures.chosen)
+            for name, pictures in work.pictures.items()
         }
         for name, folder in work.folders.items():
             files = sorted(path for path in folder.rglob("*") if path.is_file())
-            archives[name] = self._send_archives(folder, files)
+            archives[name] = self._send_archives("files", folder, files)
         return SentFiles(manifests, archives)
 
-    def _send_archives(self, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
+    def _send_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
         paths = []
         for chunk in chunks(files):
             with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-                archive = Path(temporary, "files.tar")
+                archive = Path(temporary, f"{name}{ARCHIVE}")
                 write_archive(archive, folder, chunk)
                 paths.append(self._store.put(archive))
         return tuple(paths)
@@ -210,32 +242,40 @@ class PartDevice:
         return patiently(self._adb, self._serial, act, self._options.patience_s, self._stop)
 
 
+@dataclass(frozen=True)
+class PartProgress:
+    """How far a part is: examples that are done, those of them that failed, and how many did per configuration."""
+
+    done: int
+    failed_examples: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+
+
 class ProgressReader:
     """Takes a command's ``--progress=json`` lines out of its stderr as it comes in pieces."""
 
-    def __init__(self, on_done: Callable[[int], None]) -> None:
-        self._on_done = on_done
+    def __init__(self, on_progress: Callable[[PartProgress], None]) -> None:
+        self._on_progress = on_progress
         self._rest = b""
 
     def __call__(self, _out: bytes, err: bytes) -> None:
         """Take a piece."""
         *lines, self._rest = (self._rest + err).split(b"\n")
         for line in lines:
-            done = examples_done(line.decode("utf-8", "replace"))
-            if done is not None:
-                self._on_done(done)
+            progress = progress_of(line)
+            if progress is not None:
+                self._on_progress(progress)
 
 
-def examples_done(line: str) -> int | None:
-    """How many examples a line of progress says are done; None for any other line.
+def progress_of(line: bytes) -> PartProgress | None:
+    """What a line of progress says of the examples; None for any other line.
 
-    >>> examples_done('{"phase": "evaluation", "done": 20, "total": 50}'), examples_done("WARNING: ...")
-    (20, None)
+    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
+    PartProgress(done=20, failed_examples=1, failed={'test': 1})
     """
-    if not line.startswith('{"phase": "evaluation"'):
+    if not line.startswith(b'{"phase": "evaluation"'):
         return None
     try:
-        done = json.loads(line)["done"]
-    except (ValueError, KeyError, RecursionError):
+        return msgspec.json.decode(line, type=PartProgress)
+    except (msgspec.DecodeError, RecursionError):
         return None
-    return done if isinstance(done, int) else None

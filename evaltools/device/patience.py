@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from evaltools.device.adb import Adb
 from evaltools.device.errors import MAY_PASS, DeviceStopped
+
+if TYPE_CHECKING:
+    from evaltools.device.adb import Adb
 
 Found = TypeVar("Found")
 

@@ -62,6 +62,7 @@ class Pool(Generic[Done]):
         self._serials = tuple(serials)
         self._waiting = list(jobs)
         self._running: set[Job] = set()
+        self._idle: set[str] = set()
         self._tries: Counter[Job] = Counter()
         self._do = do
         self._is_back = is_back
@@ -97,6 +98,11 @@ class Pool(Generic[Done]):
         """The other devices that have not been left out so far."""
         with self._changed:
             return {*self._serials} - {serial} - {entry.serial for entry in self._outcome.left_out}
+
+    def at_work(self) -> set[str]:
+        """The devices that do a part, or take one next: those that do not wait for others."""
+        with self._changed:
+            return {*self._serials} - self._idle
 
     def _work(self, serial: str) -> None:
         """All that a device does; an error that is no device's ends the others' work, too."""
@@ -134,7 +140,9 @@ class Pool(Generic[Done]):
                 if own is not None:
                     self._waiting.remove(own)
                     self._running.add(own)
+                    self._idle.discard(serial)
                     return own
+                self._idle.add(serial)
                 if not any(job.serial in ("", serial) for job in self._running):
                     return None
                 self._changed.wait()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.device.answer import printable
+from evaltools.device.answer import last_words
 from evaltools.device.errors import AdbMissing
 from evaltools.errors import UsageError
 
@@ -37,8 +37,7 @@ class AdbRun:
 
     def quote(self) -> str:
         """The last line that was printed, by adb or by the command that it ran, for a message."""
-        lines = (self.err.strip() or self.out.strip()).decode("utf-8", "replace").splitlines()
-        return f"; printed last: {printable(lines[-1].strip()[-200:])}" if lines else ""
+        return last_words(self.out, self.err)
 
 
 def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:

@@ -23,6 +23,15 @@ _UNPACK_S: Final = 600.0
 _PREINSTALLED: Final = "python3"
 _KNOWN_FILE: Final = "evaltools/__init__.py"
 OLDEST_PYTHON: Final = (3, 10)
+_NOT_WHOLE: Final = 3
+_IS_WHOLE: Final = f"""\
+import os, sys, zipfile
+folder, *wheels = sys.argv[1:]
+for wheel in wheels:
+    for name in zipfile.ZipFile(wheel).namelist():
+        if not os.path.exists(os.path.join(folder, name)):
+            sys.exit({_NOT_WHOLE})
+"""
 
 
 @dataclass(frozen=True)
@@ -57,11 +66,12 @@ class PythonProgram:
 def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str = "") -> PythonProgram:
     """Put wheels on a device, unpacked, and try whether all that a task of evaltools needs can be imported there.
 
-    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. Raises
-    :class:`ProgramMissing` where there is no Python, or a package is missing there; and :class:`DeviceError`.
+    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. What cannot
+    be started is put there once more where files of it are missing. Raises :class:`ProgramMissing` where there is no
+    Python, or a package is missing there; and :class:`DeviceError`.
     """
     interpreter = python or _PREINSTALLED
-    answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S)
+    answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
     version = re.match(r"Python (\d+)\.(\d+)", answer.text or answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or version is None:
         raise ProgramMissing(
@@ -75,27 +85,66 @@ def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str =
             "newer; name another with --device_python=PATH",
             store.serial,
         )
-    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
+    program = PythonProgram(interpreter, posixpath.join(store.root, PROGRAMS, _name_of(wheels)))
+    try:
+        _put(store, wheels, program, task)
+    except ProgramMissing:
+        _remove_unless_whole(store, wheels, program)
+        _put(store, wheels, program, task)
+    return program
+
+
+def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, task: str) -> None:
+    """Unpack and try it; raises :class:`ProgramMissing`, also where another desk has deleted some of it meanwhile."""
+    interpreter, folder = program.python, program.folder
     _unpack(store, wheels, interpreter, folder)
-    program = PythonProgram(interpreter, folder)
-    checked = store.adb.shell(store.serial, program.start(["--check", task]), _CHECK_S)
+    checked = store.adb.shell(store.serial, program.start(["--check", task]), _CHECK_S, store.stop)
     if checked.code != 0:
         raise ProgramMissing(_why_not(store.serial, interpreter, task, checked), store.serial)
-    found = json.loads(checked.text.strip().splitlines()[-1])
-    if posixpath.dirname(posixpath.dirname(found["folder"])) != folder:
+    found = read_folder(checked.text)
+    if found is None:
         raise ProgramMissing(
-            f"{store.serial}: {interpreter} imports evaltools from {found['folder']} and not from {folder}, which was "
+            f"{store.serial}: {interpreter} ended well, but did not say where it imports evaltools from"
+            f"{checked.quote()}; is it a Python? Give the path of another one with --device_python",
+            store.serial,
+        )
+    if posixpath.dirname(posixpath.dirname(found)) != folder:
+        raise ProgramMissing(
+            f"{store.serial}: {interpreter} imports evaltools from {found} and not from {folder}, which was "
             "put there for it; give the path of another interpreter with --device_python",
             store.serial,
         )
-    return program
+
+
+def _remove_unless_whole(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram) -> None:
+    """Delete a folder in which files of the wheels are missing; one that is whole may be in use by another run."""
+    paths = [store.put(wheel) for wheel in wheels]
+    look = shlex.join([program.python, "-c", _IS_WHOLE, program.folder, *paths])
+    if store.adb.shell(store.serial, look, _CHECK_S, store.stop).code == _NOT_WHOLE:
+        broken, part = shlex.quote(program.folder), shlex.quote(_part(program.folder))
+        store.adb.shell(store.serial, f"mv {broken} {part} && rm -rf {part}", _CHECK_S, store.stop)
+
+
+def read_folder(printed: str) -> str | None:
+    r"""Where evaltools is imported from, by the last line that ``--check`` prints; None where that is no such line.
+
+    >>> read_folder('warning\n{"folder": "/p/evaltools/device"}\n')
+    '/p/evaltools/device'
+    >>> read_folder("hello") is None
+    True
+    """
+    try:
+        found = json.loads(printed.strip().splitlines()[-1])["folder"]
+    except (IndexError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
     """Unpack all wheels into one folder, whole or not at all."""
     if store.adb.shell(store.serial, f"test -d {shlex.quote(folder)}").code == 0:
         return
-    part = f"{folder}.{uuid.uuid4().hex[:12]}.part"
+    part = _part(folder)
     paths = [store.put(wheel) for wheel in wheels]
     unpacking = " && ".join(
         f"{shlex.quote(python)} -m zipfile -e {shlex.quote(path)} {shlex.quote(part)}" for path in paths
@@ -106,6 +155,7 @@ def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str
         f"mkdir -p {own} && {unpacking} && test -f {own}/{_KNOWN_FILE} && "
         f"{{ test -d {whole} || mv {own} {whole}; }}; c=$?; rm -rf {own}; exit $c",
         _UNPACK_S,
+        store.stop,
     )
     if answer.code != 0:
         raise ProgramMissing(
@@ -113,6 +163,11 @@ def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str
             "whether its Python has the module zipfile",
             store.serial,
         )
+
+
+def _part(folder: str) -> str:
+    """A new name for a folder that is not whole yet, or no longer."""
+    return f"{folder}.{uuid.uuid4().hex[:12]}.part"
 
 
 def _name_of(wheels: Sequence[Path]) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 VARIABLE: Final = "EVALTOOLS_RUN"
 """Marks every process of a run: the folder, then ``/.``, so that no folder is the beginning of another."""
 
+_FETCHED_AFTER_S: Final = 60
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _IS_OF_THIS_BOOT: Final = f'[ "$(cat boot)" = "$(cat {_BOOT})" ]'
 
@@ -118,4 +119,22 @@ n=$((n+1))
 sleep .2 || sleep 1
 done
 exit 1
+"""
+
+
+def in_use_script(runs: str) -> str:
+    """The condition of an ``if``: a run below the folder ``runs`` goes on, or has ended within the last minute.
+
+    The desk of one that has just ended still fetches its results.
+    """
+    return f"""\
+u=1
+for r in {shlex.quote(runs)}/*/; do
+(cd "$r" && {_IS_OF_THIS_BOOT} || exit 1
+if [ -e code ]; then [ $(($(date +%s) - $(stat -c %Y code))) -lt {_FETCHED_AFTER_S} ]; exit; fi
+read p b <pid || exit 0
+set -- $(cat /proc/$p/stat)
+[ "${{22}}" = "$b" ] && [ "$3" != Z ]) 2>/dev/null && u=0
+done
+[ $u = 0 ]
 """

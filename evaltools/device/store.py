@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
+import re
 import shlex
 import threading
+import uuid
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb import Adb
+from evaltools.device.answer import Answer
+from evaltools.device.archive import size_of
 from evaltools.device.detached import DetachedRun, end
-from evaltools.device.errors import CommandFailed, NoPermission
-from evaltools.device.files import push
+from evaltools.device.errors import CommandFailed, NoPermission, TransferFailed
+from evaltools.device.files import local_sum, push
 from evaltools.device.patience import patiently
-from evaltools.errors import DataError
+from evaltools.device.scripts import in_use_script
 
 STORE: Final = "store"
 PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
-FOLDERS: Final = (STORE, PROGRAMS, RUNS)
 MARKER: Final = ".evaltools"
 """The file by which a folder is known as evaltools' own."""
+_FOLDERS: Final = (PROGRAMS, STORE, RUNS)
+_CLEARED: Final = ".cleared"
+_DIGITS: Final = "[0-9a-f]"
+_OWN_PATHS: Final = "|".join(
+    (
+        re.escape(MARKER),
+        f"{STORE}(/{_DIGITS}{{64}})?",
+        f"{PROGRAMS}(/{_DIGITS}{{16}}(\\.{_DIGITS}{{12}}\\.part)?)?",
+        f"{RUNS}(/[0-9]+-of-[0-9]+-{_DIGITS}{{8}})?",
+        f"evaltools-{_DIGITS}{{12}}\\{_CLEARED}(/({'|'.join(_FOLDERS)}))?",
+    )
+)
+"""The names that evaltools makes in its folder and one level below, as an expression of grep -E."""
+_OWN_ONLY: Final = (
+    "{ l=$(find . -mindepth 1 -maxdepth 2) && "
+    f"""[ $(printf '%s\\n' "$l" | grep -cE {shlex.quote(f"^([.]/({_OWN_PATHS}))?$")}) """
+    """-eq $(printf '%s\\n' "$l" | wc -l) ]; }"""
+)
+"""Whether a folder holds nothing else; not so where a tool fails."""
+_TRASH: Final = f"evaltools-{'?' * 12}{_CLEARED}"
 _OTHERS: Final = 4
+_IN_USE: Final = 5
 _LONGEST_NAME: Final = 200
 """Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
-_BLOCK: Final = 1 << 20
 
 
 class DeviceStore:
     """The files of one device below ``root/store``, each in a folder named after its sha256.
 
-    ``patience_s`` is how long a device that is away is waited for, in seconds; ``stop`` ends that.
+    ``patience_s`` is how long a device that is away is waited for, in seconds; ``stop`` ends that, and the sending.
     ``on_sending`` gets a file that is sent, the bytes of it that have arrived, and its size, about once a second.
     """
 
@@ -50,25 +72,37 @@ class DeviceStore:
         self.adb = adb
         self.serial = serial
         self.root = root
+        self.stop = stop
         self._patience_s = patience_s
-        self._stop = stop
         self._on_sending = on_sending
         self._known: set[str] = set()
-        self._is_claimed = False
 
     def put(self, local: Path, remote: str = "") -> str:
         """Send a file unless its content is there; returns its path on the device. Raises as :func:`push` does.
 
-        ``remote`` is what :func:`remote_path` says, where that is known already.
+        ``remote`` is what :func:`remote_path` says, where that is known already. Another desk may delete everything at
+        any time: a file that was sent is looked for, and one whose folder is deleted under it is sent again, once.
         """
         remote = remote or remote_path(self.root, local)
-        if remote in self._known:
+        if remote in self._known and self.has(remote):
             return remote
-        self.claim()
-        told = None if self._on_sending is None else partial(self._sending, local, local.stat().st_size)
-        push(self.adb, self.serial, local, remote, patience_s=self._patience_s, stop=self._stop, on_progress=told)
+        try:
+            self._send(local, remote)
+        except (NoPermission, TransferFailed):
+            if self.has(posixpath.dirname(remote)):
+                raise
+            self._send(local, remote)
         self._known.add(remote)
         return remote
+
+    def has(self, path: str) -> bool:
+        """Whether a file or folder is on the device now; raises :class:`DeviceError` where the device is away."""
+        return self._shell(f"test -e {shlex.quote(path)}").code == 0
+
+    def _send(self, local: Path, remote: str) -> None:
+        self.claim()
+        told = None if self._on_sending is None else partial(self._sending, local, size_of(local))
+        push(self.adb, self.serial, local, remote, patience_s=self._patience_s, stop=self.stop, on_progress=told)
 
     def _sending(self, local: Path, size: int, arrived: int) -> None:
         assert self._on_sending is not None
@@ -77,13 +111,11 @@ class DeviceStore:
     def claim(self) -> None:
         """Make the folder evaltools' own, and delete runs there that nobody has fetched for two days.
 
-        Raises :class:`NoPermission` where it cannot be made, :class:`CommandFailed` where it holds other files.
+        A folder without the marker in which everything has evaltools' own names is its own as well. Raises
+        :class:`NoPermission` where it cannot be made, :class:`CommandFailed` where it holds other files,
+        :class:`DeviceStopped`, and the error of a device that stayed away.
         """
-        if self._is_claimed:
-            return
-        answer = patiently(
-            self.adb, self.serial, partial(self.adb.shell, self.serial, _claim_script(self.root)), self._patience_s
-        )
+        answer = self._shell(_claim_script(self.root))
         if answer.code == _OTHERS:
             raise CommandFailed(
                 f"{self.serial}: {self.root} holds files that are not evaltools'; give a folder of its own with "
@@ -96,13 +128,16 @@ class DeviceStore:
                 "/data/local/tmp with --device_folder",
                 self.serial,
             )
-        self._is_claimed = True
 
     def let_all_read(self, remotes: Iterable[str]) -> None:
-        """Let programs of other users, such as apps, read files of this store; raises :class:`CommandFailed`."""
+        """Let programs of other users, such as apps, read files of this store, and go through the folders above them.
+
+        Raises :class:`CommandFailed` where that cannot be done, and :class:`DeviceError` as :meth:`claim` does.
+        """
         files = list(remotes)
-        words = shlex.join([*dict.fromkeys(posixpath.dirname(path) for path in files)])
-        answer = self.adb.shell(self.serial, f"chmod a+x {words} && chmod a+r {shlex.join(files)}")
+        folders = [self.root, posixpath.join(self.root, STORE), *(posixpath.dirname(path) for path in files)]
+        opened = shlex.join(dict.fromkeys(folders))
+        answer = self._shell(f"chmod a+x {opened} && chmod a+r {shlex.join(files)}")
         if answer.code != 0:
             raise CommandFailed(
                 f"{self.serial}: files in {self.root} cannot be made readable for apps{answer.quote()}; give another "
@@ -110,10 +145,14 @@ class DeviceStore:
                 self.serial,
             )
 
+    def _shell(self, command: str) -> Answer:
+        """Run a command that may be repeated."""
+        act = partial(self.adb.shell, self.serial, command, stop=self.stop)
+        return patiently(self.adb, self.serial, act, self._patience_s, self.stop)
+
     def forget(self) -> None:
         """Look again which files are there, as after the device was away."""
         self._known.clear()
-        self._is_claimed = False
 
 
 def remote_path(root: str, local: Path) -> str:
@@ -124,59 +163,113 @@ def remote_path(root: str, local: Path) -> str:
 def clear(adb: Adb, serial: str, root: str) -> int:
     """End all runs below ``root``, delete what evaltools has put there, and say how many KiB that were.
 
-    Nothing but evaltools' own folders is deleted, and ``root`` itself where it is empty then. Raises
-    :class:`CommandFailed` where something stays.
+    Nothing but evaltools' own folders is deleted, and ``root`` itself where it is empty then; the marker stays beside
+    files of others. Another desk finds each folder whole or not at all. Raises :class:`CommandFailed` where something
+    stays.
     """
-    quoted = shlex.quote(root)
-    found = adb.shell(serial, f"test -e {quoted} || exit 1; test -f {quoted}/{MARKER} || exit {_OTHERS}")
-    if found.code == 1:
+    if not _is_there(adb, serial, root):
         return 0
-    if found.code != 0:
+    runs = posixpath.join(root, RUNS)
+    ended = set(adb.shell(serial, f"ls {shlex.quote(runs)} 2> /dev/null || true").text.split())
+    for name in sorted(ended):
+        end(adb, DetachedRun(serial, posixpath.join(runs, name)))
+    *deleted, size = _delete(adb, serial, root, "")
+    for name in sorted({*deleted} - ended):
+        end(adb, DetachedRun(serial, posixpath.join(runs, name)))
+    return int(size)
+
+
+def clear_unused(adb: Adb, serial: str, root: str) -> bool:
+    """As :func:`clear`, but leave everything where a run goes on below ``root``; says whether it was deleted."""
+    if not _is_there(adb, serial, root):
+        return True
+    return bool(_delete(adb, serial, root, f"if {in_use_script(RUNS)}then exit {_IN_USE}; fi"))
+
+
+def _is_there(adb: Adb, serial: str, root: str) -> bool:
+    """Whether there is anything at ``root``; raises :class:`CommandFailed` where it is not evaltools' own."""
+    quoted = shlex.quote(root)
+    found = adb.shell(
+        serial,
+        f"cd {quoted} || {{ [ -e {quoted} ] && exit {_OTHERS}; exit 1; }}; [ -f {MARKER} ] && exit 0; "
+        f'[ -r . ] || exit {_OTHERS}; [ -n "$(ls -A)" ] || exit 1; {_OWN_ONLY} || exit {_OTHERS}',
+    )
+    if found.code not in (0, 1):
         raise CommandFailed(
             f"{serial}: {root} is no folder that evaltools has made, so that nothing is deleted in it; give the "
             "--device_folder of a run",
             serial,
         )
-    answer = adb.shell(serial, f"ls -d {quoted}/{RUNS}/*/ 2> /dev/null || true")
-    for folder in answer.text.splitlines():
-        end(adb, DetachedRun(serial, folder.rstrip("/")))
-    own = " ".join(FOLDERS)
-    answer = adb.shell(
-        serial,
-        f"cd {quoted} || exit 1; s=0; for f in {own}; do [ -d $f ] || continue; "
-        f"set -- $(du -sk $f) && s=$((s + $1)) && rm -rf $f || exit 1; done; rm -f {MARKER}; cd / && "
-        f"{{ rmdir {quoted} 2> /dev/null || true; }}; echo $s",
-        _CLEAR_S,
-    )
-    size = answer.text.split()[-1:]
-    if answer.code != 0 or not size or not size[0].isdigit():
+    return found.code == 0
+
+
+def _delete(adb: Adb, serial: str, root: str, unless: str) -> list[str]:
+    """Delete evaltools' own folders; the names of the runs among them, then how many KiB that were.
+
+    Empty where ``unless``, a script in ``root``, left with the code for that. Raises :class:`CommandFailed`.
+    """
+    answer = adb.shell(serial, _delete_script(root, unless), _CLEAR_S)
+    words = answer.text.split()
+    if answer.code == _IN_USE:
+        return []
+    if answer.code != 0 or not words or not words[-1].isdigit():
         raise CommandFailed(
             f"{serial}: what is in {root} cannot be deleted{answer.quote()}; look at it with adb shell ls -l {root}",
             serial,
         )
-    return int(size[0])
+    return words
 
 
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, as hexadecimal digits; raises :class:`DataError` where it cannot be read."""
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    return digest.hexdigest()
+    return local_sum(path)[1]
 
 
 def _claim_script(root: str) -> str:
-    """Mark the folder, which is new, empty or marked already."""
+    """Mark the folder, which is new, marked already, or holds nothing but what has evaltools' names.
+
+    Another desk may delete the folder after each step, so that it is made again some times.
+    """
     own = shlex.quote(root)
-    return (
-        f'mkdir -p {own} && cd {own} || exit 1; [ -e {MARKER} ] || [ -z "$(ls -A)" ] || exit {_OTHERS}; '
-        f": > {MARKER} || exit 1; [ ! -d {RUNS} ] || "
-        f"find {RUNS} -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {{}} \\; > /dev/null 2>&1; true"
-    )
+    return f"""\
+for n in 1 2 3 4 5; do
+mkdir -p {own} && cd {own} || continue
+[ -e {MARKER} ] || {_OWN_ONLY} || exit {_OTHERS}
+touch {own}/{MARKER} || continue
+[ ! -d {RUNS} ] || find {RUNS} -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {{}} \\; > /dev/null 2>&1
+exit 0
+done
+exit 1
+"""
+
+
+def _delete_script(root: str, unless: str) -> str:
+    """Take the folders away under another name, each at once, then delete them.
+
+    The marker goes last, and only where nothing has come meanwhile.
+    """
+    own, trash = shlex.quote(root), f"evaltools-{uuid.uuid4().hex[:12]}{_CLEARED}"
+    gone = f"[ -e {own} ] && exit 1; echo 0; exit 0"
+    return f"""\
+cd {own} || {{ {gone}; }}
+{unless}
+mkdir {trash} || {{ {gone}; }}
+e=0 s=0
+for f in {" ".join(_FOLDERS)}; do
+mv $f {trash}/ 2> /dev/null || [ ! -e $f ] || mv $f {trash}/ || e=1
+done
+[ ! -d {trash}/{RUNS} ] || ls {trash}/{RUNS}
+for f in {_TRASH}/*; do
+[ -e $f ] || continue
+set -- $(du -sk $f 2> /dev/null)
+s=$((s + ${{1:-0}}))
+done
+rm -rf {_TRASH} 2> /dev/null || rm -rf {_TRASH} || e=1
+[ "$(ls -A)" != {MARKER} ] || rm -f {MARKER}
+cd / && rmdir {own} 2> /dev/null
+echo $s
+exit $e
+"""
 
 
 def _remote_name(local: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
@@ -11,6 +11,9 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.result_model import Model
+
+LOADED_FROM: Final = "loaded from "
+"""What the source of an input begins with that was read from ``reference_loaded_from``."""
 
 
 @dataclass(frozen=True)

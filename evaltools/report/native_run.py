@@ -22,7 +22,8 @@ class NativeRun:
     ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
     ``delegate_lines`` are those of log and logcat, as :func:`proof_lines` gives them. ``exit_code`` is None where it is
     not known. ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``place``
-    is the device where several do the same; the configuration's name in the result ends with it then.
+    is the device where several do the same; the configuration's name in the result ends with it then. ``serial`` is the
+    device where several share the parts.
     """
 
     configuration: Configuration
@@ -35,6 +36,7 @@ class NativeRun:
     part: int = 0
     parts: int = 1
     place: str = ""
+    serial: str = ""
 
     @property
     def name(self) -> str:

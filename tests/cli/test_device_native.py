@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.report.native_eval_log import NativeTask
 from tests.cli import device_runs
 from tests.cli.sample_runs import coco, figures_of, imagenet, inference_diff
 from tests.command import Completed
 from tests.device.android_programs import add_android, kept
 from tests.device.fixtures import Devices
 from tests.device.native_stand_in import GPU_LINES, write_stand_in
-from tests.device.real_device import Network
+from tests.device.real_device import Network, RealDevice
 
 pytestmark = pytest.mark.once
 PICTURES = 20
@@ -73,12 +75,15 @@ def test_parts_of_a_native_classification_add_up(network: Network, devices: Devi
         "reference": "measured", "gpu": "not measured", "plain": "measured",
     }  # fmt: skip
     assert "GPU acceleration is unsupported on this platform." in found["gpu"]["reason"]
+    assert any(f"(part 1 of 3, on {serial});" in found["gpu"]["reason"] for serial in serials(devices))
     here = {entry["name"]: entry for entry in expected["configurations"]}
     for own, other in (("reference", "reference"), ("plain", "test")):
         assert found[own]["classification"]["topk"] == here[other]["classification"]["topk"]
     told = result["device_run"]
     assert (told["program"], sorted(part["examples"] for part in told["parts"])) == ("native", [6, 7, 7])
     assert all("GPU acceleration is unsupported" in " ".join(part["delegate_lines"]) for part in told["parts"])
+    assert told["left_out"] == []
+    assert {part["serial"] for part in told["parts"]} == {*serials(devices)}, "no other has a GPU: both go on"
     assert device_runs.left_runs(devices) == []
 
 
@@ -90,6 +95,86 @@ def test_a_gpu_that_took_nodes_is_measured(network: Network, devices: Devices, t
     assert done.code == 0, done.err
     (found,) = json.loads(output.read_text())["configurations"]
     assert (found["status"], found["delegates"][0]["name"], found["delegates"][0]["nodes"]) == ("measured", "GPU", 3)
+
+
+@pytest.fixture
+def one_with_a_gpu(devices: Devices) -> Iterator[RealDevice]:
+    """The first device, where :func:`write_both` runs the first of two programs."""
+    marker = devices[0].folder / "has_gpu"
+    marker.write_text("")
+    yield devices[0]
+    marker.unlink()
+
+
+def write_both(folder: Path, task: NativeTask, *lines: Sequence[str]) -> Path:
+    """A program that prints the first lines on the device of :func:`one_with_a_gpu`, the second ones on others."""
+    first, second = (write_stand_in(make_folder(folder / str(index)), task, own) for index, own in enumerate(lines))
+    path = folder / "run_eval"
+    path.write_text(f'#!/bin/sh\n[ -e /data/local/tmp/has_gpu ] && exec {first} "$@"\nexec {second} "$@"\n')
+    return path
+
+
+def make_folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["--allow_fallback=true"]])
+def test_a_device_without_the_gpu_leaves_its_parts_to_one_that_has_it(
+    more: list[str], network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    having, lacking = serials(devices)
+    output = tmp_path / "native.json"
+    binary = write_both(tmp_path, "imagenet", GPU_LINES, ())
+    arguments = imagenet("--config=g: use_gpu=true", "--parts=4", *more, pictures=8)
+    done = run_native(network, [having, lacking], binary, arguments, output)
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    found = {entry["name"]: entry for entry in result["configurations"]}["g"]
+    assert (found["status"], found["fallback"], found["delegates"][0]["nodes"]) == ("measured", None, 3)
+    assert [part["serial"] for part in result["device_run"]["parts"]] == [having] * 4
+    (left_out,) = result["device_run"]["left_out"]
+    assert (left_out["serial"], left_out["kind"]) == (lacking, "not alike")
+    assert left_out["reason"].startswith(f"{lacking} cannot do its part as {having} ")
+    assert "configuration g: GPU was asked for, but the log says" in left_out["reason"]
+    assert "GPU acceleration is unsupported on this platform." in left_out["reason"]
+    assert not [warning for warning in result["warnings"] if "not alike" in warning]
+
+
+def test_a_part_that_cannot_be_split_goes_to_the_device_that_has_the_gpu(
+    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    output = tmp_path / "native.json"
+    binary = write_both(tmp_path, "inference_diff", GPU_LINES, ())
+    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
+    done = run_native(network, serials(devices)[::-1], binary, [*arguments, "--config=g: use_gpu=true"], output)
+    assert done.code == 0, done.err
+    (part,) = json.loads(output.read_text())["device_run"]["parts"]
+    assert part["serial"] == one_with_a_gpu.serial
+
+
+def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
+    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    """Whichever does a part first does all of them; those that are compared need not be alike."""
+    fewer = [line.replace("Replacing 3 out", "Replacing 2 out") for line in GPU_LINES]
+    binary = write_both(tmp_path, "imagenet", GPU_LINES, fewer)
+    output = tmp_path / "native.json"
+    arguments = imagenet("--config=g: use_gpu=true", "--reference=none", pictures=8)
+    done = run_native(network, serials(devices), binary, [*arguments, "--parts=4"], output)
+    assert done.code == 0, done.err
+    told = device_runs.device_run(output)
+    (left_out,) = told["left_out"]
+    (kept,) = {part["serial"] for part in told["parts"]}
+    nodes = dict(zip(serials(devices), (3, 2), strict=True))
+    other = left_out["serial"]
+    assert left_out["reason"] == (
+        f"{other} is not like {kept}, so that their parts make no one result: configuration g: GPU took {nodes[kept]} "
+        f"nodes on {kept}, took {nodes[other]} nodes on {other}. Use devices that are alike, or compare them with "
+        "--split=each"
+    )
+    each = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
+    assert (each.code, device_runs.device_run(output)["left_out"]) == (0, []), each.err
 
 
 def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -42,10 +42,15 @@ def part_of(job: Job, serial: str = "R58M", count: int = 2) -> DevicePart:
     return DevicePart(job.index, count, serial, 5, "2026-01-01T00:00:00+00:00", 0.0, 1.5, nothing, nothing)
 
 
-def kept_part(folder: PartsFolder, job: Job, part: DevicePart | None = None) -> Path:
+def kept_part(
+    folder: PartsFolder,
+    job: Job,
+    part: DevicePart | None = None,
+    described: Sequence[ConfigurationResult] = DESCRIBED,
+) -> Path:
     """A part that is done, with its records."""
-    Part(EXAMPLES, Shard(job.index, 2)).write(folder.unfinished(job) / "run")
     done = part or part_of(job)
+    Part(EXAMPLES, Shard(job.index, done.count), described=described).write(folder.unfinished(job) / "run")
     folder.keep(job, KeptPart(done, facts_of(done.serial)))
     return folder.of(job)
 
@@ -285,6 +290,27 @@ def test_one_that_lacks_a_delegate_leaves_its_parts_to_others_as_long_as_there_a
     both.do()
     assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
 
+    one_part = Run(tmp_path / "one part", [Phone("A"), Phone("B", lacking)], count=1)
+    one_part.do()
+    assert one_part.kept.read(Job(0)).part.serial == "A"
+
+
+def test_devices_that_all_lack_a_delegate_are_alike(tmp_path: Path) -> None:
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    run = Run(tmp_path, [Phone(serial, lacking) for serial in "ABC"], count=9)
+    found = run.do()
+    assert (len(found.done), found.left_out, found.lost) == (9, [], {})
+
+
+def test_what_a_device_did_before_is_what_others_are_like_although_it_lacks_something(tmp_path: Path) -> None:
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    kept_part(PartsFolder(tmp_path, 4), Job(0), part_of(Job(0), "B", 4), lacking)
+    run = Run(tmp_path, [Phone("A"), Phone("B", lacking)], count=4)
+    found = run.do()
+    assert len(found.done) == 3
+    assert {run.kept.read(job).part.serial for job in run.jobs} == {"B"}
+    assert {entry.kind for entry in found.left_out} <= {"not alike"}
+
 
 def test_devices_that_are_compared_need_not_be_alike(tmp_path: Path) -> None:
     run = Run(tmp_path, [Phone("A"), Phone("B", OTHER_RUNTIME)], each=True)
@@ -321,17 +347,20 @@ def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part is whole only once its records are here, whatever it printed before."""
-    seen: list[int] = []
+    seen: list[Tally] = []
 
     @contextmanager
     def counting(phase: str, total: int, console: object, style: str) -> Iterator[Callable[[Tally], None]]:
         assert (phase, total, style) == ("on devices", EXAMPLES, "lines")
-        yield lambda tally: seen.append(tally.done)
+        yield seen.append
 
     monkeypatch.setattr(device_parts, "show_progress", counting)
     kept_part(PartsFolder(tmp_path, 2), Job(0))
-    lines = [b'{"phase": "evaluation", "done": %d}\n' % done for done in (2, 4, 5)]
+    line = b'{"phase": "evaluation", "done": %d, "failed_examples": %d, "failed": {"test": %d}}\n'
+    lines = [line % (done, failed, failed) for done, failed in ((2, 0), (4, 1), (5, 1))]
     phone = Phone("A", prints=lines)
     phone.fails_after = [ConnectionLost("A: the link broke", "A")]
     Run(tmp_path, [phone]).do("lines")
-    assert seen == [5 + 2, 5 + 4, 5 + 4, 5, 5 + 2, 5 + 4, 5 + 4, 10]
+    assert [tally.done for tally in seen] == [5 + 2, 5 + 4, 5 + 4, 5, 5 + 2, 5 + 4, 5 + 4, 10]
+    assert [tally.failed.get("test", 0) for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]
+    assert [tally.failed_examples for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]

@@ -107,6 +107,7 @@ def test_an_inference_diff_of_devices_against_this_computer(network: Network, de
     result = json.loads(output.read_text())["inference_diff"]
     assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
     assert result["inputs"][0]["source"] == "that of the reference run on this computer"
+    assert result["reference_loaded_from"] == "that of the reference run on this computer"
     for entry in result["comparisons"]:
         assert entry["outputs"][0]["difference"] == expected[0]["difference"]
         assert entry["repeatability"] is None
@@ -149,7 +150,7 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     process.send_signal(signal.SIGINT)
     done = device_runs.finish(process)
     assert done.code == 130, done.err
-    assert "with --run_dir, evaltools resume goes on" in done.err
+    assert "with --run_dir evaltools resume goes on" in done.err
     assert device_runs.left_running() == []
     assert device_runs.left_runs(devices) == []
     resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
@@ -157,6 +158,47 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     assert figures(tmp_path / "resumed.json") == figures_of(imagenet(pictures=200), tmp_path / "here.json")
     merged = device_runs.run(["merge", str(tmp_path / "run")])
     assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
+
+
+def test_a_run_of_every_device_goes_on_with_those_it_began_with(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    """Parts of a device that is away count, if they are all done; if not, it is left out by name."""
+    run_dir = tmp_path / "run"
+    flags = ["--split=each", "--parts=2", f"--run_dir={run_dir}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
+    whole = device_runs.run([*command, f"--output_file_path={tmp_path / 'whole.json'}"])
+    assert whole.code == 0, whole.err
+    again = ["resume", str(run_dir), f"--output_file_path={tmp_path / 'again.json'}"]
+    without = device_runs.run([*again, "--adb=/no/such/adb"])
+    assert without.code == 0, "nothing is left to be done: " + without.err
+    assert figures(tmp_path / "again.json") == figures(tmp_path / "whole.json")
+
+    first, second = serials(devices)
+    (lost,) = [path for path in run_dir.glob("*/shard-1-of-2/part.json") if second in path.read_text()]
+    lost.unlink()
+    some = device_runs.run([*again, f"--serials={first}"])
+    assert some.code == 3, some.err
+    assert f"{second} began this run and is not among the devices now" in some.err
+    assert {entry["place"] for entry in json.loads((tmp_path / "again.json").read_text())["configurations"]} == {first}
+    (left_out,) = device_runs.device_run(tmp_path / "again.json")["left_out"]
+    assert (left_out["serial"], left_out["kind"]) == (second, "no such device")
+
+    inner = device_runs.run(["resume", str(next(run_dir.glob("*/shard-0-of-2/run")))])
+    assert inner.code == 2
+    assert f"is a part of the run on devices in {run_dir}; give evaltools resume that folder" in inner.err
+
+
+def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, devices: Devices, tmp_path: Path) -> None:
+    configurations = tmp_path / "c.yaml"
+    configurations.write_text("one: {use_xnnpack: true, num_threads: 1}\n")
+    flags = [f"--configs={configurations}", "--parts=2", f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
+    assert device_runs.run(command).code == 0
+    configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
+    changed = device_runs.run(["resume", str(tmp_path / "run")])
+    assert changed.code == 2
+    assert "the content of --configs was" in changed.err
 
 
 def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from evaltools.device.errors import (
     CommandFailed,
     ConnectionLost,
     DeviceError,
+    DeviceStopped,
     DeviceTimeout,
     NoPermission,
     NoSpace,
@@ -149,6 +150,24 @@ def test_a_stalled_device_is_a_time_out_and_leaves_no_adb(connect: Connect, adb:
         adb.shell(device.serial, "true", 1.0)
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert not [line for line in listing.splitlines() if f"-s {device.serial} shell" in line]
+
+
+@needs_adb
+def test_a_long_command_is_not_waited_for_once_a_stop_is_set(connect: Connect, adb: Adb) -> None:
+    device, stop = connect(), threading.Event()
+    timer = threading.Timer(0.5, stop.set)
+    timer.start()
+    with pytest.raises(DeviceStopped, match=f"{device.serial}: stopped as asked"):
+        adb.shell(device.serial, "sleep 60", 3600.0, stop)
+    timer.join()
+
+
+@needs_adb
+def test_a_device_that_adbs_variable_names_is_connected(connect: Connect, adb: Adb) -> None:
+    serial = connect().serial
+    adb.run(["disconnect", serial], 10.0)
+    assert adb.devices() == ()
+    assert Adb(ADB, adb.port, {**os.environ, "ANDROID_SERIAL": serial}).choose() == serial
 
 
 @needs_adb

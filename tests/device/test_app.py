@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.device import app as app_module
 from evaltools.device.adb import Adb
+from evaltools.device.answer import Answer
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app, start_command
-from evaltools.device.errors import CommandFailed, DeviceStopped, NoSpace, ProgramMissing
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceStopped, NoSpace, ProgramMissing
 from evaltools.device.store import DeviceStore
 from evaltools.errors import DataError, UsageError
 from evaltools.report.delegate_log import delegate_lines
@@ -18,7 +20,7 @@ from tests import tiny_models
 from tests.device.android_programs import OTHER_APP, add_android, kept
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
-from tests.device.real_device import RealDevice, wait_until
+from tests.device.real_device import Network, RealDevice, wait_until
 
 APP = BenchmarkApp()
 STORE = "/data/local/tmp/evaltools"
@@ -266,3 +268,58 @@ def test_an_apk_that_is_refused(
 def test_an_apk_that_is_not_there(client: Adb, phone: RealDevice) -> None:
     with pytest.raises(DataError, match=r"/no/such\.apk cannot be read"):
         install_app(DeviceStore(client, phone.serial, STORE), Path("/no/such.apk"))
+
+
+class Leaving(Adb):
+    """A device that is lost when it is to be put in order."""
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        if command.startswith("am force-stop"):
+            raise ConnectionLost(f"{serial}: it left", serial)
+        return super().shell(serial, command, timeout_s, stop)
+
+
+@pytest.fixture
+def leaving(network: Network) -> Adb:
+    return Leaving(str(network.adb))
+
+
+def test_a_run_that_was_done_before_the_device_left_counts(leaving: Adb, phone: RealDevice) -> None:
+    kept(phone, "mode").write_text("gives up")
+    kept(phone, "property.debug.tflite.trace").write_text("\n")
+    found = run_app(leaving, phone.serial, FLAGS, LONG_S, traces=True, poll_s=POLL_S, patience_s=0.0)
+    assert (texts(found.log)[-1], found.failure) == ("Failed to load model /no/such/file", "")
+    assert found.left == (
+        "Afterwards the app org.tensorflow.lite.benchmark could not be ended, and the property debug.tflite.trace "
+        f"could not be set back to nothing: {phone.serial}: it left"
+    )
+
+
+def test_an_app_that_is_late_and_cannot_be_ended_says_so(leaving: Adb, phone: RealDevice) -> None:
+    kept(phone, "mode").write_text("hang")
+    found = run_app(leaving, phone.serial, FLAGS, 0.5, poll_s=POLL_S, patience_s=0.0)
+    assert "it did not end within 0.5 s" in found.failure
+    assert found.failure.endswith(f"the app org.tensorflow.lite.benchmark could not be ended: {phone.serial}: it left")
+
+
+def test_a_stop_stays_a_stop_where_the_app_cannot_be_ended(
+    leaving: Adb, phone: RealDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "_PATIENCE_AT_STOP_S", 0.0)
+    kept(phone, "mode").write_text("hang")
+    stop = threading.Event()
+    timer = threading.Timer(1.0, stop.set)
+    timer.start()
+    with pytest.raises(DeviceStopped, match=r"stopped as asked.*could not be ended"):
+        run_app(leaving, phone.serial, FLAGS, LONG_S, traces=True, poll_s=POLL_S, patience_s=0.0, stop=stop)
+    timer.join()
+
+
+def test_a_stop_ends_the_waiting_for_an_installation(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
+    phone.add_program("pm", "#!/bin/sh\nsleep 60\n")
+    stop = threading.Event()
+    timer = threading.Timer(3.0, stop.set)
+    timer.start()
+    with pytest.raises(DeviceStopped):
+        install_app(DeviceStore(client, phone.serial, STORE, stop=stop), apk(tmp_path, "Success"))
+    timer.join()

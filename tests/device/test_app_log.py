@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.device.app_log import joined_log, read_app_log
+from evaltools.device.app_log import joined_log, marks_shown, read_app_log
 
 PACKAGE = "org.tensorflow.lite.benchmark"
 TIMES = "Inference timings in us: Init: 1, First inference: 2, Warmup (avg): 3, Inference (avg): 4"
@@ -124,3 +124,9 @@ def test_lines_that_came_late_are_taken_while_the_first_mark_is_there() -> None:
     assert joined_log(log("m0.", "a", "m1."), log("m0.", "a", "late", "m1."), ["m0.", "m1."]) == log(
         "m0.", "a", "late", "m1."
     )
+
+
+def test_marks_that_the_log_has_forgotten_are_looked_for_no_more() -> None:
+    assert marks_shown(["m1", "m2", "m3", "m4"], log("m2", "a", "m4")) == ["m2", "m3", "m4"]
+    assert marks_shown(["m1", "m2"], log("m1", "m2")) == ["m1", "m2"]
+    assert marks_shown(["m1"], "") == []

@@ -117,6 +117,30 @@ def test_a_device_that_is_lost_meanwhile_is_said() -> None:
         cool_down(lost, "R58M", 35.0, LONG_S, threading.Event(), 0.001)
 
 
+def told_while(looks: Looks, timeout_s: float = LONG_S, stop: threading.Event | None = None) -> list[str]:
+    lines: list[str] = []
+    cool_down(looks, "R58M", 35.0, timeout_s, stop or threading.Event(), 0.001, lines.append)
+    return lines
+
+
+def test_waiting_is_told_once_when_it_begins() -> None:
+    assert told_while(Looks(20.0)) == []
+    assert told_while(Looks(41.54, 40.0, 30.0)) == [
+        "R58M: 41.5 C (sensor SKIN), waiting until all are at most 35 C, for up to 20 s"
+    ]
+    assert "40.0 C (sensor battery)" in told_while(Looks(20.0, battery=[400, 300]))[0]
+
+
+def test_going_on_although_it_is_too_warm_is_a_warning() -> None:
+    begun, over = told_while(Looks(60.0), timeout_s=0.02)
+    assert "waiting until" in begun
+    assert over.startswith("R58M: warning: still 60.0 C (sensor SKIN) after 0.02 s of waiting for 35 C; it goes on")
+    assert "--cool_down_timeout" in over
+    stop = threading.Event()
+    stop.set()
+    assert len(told_while(Looks(60.0), stop=stop)) == 1, "a stop is no reason for the warning"
+
+
 @pytest.mark.parametrize(
     ("battery", "temperatures", "highest"),
     [

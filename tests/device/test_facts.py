@@ -186,3 +186,16 @@ def test_the_questions_fit_into_one_message_of_old_adb_and_a_real_shell_answers_
     machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
     assert sections["machine"] == machine
     assert list(sections)[-1] == "python"
+
+
+def test_what_limits_a_battery_is_listed_as_a_temperature_and_is_none() -> None:
+    """Voltage in mV or V, current in mA or A, and percentage: types 6, 7 and 8 of Android's Temperature.java."""
+    limits = """\
+\tTemperature{mValue=4.312, mType=6, mName=vbat, mStatus=0}
+\tTemperature{mValue=120.0, mType=7, mName=ibat, mStatus=0}
+\tTemperature{mValue=87.0, mType=8, mName=soc, mStatus=0}
+\tTemperature{mValue=41.0, mType=9, mName=npu, mStatus=0}
+\tTemperature{mValue=40.0, mType=-1, mName=unknown, mStatus=0}
+"""
+    assert parse_thermal(f"Current temperatures from HAL:\n{limits}") == (None, {"npu": 41.0, "unknown": 40.0})
+    assert parse_thermal("Temperature{mValue=87.0, mType=8, mName=soc, mStatus=0}") == (None, None)

@@ -1,4 +1,4 @@
-"""What a command on a device prints about its progress, as it arrives in pieces."""
+"""A part on a device: what its command prints about its progress, and what is left when the device leaves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import io
 import itertools
 import json
 import random
+import threading
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from evaltools.cli.progress import show_progress
-from evaltools.device.part import ProgressReader, examples_done
+from evaltools.device.adb import Adb
+from evaltools.device.answer import Answer
+from evaltools.device.errors import CommandFailed, ConnectionLost
+from evaltools.device.part import (
+    PartDevice,
+    PartOptions,
+    PartProgress,
+    PartWork,
+    ProgressReader,
+    SentFiles,
+    progress_of,
+)
+from evaltools.device.store import DeviceStore
 from evaltools.engine import Tally
+from evaltools.report.device_run import DeviceConditions
 
 
 def line_of(done: object, phase: str = "evaluation") -> str:
@@ -43,15 +58,16 @@ def line_of(done: object, phase: str = "evaluation") -> str:
 )
 def test_only_a_line_about_examples_says_how_many_are_done(line: str, done: int | None) -> None:
     """Whatever else a device prints is no reason to end the run."""
-    assert examples_done(line) == done
+    found = progress_of(line.encode())
+    assert (found and found.done) == done
 
 
 def reading(*pieces: bytes) -> list[int]:
-    seen: list[int] = []
+    seen: list[PartProgress] = []
     reader = ProgressReader(seen.append)
     for piece in pieces:
         reader(b"", piece)
-    return seen
+    return [progress.done for progress in seen]
 
 
 def test_each_line_is_told_when_it_is_whole() -> None:
@@ -75,7 +91,7 @@ def test_lines_may_be_cut_anywhere() -> None:
 
 def test_broken_bytes_and_stdout_are_passed_over() -> None:
     assert reading(b"\xff\xfe\n" + line_of(4).encode() + b"\n\xe9") == [4]
-    seen: list[int] = []
+    seen: list[PartProgress] = []
     ProgressReader(seen.append)(line_of(5).encode() + b"\n", b"")
     assert seen == []
 
@@ -92,3 +108,64 @@ def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
         on_progress(Tally(done=3))
     assert text.getvalue().count("\n") == 1
     assert reading(text.getvalue().encode()) == ([] if phase else [3])
+
+
+class Leaving(Adb):
+    """A device that answers everything with nothing, until it is away."""
+
+    def __init__(self) -> None:
+        super().__init__("/bin/true")
+        self.is_away = False
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        if self.is_away:
+            raise ConnectionLost("it is away", serial)
+        return Answer(0, b"", b"")
+
+    def features(self, serial: str) -> tuple[str, ...]:
+        return ()
+
+
+WORK = PartWork(index=0, count=1, examples=3, words=(), files={})
+
+
+def part_device(adb: Adb) -> PartDevice:
+    store = DeviceStore(adb, "R58M", "/data/local/tmp/evaltools")
+    return PartDevice(store, PartOptions(patience_s=0.0, timeout_s=60.0), threading.Event())
+
+
+def test_what_a_device_did_before_it_left_counts() -> None:
+    adb = Leaving()
+
+    def act(_sent: SentFiles) -> str:
+        adb.is_away = True
+        return "done"
+
+    found, part = part_device(adb).measured(WORK, act)
+    assert (found, part.examples, part.after) == ("done", 3, DeviceConditions())
+
+
+class Sleeping:
+    """A program."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "sleep 60"
+
+
+def test_what_may_still_run_on_a_device_that_left_is_known(tmp_path: Path) -> None:
+    adb = Leaving()
+    device = part_device(adb)
+    assert device.clean_up() is None
+    with pytest.raises(CommandFailed):
+        device.do(WORK, Sleeping(), tmp_path, lambda _out, _err: None)
+    adb.is_away = True
+    left = device.clean_up()
+    assert isinstance(left, ConnectionLost)
+    assert "it is away" in str(left)
+    adb.is_away = False
+    assert device.clean_up() is None
+
+
+@pytest.mark.parametrize(("patience_s", "alone_s"), [(0.0, 900.0), (180.0, 900.0), (600.0, 1200.0)])
+def test_a_run_ends_itself_later_than_a_device_may_be_away(patience_s: float, alone_s: float) -> None:
+    assert PartOptions(patience_s, 3600.0).alone_s == alone_s

@@ -5,14 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import shutil
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from evaltools.device.store import remote_path, sha256_of
+from evaltools.device import detached
+from evaltools.device.adb import Adb
+from evaltools.device.answer import Answer
+from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceStopped
+from evaltools.device.process import AdbRun
+from evaltools.device.store import DeviceStore, clear, clear_unused, remote_path, sha256_of
 from evaltools.errors import DataError
+from tests.device.fault_proxy import FaultProxy
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
 
 ROOT = "/data/local/tmp/evaltools"
+PLACE = "/data/local/tmp/store-test"
+"""The folder on devices that are really there."""
 
 
 def written(folder: Path, name: str, content: bytes = b"model") -> Path:
@@ -77,3 +90,237 @@ def test_a_file_that_cannot_be_read_is_a_data_error_with_its_name(tmp_path: Path
         remote_path(ROOT, tmp_path / "none.tflite")
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         remote_path(ROOT, tmp_path)
+
+
+class Away(Adb):
+    """A device that is away, of which each try is counted; the ``stop`` is set in the middle of the first."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__("/bin/true")
+        self.stop = stop
+        self.tries = 0
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        self.tries += 1
+        assert stop is self.stop, "a long command is ended, too"
+        self.stop.set()
+        raise ConnectionLost("away", serial)
+
+
+def test_a_stop_ends_the_patience_before_the_first_file_is_sent(tmp_path: Path) -> None:
+    adb = Away(threading.Event())
+    store = DeviceStore(adb, "R58M", ROOT, patience_s=5.0, stop=adb.stop)
+    with pytest.raises(DeviceStopped):
+        store.put(written(tmp_path, "m.tflite"))
+    assert adb.tries == 1
+
+
+def test_a_file_that_is_gone_when_it_is_sent_is_a_data_error(client: Adb, devices: Devices, tmp_path: Path) -> None:
+    path = written(tmp_path, "m.tflite")
+    remote = remote_path(PLACE, path)
+    path.unlink()
+    store = DeviceStore(client, devices[0].serial, PLACE, on_sending=lambda _file, _arrived, _size: None)
+    with pytest.raises(DataError, match=r"m\.tflite cannot be read: No such file or directory"):
+        store.put(path, remote)
+
+
+def test_apps_can_go_through_every_folder_above_a_file(client: Adb, devices: Devices, tmp_path: Path) -> None:
+    """A device's shell may have a umask of 077."""
+    store = DeviceStore(client, devices[0].serial, PLACE)
+    remote = store.put(written(tmp_path, "m.tflite"))
+    closed = [PLACE, f"{PLACE}/store", posixpath.dirname(remote)]
+    assert client.shell(devices[0].serial, f"chmod 700 {' '.join(closed)} && chmod 600 {remote}").code == 0
+    store.let_all_read([remote])
+    modes = client.shell(devices[0].serial, f"stat -c %a {' '.join(closed)} {remote}").text.split()
+    assert modes == ["711", "711", "711", "644"]
+
+
+def test_files_are_made_readable_once_a_device_is_back(
+    client: Adb, devices: Devices, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    store = DeviceStore(client, proxy.serial, PLACE, patience_s=30.0)
+    remote = store.put(written(tmp_path, "m.tflite"))
+    proxy.cut()
+    store.let_all_read([remote])
+
+
+SHARED = "shared"
+SHARED_ROOT = f"/data/local/tmp/{SHARED}"
+"""A folder on a device that several desks use."""
+
+
+@pytest.fixture
+def shared(devices: Devices) -> Path:
+    """The same folder as the outside sees it; there is none at first."""
+    folder = devices[0].folder / SHARED
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def inside(shared: Path, remote: str) -> Path:
+    return shared / posixpath.relpath(remote, SHARED_ROOT)
+
+
+def test_what_another_desk_has_deleted_is_sent_again(
+    client: Adb, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    serial = devices[0].serial
+    store, model, labels = DeviceStore(client, serial, SHARED_ROOT), written(tmp_path, "m"), written(tmp_path, "l")
+    store.put(model)
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert not shared.exists()
+    for path in (labels, model):
+        assert inside(shared, store.put(path)).read_bytes() == path.read_bytes()
+    DeviceStore(client, serial, SHARED_ROOT).claim()
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert clear(client, serial, SHARED_ROOT) == 0
+
+
+class CleanedMeanwhile(Adb):
+    """adb of one desk while another deletes everything, before or after the first file is sent."""
+
+    def __init__(self, network: Network, before: bool) -> None:
+        super().__init__(str(network.adb))
+        self.before = before
+        self.is_clean = False
+
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+        if "push" not in arguments or self.is_clean:
+            return super().run(arguments, timeout_s, stop)
+        self.is_clean = True
+        if self.before:
+            clear(self, arguments[1], SHARED_ROOT)
+            return super().run(arguments, timeout_s, stop)
+        done = super().run(arguments, timeout_s, stop)
+        clear(self, arguments[1], SHARED_ROOT)
+        return done
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_clean_while_a_file_is_sent_leaves_a_folder_that_can_be_used(
+    network: Network, devices: Devices, shared: Path, tmp_path: Path, before: bool
+) -> None:
+    """Deleted between the claim and the sending, and between the sending and the comparing."""
+    adb, serial = CleanedMeanwhile(network, before), devices[0].serial
+    store = DeviceStore(adb, serial, SHARED_ROOT)
+    for name in ("m", "l"):
+        assert inside(shared, store.put(written(tmp_path, name, name.encode()))).read_text() == name
+    assert adb.is_clean
+    DeviceStore(adb, serial, SHARED_ROOT).claim()
+    assert clear(adb, serial, SHARED_ROOT) > 0
+    assert not shared.exists()
+
+
+def test_desks_that_send_and_delete_at_once_do_not_lock_each_other_out(
+    network: Network, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    serial, raised = devices[0].serial, list[BaseException]()
+    over = threading.Event()
+
+    def clean() -> None:
+        try:
+            while not over.is_set():
+                clear(Adb(str(network.adb)), serial, SHARED_ROOT)
+        except BaseException as error:
+            raised.append(error)
+
+    desks = [threading.Thread(target=clean) for _ in range(2)]
+    for desk in desks:
+        desk.start()
+    for _ in range(20):
+        DeviceStore(Adb(str(network.adb)), serial, SHARED_ROOT).claim()
+    over.set()
+    for desk in desks:
+        desk.join()
+    assert raised == []
+
+
+def test_a_folder_with_nothing_but_evaltools_own_files_is_its_own_without_the_marker(
+    client: Adb, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    serial, model = devices[0].serial, written(tmp_path, "m")
+    trash = shared / "evaltools-0123456789ab.cleared"
+
+    def lose_the_marker() -> None:
+        DeviceStore(client, serial, SHARED_ROOT).put(model)
+        for folder in ("runs/0-of-20-0123abcd", "programs/0123456789abcdef", f"{trash.name}/store/x"):
+            (shared / folder).mkdir(parents=True)
+        (shared / ".evaltools").unlink()
+
+    lose_the_marker()
+    DeviceStore(client, serial, SHARED_ROOT).put(model)
+    assert (shared / ".evaltools").exists()
+    assert clear(client, serial, SHARED_ROOT) > 0
+    lose_the_marker()
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert not shared.exists()
+
+
+@pytest.mark.parametrize("other", ["mine.txt", "store/mine", "runs/a/b", "programs/.hidden", "two\nlines", "-n"])
+def test_a_folder_with_a_file_of_others_is_refused_without_the_marker(
+    client: Adb, devices: Devices, shared: Path, other: str
+) -> None:
+    path = shared / other
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(CommandFailed, match="holds files that are not evaltools'"):
+        DeviceStore(client, devices[0].serial, SHARED_ROOT).claim()
+    for deleting in (clear, clear_unused):
+        with pytest.raises(CommandFailed, match="no folder that evaltools has made"):
+            deleting(client, devices[0].serial, SHARED_ROOT)
+    assert path.read_text() == "mine"
+
+
+def test_files_of_others_stay_and_the_folder_can_be_used_again(
+    client: Adb, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
+    store.put(written(tmp_path, "m"))
+    (shared / "mine.txt").write_text("mine")
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert sorted(path.name for path in shared.iterdir()) == [".evaltools", "mine.txt"]
+    store.put(written(tmp_path, "m"))
+
+
+def test_an_empty_folder_that_somebody_else_made_stays(client: Adb, devices: Devices, shared: Path) -> None:
+    shared.mkdir()
+    assert clear(client, devices[0].serial, SHARED_ROOT) == 0
+    assert shared.exists()
+
+
+def test_nothing_is_deleted_where_the_run_of_another_desk_goes_on(
+    client: Adb, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    serial, runs = devices[0].serial, f"{SHARED_ROOT}/runs"
+    remote = DeviceStore(client, serial, SHARED_ROOT).put(written(tmp_path, "m"))
+    run = detached.start(client, serial, "sleep 300", runs, "0-of-1-0123abcd")
+    assert not clear_unused(client, serial, SHARED_ROOT)
+    assert detached.look(client, run).code is None
+    assert not detached.look(client, run).is_gone
+    assert inside(shared, remote).exists()
+    detached.end(client, run)
+    assert clear_unused(client, serial, SHARED_ROOT)
+    assert not shared.exists()
+    assert clear_unused(client, serial, SHARED_ROOT)
+
+
+def test_results_that_are_being_fetched_are_not_deleted(client: Adb, devices: Devices, shared: Path) -> None:
+    serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
+    store.claim()
+    run = detached.start(client, serial, "true", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd")
+    detached.wait(client, run, timeout_s=60.0)
+    assert not clear_unused(client, serial, SHARED_ROOT)
+    assert client.shell(serial, f"touch -d '2 minutes ago' {run.folder}/code").code == 0
+    assert clear_unused(client, serial, SHARED_ROOT)
+    assert not shared.exists()
+
+
+def test_a_run_that_goes_on_is_ended_before_everything_is_deleted(client: Adb, devices: Devices, shared: Path) -> None:
+    serial = devices[0].serial
+    DeviceStore(client, serial, SHARED_ROOT).claim()
+    detached.start(client, serial, "sleep 300", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd")
+    leader = (shared / "runs" / "0-of-1-0123abcd" / "pid").read_text().split()[0]
+    assert client.shell(serial, f"kill -0 {leader}").code == 0
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert client.shell(serial, f"kill -0 {leader}").code != 0
+    assert not shared.exists()
