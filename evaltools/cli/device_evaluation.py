@@ -20,7 +20,7 @@ from evaltools.cli.device_examples import TaskExamples, examples_of
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of
 from evaltools.cli.device_parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
 from evaltools.cli.device_run_flags import DeviceCommand
-from evaltools.cli.device_run_folder import begin, begun
+from evaltools.cli.device_run_folder import Begun, begin, begun
 from evaltools.cli.device_words import DeviceWords, device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluation_output import interrupts_restored
@@ -33,7 +33,7 @@ from evaltools.cli.names_here import NamesHere
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
 from evaltools.device.errors import NoSuchDevice
-from evaltools.device.part import PartDone, PartWork, PictureFolder
+from evaltools.device.part import PartDone, PartWork, PictureFolder, new_mark
 from evaltools.device.pool import Job, PoolOutcome
 from evaltools.engine import Shard
 from evaltools.engine.run_folder import run_journal
@@ -67,11 +67,12 @@ def run_on_devices(asked: DeviceCommand) -> int:
     ):
         run = begun(journal, asked, words)
         is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
-        with nullcontext() if is_done else DevicesUsed(own, console) as devices:
+        mark = new_mark() if run is None else run.mark
+        with nullcontext() if is_done else DevicesUsed(own, console, mark) as devices:
             if devices is not None:
                 sharing = 1 if each else len(devices.serials)
                 wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, sharing)
-                run = begin(journal, asked, run, wanted, devices.serials)
+                run = begin(journal, asked, run or Begun(wanted, mark), devices.serials, is_new=run is None)
             assert run is not None
             if task in _DIFFS and each:
                 flags = against_host(flags, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.cli.device_jobs import EACH, jobs_of
@@ -12,6 +12,7 @@ from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords
 from evaltools.cli.execution_flags import flags_to_repeat
 from evaltools.cli.stored_command import ON_DEVICES
+from evaltools.device.part import new_mark
 from evaltools.device.pool import Job
 from evaltools.device.store import sha256_of
 from evaltools.engine import Journal
@@ -20,14 +21,19 @@ from evaltools.errors import UsageError
 from evaltools.tasks.run_identity import files_below, fingerprint_of_files
 
 _PARTS: Final = "parts on devices"
+_MARK: Final = "mark of its folders on devices"
 _SERIALS: Final = "devices that do everything"
 
 
 @dataclass(frozen=True)
 class Begun:
-    """How a run began: ``count`` parts, and with ``--split=each`` the devices that do everything."""
+    """How a run began: ``count`` parts, and with ``--split=each`` the devices that do everything.
+
+    ``mark`` stands in the names of its folders on devices.
+    """
 
     count: int
+    mark: str
     serials: tuple[str, ...] = ()
 
     def jobs(self, split: str) -> list[Job]:
@@ -45,21 +51,19 @@ def begun(journal: Journal[object], asked: DeviceCommand, words: DeviceWords) ->
     if parts and parts != count:
         raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
     serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
-    return Begun(count, tuple(serials))
+    return Begun(count, journal.fact(_MARK) or new_mark(), tuple(serials))
 
 
-def begin(
-    journal: Journal[object], asked: DeviceCommand, earlier: Begun | None, count: int, serials: Sequence[str]
-) -> Begun:
+def begin(journal: Journal[object], asked: DeviceCommand, run: Begun, serials: Sequence[str], is_new: bool) -> Begun:
     """Write down that a run begins, or goes on, with these devices; those that it began with belong to it for good."""
-    known = () if earlier is None else earlier.serials
-    together = tuple(dict.fromkeys((*known, *serials))) if asked.own.split == EACH else ()
+    together = tuple(dict.fromkeys((*run.serials, *serials))) if asked.own.split == EACH else ()
     facts = {_SERIALS: encode(list(together))}
-    if earlier is None:
+    if is_new:
         _, _, _, task, *typed = asked.typed
-        facts |= {_PARTS: str(count), COMMAND: encode([os.getcwd(), "evaltools", f"{ON_DEVICES}{task}", *typed])}
+        command = [os.getcwd(), "evaltools", f"{ON_DEVICES}{task}", *typed]
+        facts |= {_PARTS: str(run.count), _MARK: run.mark, COMMAND: encode(command)}
     journal.state(facts)
-    return Begun(count if earlier is None else earlier.count, together)
+    return replace(run, serials=together)
 
 
 def _identity(asked: DeviceCommand, words: DeviceWords) -> dict[str, str]:

@@ -20,7 +20,7 @@ from evaltools.cli.device_run_flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.adb import Adb
 from evaltools.device.errors import DeviceError, NoSuchDevice
 from evaltools.device.found import look_at_devices
-from evaltools.device.part import ARCHIVE, PartDevice, PartOptions
+from evaltools.device.part import ARCHIVE, PartDevice, PartOptions, new_mark
 from evaltools.device.patience import patiently
 from evaltools.device.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.python_program import PythonProgram, install
@@ -37,8 +37,9 @@ _OWN_NAME: Final = "evaltools"
 class DevicesUsed:
     """The devices that a run may use; a context, at whose end nothing runs there any more, or is said to.
 
-    Making it raises :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where
-    there is no device, or one that was named cannot be used.
+    ``mark`` is that of a run which may have been begun before, so that what that has left is ended. Making it raises
+    :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where there is no device,
+    or one that was named cannot be used.
 
     Attributes:
         facts: of each device at the beginning
@@ -46,7 +47,7 @@ class DevicesUsed:
         stop: set to have everything on the devices ended
     """
 
-    def __init__(self, own: DeviceFlags, console: Console) -> None:
+    def __init__(self, own: DeviceFlags, console: Console, mark: str = "") -> None:
         self._others_wheels = _one_of_each(own.wheels, console)
         self.adb = Adb(own.adb, own.port)
         self.stop = threading.Event()
@@ -61,6 +62,7 @@ class DevicesUsed:
             cool_down_c=own.cool_down_c,
             cool_down_timeout_s=own.cool_down_timeout_s,
             taskset=own.taskset,
+            mark=mark or new_mark(),
         )
         self._devices = {serial: self._device(serial) for serial in self.serials}
         self._pythons: dict[str, PythonProgram] = {}

@@ -35,13 +35,19 @@ ARCHIVE: Final = ".tar"
 """The ending of archives that are sent; before it stands what is in them."""
 
 
+def new_mark() -> str:
+    """Eight hexadecimal digits that nothing else has."""
+    return uuid.uuid4().hex[:8]
+
+
 @dataclass(frozen=True)
 class PartOptions:
     """How parts are done.
 
     ``patience_s`` is how long a device that is away is waited for, ``timeout_s`` how long a part may take.
     ``cool_down_c`` is the temperature to wait for, None: none, ``cool_down_timeout_s`` how long at most. ``taskset`` is
-    a mask of CPUs.
+    a mask of CPUs. ``mark`` has 8 hexadecimal digits that tell the parts of one run from those of others, also where
+    the run is begun again.
     """
 
     patience_s: float
@@ -49,6 +55,7 @@ class PartOptions:
     cool_down_c: float | None = None
     cool_down_timeout_s: float = 0.0
     taskset: str = ""
+    mark: str = field(default_factory=new_mark)
 
     @property
     def alone_s(self) -> float:
@@ -127,6 +134,7 @@ class PartDevice:
         self._stop = stop
         self._tell = tell
         self._left: list[DetachedRun] = []
+        self._has_looked = False
 
     @property
     def store(self) -> DeviceStore:
@@ -137,7 +145,7 @@ class PartDevice:
         """Run a program; its results are put into ``folder``. Raises :class:`DeviceError` where the device does not."""
 
         def act(sent: SentFiles) -> Answer:
-            name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:8]}"
+            name = f"{work.index}-of-{work.count}-{self._options.mark}{new_mark()}"
             command = program.command(work, sent, self._options.taskset)
             parent = posixpath.join(self._store.root, RUNS)
             run = DetachedRun(self._serial, posixpath.join(parent, name))
@@ -158,6 +166,7 @@ class PartDevice:
 
         What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.
         """
+        self._take_over_left()
         self._patiently(self._remove_left)
         before, waited_s = self._begin()
         started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
@@ -180,6 +189,12 @@ class PartDevice:
         except DeviceError as error:
             return error
         return None
+
+    def _take_over_left(self) -> None:
+        """What an earlier command of the same run left here, which ended without a chance to clean up, is to go."""
+        if not self._has_looked:
+            self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs_of(self._options.mark)]
+            self._has_looked = True
 
     def _remove_left(self) -> None:
         for run in list(self._left):

@@ -34,7 +34,7 @@ _OWN_PATHS: Final = "|".join(
         re.escape(MARKER),
         f"{STORE}(/{_DIGITS}{{64}})?",
         f"{PROGRAMS}(/{_DIGITS}{{16}}(\\.{_DIGITS}{{12}}\\.part)?)?",
-        f"{RUNS}(/[0-9]+-of-[0-9]+-{_DIGITS}{{8}})?",
+        f"{RUNS}(/[0-9]+-of-[0-9]+-{_DIGITS}{{16}})?",
         f"evaltools-{_DIGITS}{{12}}\\{_CLEARED}(/({'|'.join(_FOLDERS)}))?",
     )
 )
@@ -149,6 +149,12 @@ class DeviceStore:
         """Run a command that may be repeated."""
         act = partial(self.adb.shell, self.serial, command, stop=self.stop)
         return patiently(self.adb, self.serial, act, self._patience_s, self.stop)
+
+    def runs_of(self, mark: str) -> list[str]:
+        """The folders of the runs here whose names bear a mark."""
+        runs = posixpath.join(self.root, RUNS)
+        found = self._shell(f"ls {shlex.quote(runs)} 2> /dev/null || true").text.split()
+        return [posixpath.join(runs, name) for name in found if f"-{mark}" in name]
 
     def forget(self) -> None:
         """Look again which files are there, as after the device was away."""

@@ -160,6 +160,23 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
 
 
+def test_what_a_killed_command_left_running_is_ended_when_the_run_goes_on(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}", "--example_timeout=100"]
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=200), *flags)
+    process = device_runs.start(command)
+    device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
+    process.kill()
+    process.communicate()
+    left = {path.name for path in (devices[0].folder / device_runs.ROOT / "runs").iterdir()}
+    assert len(left) == 1
+    resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
+    assert resumed.code == 0, resumed.err
+    assert device_runs.left_runs(devices) == []
+    assert device_runs.left_running() == []
+
+
 def test_a_run_of_every_device_goes_on_with_those_it_began_with(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:

@@ -172,7 +172,7 @@ def test_files_that_another_run_uses_are_kept_and_that_is_said(
     serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
     flags = [f"--adb={network.adb}", f"--serials={serial}", "--keep_on_device=false", f"--device_folder={root}"]
     DeviceStore(client, serial, root).claim()
-    run = detached.start(client, serial, "sleep 300", f"{root}/runs", "0-of-1-0123abcd")
+    run = detached.start(client, serial, "sleep 300", f"{root}/runs", "0-of-1-0123abcd0123abcd")
     found, text = used(flags)
     with found:
         pass

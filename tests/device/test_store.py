@@ -243,7 +243,7 @@ def test_a_folder_with_nothing_but_evaltools_own_files_is_its_own_without_the_ma
 
     def lose_the_marker() -> None:
         DeviceStore(client, serial, SHARED_ROOT).put(model)
-        for folder in ("runs/0-of-20-0123abcd", "programs/0123456789abcdef", f"{trash.name}/store/x"):
+        for folder in ("runs/0-of-20-0123abcd0123abcd", "programs/0123456789abcdef", f"{trash.name}/store/x"):
             (shared / folder).mkdir(parents=True)
         (shared / ".evaltools").unlink()
 
@@ -293,7 +293,7 @@ def test_nothing_is_deleted_where_the_run_of_another_desk_goes_on(
 ) -> None:
     serial, runs = devices[0].serial, f"{SHARED_ROOT}/runs"
     remote = DeviceStore(client, serial, SHARED_ROOT).put(written(tmp_path, "m"))
-    run = detached.start(client, serial, "sleep 300", runs, "0-of-1-0123abcd")
+    run = detached.start(client, serial, "sleep 300", runs, "0-of-1-0123abcd0123abcd")
     assert not clear_unused(client, serial, SHARED_ROOT)
     assert detached.look(client, run).code is None
     assert not detached.look(client, run).is_gone
@@ -307,7 +307,7 @@ def test_nothing_is_deleted_where_the_run_of_another_desk_goes_on(
 def test_results_that_are_being_fetched_are_not_deleted(client: Adb, devices: Devices, shared: Path) -> None:
     serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
     store.claim()
-    run = detached.start(client, serial, "true", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd")
+    run = detached.start(client, serial, "true", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd0123abcd")
     detached.wait(client, run, timeout_s=60.0)
     assert not clear_unused(client, serial, SHARED_ROOT)
     assert client.shell(serial, f"touch -d '2 minutes ago' {run.folder}/code").code == 0
@@ -318,8 +318,8 @@ def test_results_that_are_being_fetched_are_not_deleted(client: Adb, devices: De
 def test_a_run_that_goes_on_is_ended_before_everything_is_deleted(client: Adb, devices: Devices, shared: Path) -> None:
     serial = devices[0].serial
     DeviceStore(client, serial, SHARED_ROOT).claim()
-    detached.start(client, serial, "sleep 300", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd")
-    leader = (shared / "runs" / "0-of-1-0123abcd" / "pid").read_text().split()[0]
+    detached.start(client, serial, "sleep 300", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd0123abcd")
+    leader = (shared / "runs" / "0-of-1-0123abcd0123abcd" / "pid").read_text().split()[0]
     assert client.shell(serial, f"kill -0 {leader}").code == 0
     assert clear(client, serial, SHARED_ROOT) > 0
     assert client.shell(serial, f"kill -0 {leader}").code != 0
