@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import psutil
 from tests.cli import sample_runs
 from tests.command import Completed
 from tests.device.fixtures import Devices
-from tests.device.real_device import Network, RealDevice
+from tests.device.real_device import TESTED_BY, Network, RealDevice
 
 ROOT: Final = "evaltools"
 """The folder of evaltools below ``/data/local/tmp``."""
@@ -54,11 +55,12 @@ def device_run(output: Path) -> Any:
 
 
 def left_running() -> list[str]:
-    """The command lines of processes that runs on devices have left."""
+    """The command lines of processes that runs on the devices of this process have left."""
     found = []
     for process in psutil.process_iter():
         try:
-            if _RUN_VARIABLE in process.environ():
+            environment = process.environ()
+            if _RUN_VARIABLE in environment and environment.get(TESTED_BY) == str(os.getpid()):
                 found.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue

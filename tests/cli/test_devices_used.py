@@ -154,6 +154,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     assert "it ends itself after 15 minutes without a look" in line
     clean = f"evaltools device clean --serials={proxy.serial} --adb={network.adb}"
     assert f"and {clean} ends and deletes all" in line
+    assert device_runs.left_running(), "it does run"
     network.connect(proxy)
     assert device_runs.run(clean.split()[1:]).code == 0
     assert device_runs.left_running() == []

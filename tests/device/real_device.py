@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 SCRIPT: Final = "scripts/get_adbd.py"
 FIRST_PORT: Final = 17555
 """Outside 5555-5585, where an adb server looks for devices by itself."""
+TESTED_BY: Final = "EVALTOOLS_TESTED_BY"
+"""A variable of everything that runs on a device: the process of the tests, of which several may run at once."""
 _TOOLS: Final = ("unshare", "nsenter", "ip", "mount", "chroot")
 _SOON: Final = 20
 """Seconds that anything may take that takes less than one."""
@@ -257,6 +259,7 @@ class RealDevice:
         """Start the daemon; ``adb connect`` finds it soon after."""
         search = f"PATH={self._base / 'bin'}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         variables = [search, f"ADBD_PORT={self.port}", "HOME=/data/local/tmp", "LANG=C.UTF-8"]
+        variables.append(f"{TESTED_BY}={os.getpid()}")
         inside = ["env", "--ignore-environment", "--chdir=/", *variables, os.environ["EVALTOOLS_ADBD"]]
         first = self._machine.first
         command = [*self.network.entering(first), "--mount", "--root", "--", *inside]
