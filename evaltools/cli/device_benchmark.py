@@ -85,7 +85,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
             def do(serial: str, _job: Job) -> PartDone:
                 return _benchmark(work, Path(folder), devices, console, serial)
 
-            outcome = devices.run(jobs, do, tell_lost(console, 1))
+            outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
         complete = complete_jobs(jobs, outcome.done, outcome)
         for job in complete:
             done = outcome.done[job]

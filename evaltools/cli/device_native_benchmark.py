@@ -135,7 +135,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
                 lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
                 return replace(found, part=replace(found.part, delegate_lines=lines))
 
-            outcome = devices.run(jobs, do, tell_lost(console, 1))
+            outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
         complete = complete_jobs(jobs, outcome.done, outcome)
         runtime = _runtime(binary, own.app_package)
         rows = {

@@ -268,11 +268,8 @@ def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _Done(replace(done.part, delegate_lines=proof), runs)
 
-    pool: Pool[_Done] = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, tell_lost(console, plan.count))
-    likeness.pool = pool
-    outcome = pool.run()
-    outcome.left_out[:0] = devices.left_out
-    return outcome
+    likeness.pool = devices.pool(jobs, do, tell_lost(console, plan.count))
+    return devices.run(likeness.pool)
 
 
 def _runs(plan: _Plan, done: PartDone, order: Sequence[int], facts: DeviceFacts, place: str) -> tuple[NativeRun, ...]:

@@ -137,14 +137,7 @@ class Parts:
                 self._progress[job] = progress
                 on_progress(together(list(self._progress.values())))
 
-            self._pool = Pool(
-                self._devices.serials,
-                missing,
-                partial(self._do, tell),
-                self._devices.is_back,
-                self._devices.stop,
-                partial(self._lost, tell),
-            )
+            self._pool = self._devices.pool(missing, partial(self._do, tell), partial(self._lost, tell))
             return self._pool.run()
 
     def _do(self, tell: Callable[[Job, PartProgress], None], serial: str, job: Job) -> PartDone:

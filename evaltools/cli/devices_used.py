@@ -133,11 +133,14 @@ class DevicesUsed:
         store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
-    def run(
+    def pool(
         self, jobs: Sequence[Job], do: Callable[[str, Job], Done], on_lost: Callable[[Job, LostAttempt], None]
-    ) -> PoolOutcome[Done]:
-        """Do parts by these devices, as :class:`Pool` does; those that could not be used are left out, too."""
-        pool: Pool[Done] = Pool(self.serials, jobs, do, self.is_back, self.stop, on_lost)
+    ) -> Pool[Done]:
+        """What does parts by these devices."""
+        return Pool(self.serials, jobs, do, self.is_back, self.stop, on_lost)
+
+    def run(self, pool: Pool[Done]) -> PoolOutcome[Done]:
+        """Do the parts of a pool of these devices; those that could not be used are left out, too."""
         outcome = pool.run()
         outcome.left_out[:0] = self.left_out
         return outcome

@@ -21,7 +21,7 @@ from evaltools.cli.device_parts import KeptPart, Parts, PartsFolder
 from evaltools.cli.terminal import make_console
 from evaltools.device.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
-from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.engine import Shard, Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.report.device_result import DeviceCpu, DeviceFacts
@@ -192,11 +192,10 @@ class Run:
     def do(self, progress: str = "none") -> PoolOutcome[PartDone]:
         by_serial = {phone.serial: phone for phone in self.phones}
         devices: Any = SimpleNamespace(
-            serials=tuple(by_serial),
             device=by_serial.__getitem__,
             python="{1} on {0}".format,
             facts_of=facts_of,
-            is_back=lambda serial: True,
+            pool=lambda jobs, do, on_lost: Pool(tuple(by_serial), jobs, do, lambda _serial: True, self.stop, on_lost),
             stop=self.stop,
         )
         console = make_console(self.printed)
