@@ -12,17 +12,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 
 from evaltools.engine.journal import JOURNAL_NAME
 from tests.cli.sample_runs import (
-    XNNPACK,
     figures,
     figures_here,
-    imagenet,
+    inference_diff,
     journal_rows,
     left_after,
     needs_proc,
@@ -299,35 +297,27 @@ def test_a_folder_that_cannot_be_written_is_refused(evaluation: EvaluationSet, t
             assert "Traceback" not in completed.err
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    output = tmp_path_factory.mktemp("undisturbed") / "result.json"
-    return figures_here(imagenet(XNNPACK, "--record_examples=true", "--workers=1", pictures=200), output)
-
-
-def test_a_full_disk_ends_the_run_and_what_was_written_stays(undisturbed: Any, tmp_path: Path) -> None:
-    """The disk is filled once the first examples are written."""
-    with mounted(tmp_path / "disk", "size=4m") as disk:
+def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path) -> None:
+    """There is room for more than the first batch of rows, and for less than all."""
+    runs = 1500  # of two configurations: at least three batches
+    command = inference_diff(f"--run_dir={tmp_path / 'undisturbed'}", runs=runs)
+    undisturbed = figures_here(command, tmp_path / "undisturbed.json")
+    needed = sum(file.stat().st_size for file in (tmp_path / "undisturbed").iterdir())
+    with mounted(tmp_path / "disk", "size=32m") as disk:
         folder, filler, output = disk / "run", disk / "filler", tmp_path / "result.json"
-        command = imagenet(XNNPACK, "--record_examples=true", "--workers=1", pictures=200)
-        with start([*command, f"--run_dir={folder}", f"--output_file_path={output}"]) as process:
-            deadline = time.monotonic() + 60
-            while not journal_rows(folder) and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.01)
-            with contextlib.suppress(OSError):
-                filler.write_bytes(bytes(8 << 20))
-            _, errors = process.communicate(timeout=60)
-        assert process.returncode == 5, errors
-        assert "Traceback" not in errors
+        filler.write_bytes(bytes(shutil.disk_usage(disk).free - needed * 6 // 10))
+        completed = run([*inference_diff(f"--run_dir={folder}", runs=runs), f"--output_file_path={output}"])
+        assert completed.code == 5, completed.err
+        assert "Traceback" not in completed.err
         journal = re.escape(str(folder / JOURNAL_NAME))
         assert re.search(
             f"evaltools: {journal} cannot be written: (database or disk is full|disk I/O error). What was written "
             f"before is kept: mend it, then evaltools resume {re.escape(str(folder))}\n",
-            errors,
-        ), errors
+            completed.err,
+        ), completed.err
         assert not output.exists()
         rows = journal_rows(folder)
-        assert rows
+        assert 0 < len(rows) < 2 * runs
         filler.unlink()
         assert figures_here(["resume", str(folder)], output) == undisturbed
         assert rows.items() <= journal_rows(folder).items()
