@@ -42,7 +42,8 @@ from tests.runtime.openers import (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where all files of a session lie."""
+    """Where all files of a session lie; those of the server that starts all children lie elsewhere."""
+    isolated(doubling).close()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("evaltools.runtime.shared_arrays._folders", lambda: [str(tmp_path)])
     return tmp_path
