@@ -35,7 +35,7 @@ from evaltools.device.archive import write_manifest
 from evaltools.device.errors import NoSuchDevice
 from evaltools.device.part import PartDone, PartWork, PictureFolder, new_mark
 from evaltools.device.pool import Job, PoolOutcome
-from evaltools.engine import Shard
+from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
 from evaltools.report.device_run import HOST, DeviceLeftOut
@@ -52,49 +52,73 @@ _REFERENCE_HERE: Final = "that of the reference run on this computer"
 
 def run_on_devices(asked: DeviceCommand) -> int:
     """Run the parts, merge them; returns the exit code."""
-    task, flags, own = asked.task, asked.flags, asked.own
-    console = make_console()
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    each = own.split == EACH
-    words = device_words(flags.given, own.root)
-    examples = examples_of(task, flags)
+    words = device_words(asked.flags.given, asked.own.root)
+    examples = examples_of(asked.task, asked.flags)
     _require_sense(asked, examples)
     with (
         interrupts_restored(),
-        _folder(flags.path("run_dir")) as folder,
+        _folder(asked.flags.path("run_dir")) as folder,
         run_journal(folder) as journal,
-        tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
     ):
-        run = begun(journal, asked, words)
-        is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
-        mark = new_mark() if run is None else run.mark
-        with nullcontext() if is_done else DevicesUsed(own, console, mark) as devices:
-            if devices is not None:
-                sharing = 1 if each else len(devices.serials)
-                wanted = 1 if task in _DIFFS and not own.parts else examples.parts(own.parts, sharing)
-                run = begin(journal, asked, run or Begun(wanted, mark), devices.serials, is_new=run is None)
-            assert run is not None
-            if task in _DIFFS and each:
-                flags = against_host(flags, folder)
-                words = device_words(flags.given, own.root)
-            manifests = _manifests(Path(temporary), words)
-            plan = _Plan(task, asked.module, words, examples, run.count, manifests, each, flags)
-            host = (plan.here(folder, console),) if own.include_host else ()
-            jobs, kept = run.jobs(own.split), PartsFolder(folder, run.count)
-            outcome: PoolOutcome[PartDone] = PoolOutcome()
-            if devices is not None:
-                parts = Parts(jobs, run.count, examples.count, plan.work, kept, devices, console, plan.good_codes)
-                outcome = parts.run(flags.text("progress"))
-                outcome.left_out[:0] = [*devices.left_out, *_absent(jobs, kept, devices)]
-        done = [job for job in jobs if kept.is_done(job)]
-        complete = complete_jobs(jobs, done, outcome, _step(flags.path("run_dir")))
-        shards = plan.finished(complete, kept, outcome, host, asked.typed)
-        if flags is not asked.flags:
-            made_here = {f"{LOADED_FROM}{flags.text('load_reference')}": _REFERENCE_HERE}
-            shards = replace(shards, names_here=NamesHere({**shards.names_here.by_name_there, **made_here}))
+        plan, tried = _try_all(asked, words, examples, folder, journal)
+        complete = complete_jobs(tried.jobs, tried.done, tried.outcome, _step(asked.flags.path("run_dir")))
+        shards = plan.finished(complete, tried, asked.typed)
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
         code: int = asked.module.run(plan.merging, shards)
-    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and len(complete) < len(jobs) else code
+    is_short = len(complete) < len(tried.jobs)
+    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and is_short else code
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """All parts, where those lie that are done, what happened meanwhile, and what this computer did itself."""
+
+    jobs: list[Job]
+    kept: PartsFolder
+    outcome: PoolOutcome[PartDone]
+    host: tuple[Place, ...]
+
+    @property
+    def done(self) -> list[Job]:
+        return [job for job in self.jobs if self.kept.is_done(job)]
+
+
+def _try_all(
+    asked: DeviceCommand, words: DeviceWords, examples: TaskExamples, folder: Path, journal: Journal[object]
+) -> tuple[_Plan, _Tried]:
+    """Begin the run, or go on with it; without devices where all its parts are done."""
+    own, flags, console = asked.own, asked.flags, make_console()
+    run = begun(journal, asked, words)
+    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
+    mark = new_mark() if run is None else run.mark
+    with (
+        tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
+        nullcontext() if is_done else DevicesUsed(own, console, mark) as devices,
+    ):
+        if devices is not None:
+            opened = run or Begun(_parts_wanted(asked, examples, len(devices.serials)), mark)
+            run = begin(journal, asked, opened, devices.serials, is_new=run is None)
+        assert run is not None
+        if asked.task in _DIFFS and own.split == EACH:
+            flags = against_host(flags, folder)
+            words = device_words(flags.given, own.root)
+        manifests = _manifests(Path(temporary), words)
+        plan = _Plan(asked.task, asked.module, words, examples, run.count, manifests, own.split == EACH, flags)
+        host = (plan.here(folder, console),) if own.include_host else ()
+        tried = _Tried(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
+        if devices is None:
+            return plan, tried
+        parts = Parts(tried.jobs, run.count, examples.count, plan.work, tried.kept, devices, console, plan.good_codes)
+        outcome = parts.run(flags.text("progress"))
+        outcome.left_out[:0] = [*devices.left_out, *_absent(tried.jobs, tried.kept, devices)]
+        return plan, replace(tried, outcome=outcome)
+
+
+def _parts_wanted(asked: DeviceCommand, examples: TaskExamples, devices: int) -> int:
+    if asked.task in _DIFFS and not asked.own.parts:
+        return 1
+    return examples.parts(asked.own.parts, 1 if asked.own.split == EACH else devices)
 
 
 def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
@@ -196,22 +220,20 @@ class _Plan:
             results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
         )
 
-    def finished(
-        self,
-        jobs: Sequence[Job],
-        kept: PartsFolder,
-        outcome: PoolOutcome[PartDone],
-        host: tuple[Place, ...],
-        command: tuple[str, ...],
-    ) -> FinishedShards:
+    def finished(self, jobs: Sequence[Job], tried: _Tried, command: tuple[str, ...]) -> FinishedShards:
         """Parts that are done, for the command that makes the result."""
+        kept = tried.kept
         found = [kept.read(job) for job in jobs]
         split = EACH if self.each else "pool"
         device_run = device_run_of(
-            "evaltools", split, (entry.device for entry in found), [entry.part for entry in found], outcome.left_out
+            "evaltools",
+            split,
+            (entry.device for entry in found),
+            [entry.part for entry in found],
+            tried.outcome.left_out,
         )
         repeated = flags_to_repeat(parse_flags(self.task, "", "", self.module.GROUPS, self.told[1:]))
-        places = host + tuple(
+        places = tried.host + tuple(
             Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
@@ -226,6 +248,8 @@ class _Plan:
             found |= {f"pictures in {there}, ": f"pictures in {here}, ", f"'{there}/": f"'{here}/"}
         for there, here in self.words.folders.items():
             found[f"{LOADED_FROM}{there}"] = f"{LOADED_FROM}{here}"
+        if self.task in _DIFFS and self.each:
+            found[f"{LOADED_FROM}{self.flags.text('load_reference')}"] = _REFERENCE_HERE
         return NamesHere(found)
 
 
