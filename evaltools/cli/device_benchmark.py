@@ -87,10 +87,10 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
             outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
         complete = complete_jobs(jobs, outcome.done, outcome)
+        names_here = NamesHere({there: str(here) for here, there in words.files.items()})
         for job in complete:
             done = outcome.done[job]
-            places[job.serial] = _Place(_read(done.folder), done.out, done.code)
-        names_here = NamesHere({there: str(here) for here, there in words.files.items()})
+            places[job.serial] = _Place(_read(done.folder), names_here.text(done.out), done.code)
         rows = {
             place: with_accuracies([named_here(row, names_here) for row in entry.result.rows], accuracies)
             for place, entry in places.items()

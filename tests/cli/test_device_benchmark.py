@@ -38,6 +38,8 @@ def test_files_have_their_names_here_and_the_time_is_that_of_the_command(
     assert done.code == 0, done.err
     result = result_of(output)
     assert [model["file"] for model in result["models"]] == [MODEL]
+    assert done.out.count(f"INFO: Graph: [{MODEL}]\n") == len(serials)
+    assert "/store/" not in done.out
     for row in result["rows"]:
         assert f"--external_delegate_path={rounding_delegate}" in row["flags"]
         assert row["delegates"][0]["options"]["external_delegate_path"] == str(rounding_delegate)
