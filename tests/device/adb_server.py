@@ -22,11 +22,24 @@ _LOOK_S: Final = 0.05
 
 def free_port() -> int:
     """A free TCP port of this machine, outside those at which adb servers look for emulators."""
+    with _kept_port() as port:
+        return port
+
+
+@contextmanager
+def _kept_port() -> Iterator[int]:
+    """A free port that nobody else is given before the end of the block.
+
+    One who asks for it by its number can listen there, as adb's server does, which shares addresses, too.
+    """
     while True:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = int(listener.getsockname()[1])
-        if port not in _PROBED:
-            return port
+        with socket.socket() as keeper:
+            keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            keeper.bind(("127.0.0.1", 0))
+            port = int(keeper.getsockname()[1])
+            if port not in _PROBED:
+                yield port
+                return
 
 
 @contextmanager
@@ -36,7 +49,11 @@ def own_server(adb_path: str, environment: Mapping[str, str] | None = None) -> I
     Where it is ended in between, the next command of an :class:`Adb` starts another there, which ends with the block,
     too.
     """
-    port = free_port()
+    with _kept_port() as port:
+        yield from _serve(adb_path, port, environment)
+
+
+def _serve(adb_path: str, port: int, environment: Mapping[str, str] | None) -> Iterator[int]:
     try:
         process = subprocess.Popen(
             [adb_path, "-P", str(port), "nodaemon", "server"],

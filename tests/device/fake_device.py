@@ -51,11 +51,15 @@ class Behaviour:
 
 
 class FakeDevice:
-    """Listens on a free port of 127.0.0.1; ``serial`` is what adb calls it after ``adb connect``."""
+    """Listens on a free port of 127.0.0.1; ``serial`` is what adb calls it after ``adb connect``.
+
+    ``heard`` is set when the host has taken something that a service wrote.
+    """
 
     def __init__(self, folder: Path, behaviour: Behaviour | None = None) -> None:
         self.folder = folder
         self.behaviour = behaviour or Behaviour()
+        self.heard = threading.Event()
         self.processes: list[subprocess.Popen[bytes]] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.serial = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -238,6 +242,8 @@ class _Stream:
                     raise Dropped
                 self.link.send(b"WRTE", self.number, self.remote, data[start : start + self.link.largest])
                 self.ready.acquire()
+                if not self._is_over:
+                    self.link.device.heard.set()
 
     def read(self, length: int) -> bytes:
         while len(self._rest) < length:

@@ -56,6 +56,14 @@ class FaultProxy:
         """Break the link when ``count`` more bytes have passed; the next connection is fine."""
         self._say(f"cut_after {direction} {count}")
 
+    def hold_after(self, direction: Direction, count: int) -> None:
+        """Forward nothing once ``count`` more bytes have passed, until :meth:`release`, or the link is broken here."""
+        self._say(f"hold_after {direction} {count}")
+
+    def release(self) -> None:
+        """Let what is held go on; nothing where nothing is held."""
+        self._say("release")
+
     def go_away(self) -> None:
         """Break the link, and every new one at once, until :meth:`go_on`."""
         self._say("go_away")
@@ -96,17 +104,21 @@ class _Proxy:
         self.passed: dict[Direction, int] = {"up": 0, "down": 0}
         self._device_port = device_port
         self._cut_at: dict[Direction, int] = {}
+        self._hold_at: dict[Direction, int] = {}
         self._flows = asyncio.Event()
         self._flows.set()
+        self._is_released = asyncio.Event()
+        self._is_released.set()
         self._is_away = False
         self._bytes_per_s: int | None = None
         self._ends: set[asyncio.StreamWriter] = set()
         self._links = 0
 
     def obey(self, command: str, *arguments: str) -> None:
-        if command == "cut_after":
+        if command in ("cut_after", "hold_after"):
             direction: Direction = "up" if arguments[0] == "up" else "down"
-            self._cut_at[direction] = self.passed[direction] + int(arguments[1])
+            limits = self._cut_at if command == "cut_after" else self._hold_at
+            limits[direction] = self.passed[direction] + int(arguments[1])
         elif command == "slow_down":
             self._bytes_per_s = int(arguments[0])
         elif command == "stall":
@@ -114,6 +126,9 @@ class _Proxy:
         elif command == "go_on":
             self._is_away, self._bytes_per_s = False, None
             self._flows.set()
+            self._release()
+        elif command == "release":
+            self._release()
         elif command in ("cut", "go_away"):
             self._is_away = command == "go_away"
             self._cut()
@@ -131,6 +146,11 @@ class _Proxy:
         for end in self._ends:
             end.transport.abort()
         self._ends.clear()
+        self._release()
+
+    def _release(self) -> None:
+        self._hold_at.clear()
+        self._is_released.set()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_away:
@@ -153,6 +173,7 @@ class _Proxy:
         try:
             while data := await source.read(self._block()):
                 await self._flows.wait()
+                await self._is_released.wait()
                 left = self._cut_at.get(direction, sys.maxsize) - self.passed[direction]
                 target.write(data[:left])
                 await target.drain()
@@ -160,6 +181,8 @@ class _Proxy:
                 if len(data) >= left:
                     del self._cut_at[direction]
                     self._cut()
+                if self.passed[direction] >= self._hold_at.get(direction, sys.maxsize):
+                    self._is_released.clear()
                 if self._bytes_per_s is not None:
                     await asyncio.sleep(len(data) / self._bytes_per_s)
         except ConnectionError:  # as a broken link is what this is for

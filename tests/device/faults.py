@@ -35,6 +35,7 @@ def stalled(proxy: FaultProxy, client: Adb) -> None:
 def restarted_daemon(proxy: FaultProxy, client: Adb) -> None:
     """The daemon dies, and is there again after a while, as after ``adb root``."""
     proxy.device.kill_daemon()
+    proxy.release()  # else nobody hears of the end behind what is held
     time.sleep(_AWAY_S)
     proxy.device.start_daemon()
 

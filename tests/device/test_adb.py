@@ -126,18 +126,15 @@ def test_a_broken_link_is_no_success(connect: Connect, adb: Adb) -> None:
 @needs_adb
 def test_a_link_cut_while_a_command_runs_is_a_lost_connection(connect: Connect, adb: Adb) -> None:
     device = connect()
-    begun = device.path("/data/local/tmp/begun")
 
-    def cut_when_begun() -> None:
-        while not begun.exists():
-            time.sleep(0.05)
-        time.sleep(0.3)
+    def cut_when_heard() -> None:
+        device.heard.wait()
         device.cut()
 
-    cutter = threading.Thread(target=cut_when_begun)
+    cutter = threading.Thread(target=cut_when_heard, daemon=True)
     cutter.start()
     with pytest.raises(ConnectionLost, match="no word that it ended.*printed last: one"):
-        adb.shell(device.serial, "echo one; touch /data/local/tmp/begun; sleep 5; echo two")
+        adb.shell(device.serial, "echo one; sleep 300; echo two")
     cutter.join()
 
 
@@ -281,13 +278,15 @@ def test_an_old_file_is_no_success_of_pull(connect: Connect, adb: Adb, tmp_path:
 @needs_adb
 def test_a_detached_command_outlives_the_link(connect: Connect, adb: Adb) -> None:
     device = connect()
-    run = detached.start(adb, device.serial, "echo one; sleep 2; echo two; echo err >&2; exit 5", name="run")
+    command = "echo one; until [ -e over ]; do sleep 0.1; done; echo two; echo err >&2; exit 5"
+    run = detached.start(adb, device.serial, command, name="run")
     assert detached.start(adb, device.serial, "echo never", name="run") == run
     pieces: list[bytes] = []
 
     def seen(out: bytes, _err: bytes) -> None:
         if not pieces:
             device.cut()
+            device.path(f"{run.folder}/over").touch()
         pieces.append(out)
 
     answer = detached.wait(adb, run, 60.0, seen, poll_s=0.1)

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,6 @@ from tests.device.real_device import Network, wait_until
 
 SIZE = 20 * 1024 * 1024
 BEGUN = SIZE // 4
-BYTES_PER_S = 2 * SIZE
 PATIENCE_S = 30.0
 FOLDER = "/data/local/tmp/transfer"
 REMOTE = f"{FOLDER}/model"
@@ -67,18 +67,20 @@ def there(proxy: FaultProxy) -> Path:
 
 @contextmanager
 def in_the_middle(fault: Fault, proxy: FaultProxy, client: Adb, direction: Direction) -> Iterator[None]:
-    """Let something happen when a part of the file has passed, once; the file is then under way, or sent again."""
+    """Let something happen when a part of the file has passed, once; the rest is held until it has begun."""
     before, at_fault, failed = proxy.passed(direction), [], []
 
     def watch() -> None:
         try:
-            wait_until(lambda: proxy.passed(direction) > before + BEGUN, "the file does not begin")
+            wait_until(lambda: proxy.passed(direction) >= before + BEGUN, "the file does not begin")
             at_fault.append(proxy.passed(direction) - before)
             fault(proxy, client)
         except Exception as error:
             failed.append(error)
+        finally:
+            proxy.release()
 
-    proxy.slow_down(BYTES_PER_S)
+    proxy.hold_after(direction, BEGUN)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
@@ -185,11 +187,18 @@ def test_the_bytes_that_have_arrived_are_told(
     client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_PROGRESS_S", 0.1)
-    proxy.slow_down(BYTES_PER_S // 2)
     up: list[int] = []
     down: list[int] = []
-    push(client, proxy.serial, model, REMOTE, on_progress=up.append)
-    pull(client, proxy.serial, REMOTE, tmp_path / "back", on_progress=down.append)
+
+    def tell(told: list[int], count: int) -> None:
+        told.append(count)
+        if 0 < count < SIZE:
+            proxy.go_on()
+
+    proxy.slow_down(SIZE // 20)
+    push(client, proxy.serial, model, REMOTE, on_progress=partial(tell, up))
+    proxy.slow_down(SIZE // 20)
+    pull(client, proxy.serial, REMOTE, tmp_path / "back", on_progress=partial(tell, down))
     for told in (up, down):
         assert told == sorted(told)
         assert told[-1] == SIZE
