@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from evaltools.delegates import Delegate
+from evaltools.runtime.child_process import ChildProcess
+from evaltools.runtime.isolated import IsolatedSession
 from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"
+_SECONDS_TO_OPEN: Final = 60.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """Ctrl-C works here, and so in every process that is started here, also where pytest began in the background.
+
+    A script's shell has what it starts there ignore Ctrl-C.
+    """
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture
+def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time-out of a session limits its runs alone: one that is short, for a run that hangs, ends no opening."""
+    begin = IsolatedSession.__init__
+
+    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: Delegate | None) -> None:
+        begin(session, child, _SECONDS_TO_OPEN, suspect)
+        session._timeout_s = timeout_s
+
+    monkeypatch.setattr(IsolatedSession, "__init__", opened)
 
 
 @pytest.fixture(scope="session")

@@ -134,6 +134,7 @@ def test_runs_that_fail_are_counted_and_the_row_has_failed(rounding_delegate: Pa
     assert row.figures.inference.count == 5
 
 
+@pytest.mark.usefixtures("time_out_of_runs")
 def test_a_run_that_hangs_is_ended(rounding_delegate: Path) -> None:
     bad = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:hang use_xnnpack=false"
     options = BenchmarkOptions(PhaseLimits(1, 0.0, 0.5), PhaseLimits(5, 0.0, 0.5), timeout_s=3.0)

@@ -28,7 +28,23 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="needs /proc to see which processes are there"
 )
 _MARK = "EVALTOOLS_TEST_RUN"
-_SECONDS_TO_LEAVE = 5.0
+_SECONDS_TO_LEAVE = 60.0
+_INTERRUPTED_AT_WORK = """
+import os, signal, sys
+from evaltools.cli import progress
+from evaltools.cli.main import main
+from evaltools.engine.run import _Pass
+next_result, asked = _Pass._next_result, 0
+def interrupted(self):
+    global asked
+    asked += 1
+    if asked == 4:
+        os.killpg(0, signal.SIGINT)
+    return next_result(self)
+_Pass._next_result = interrupted
+progress._SECONDS_BETWEEN_OBJECTS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def imagenet(*more: str, pictures: int = PICTURES) -> list[str]:
@@ -75,14 +91,18 @@ def start(
     address_space_mb: int = 0,
     cwd: Path | None = None,
     environment: dict[str, str] | None = None,
+    program: Sequence[str] = ("-m", "evaltools.cli.main"),
 ) -> subprocess.Popen[str]:
-    """Start ``evaltools``; ``mark`` is what :func:`processes_of` finds it and its children by."""
+    """Start ``evaltools``; ``mark`` is what :func:`processes_of` finds it and its children by.
+
+    ``program`` is what Python runs, where a test changes something before the command begins.
+    """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (address_space_mb << 20,) * 2)
 
     return subprocess.Popen(
-        [sys.executable, "-m", "evaltools.cli.main", *arguments],
+        [sys.executable, *program, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -102,6 +122,21 @@ def run(
     with start(arguments, "", address_space_mb, cwd, environment) as process:
         out, err = process.communicate(timeout=300)
     return Completed(process.returncode, out, err)
+
+
+def run_interrupted(arguments: Sequence[str]) -> Completed:
+    """Run ``evaltools`` with one worker, and with Ctrl-C when three turns are written down and the fourth is under way.
+
+    As from a terminal it reaches every process. Progress in JSON is told after every example.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT_WORK, *arguments, "--workers=1"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        start_new_session=True,
+    )
+    return Completed(done.returncode, done.stdout, done.stderr)
 
 
 def figures_of(arguments: Sequence[str], output: Path, code: int = 0, **how: Any) -> Any:

@@ -20,6 +20,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.report.benchmark_result import BenchmarkResult
 from evaltools.report.json_file import read_json
+from tests.cli.held_runs import HOLD_IN, Hold
 from tests.command import evaltools_here
 
 pytestmark = pytest.mark.once
@@ -28,8 +29,30 @@ pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installe
 FLOAT = sample.model_file("float32")
 FEW_RUNS = ("--num_runs=5", "--min_secs=0", "--warmup_runs=2", "--warmup_min_secs=0")
 QUICK = (*FEW_RUNS, "--runtime=litert")
-LONG = ("--num_runs=20", "--run_delay=0.05", *QUICK[1:])
-PHASE_BEGINS = "INFO: Running benchmark for at least"
+HELD_IN_THE_SECOND_TURN = """
+import sys
+from evaltools.benchmark import fresh_process, run
+from evaltools.cli.main import main
+from tests.cli.held_runs import held
+measure = run.measure_in_fresh_process
+def holding(progress, inputs, options, turn, *more):
+    if turn == 1:
+        fresh_process.run_regular = held
+    measure(progress, inputs, options, turn, *more)
+run.measure_in_fresh_process = holding
+sys.exit(main(sys.argv[1:]))
+"""
+INTERRUPTED_AFTER_THE_SUMMARY = """
+import os, signal, sys
+from evaltools.cli.benchmark_lines import NativeLines
+from evaltools.cli.main import main
+summary = NativeLines.summary
+def interrupted(lines, rows):
+    summary(lines, rows)
+    os.killpg(0, signal.SIGINT)
+NativeLines.summary = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
 INTERRUPTED_WHILE_THE_FIGURES_ARE_MADE = """
 import os, signal, sys
 from evaltools.benchmark import run
@@ -62,15 +85,6 @@ class Started:
     process: subprocess.Popen[str]
     mark: str
 
-    def wait_for(self, text: str, times: int = 1) -> None:
-        """Read stdout until a line begins with ``text`` so many times."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            times -= line.startswith(text)
-            if times == 0:
-                return
-        raise AssertionError(f"{text!r} was not printed")
-
     def interrupt(self) -> None:
         """As Ctrl-C in a terminal, which reaches every process of the command."""
         os.killpg(self.process.pid, signal.SIGINT)
@@ -93,7 +107,6 @@ def started(*arguments: str, script: tuple[str, ...] = ("-m", "evaltools.cli.mai
         text=True,
         start_new_session=True,
         env={**os.environ, "MARK_OF_THE_TEST": mark},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             yield Started(process, mark)
@@ -119,41 +132,51 @@ def result_of(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def test_ctrl_c_in_the_second_round_keeps_the_first(tmp_path: Path) -> None:
+@pytest.fixture
+def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Of a command that is ``HELD_IN_THE_SECOND_TURN``."""
+    folder = tmp_path / "hold"
+    folder.mkdir()
+    monkeypatch.setenv(HOLD_IN, str(folder))
+    return Hold(folder)
+
+
+def test_ctrl_c_in_the_second_round_keeps_the_first(hold: Hold, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    with started(f"--graph={FLOAT}", *LONG, "--rounds=3", f"--output_file_path={output}") as command:
-        command.wait_for(PHASE_BEGINS, times=4)
+    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
+    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
         assert marked(command.mark)
         command.interrupt()
+        hold.go_on()
         code, err = command.finish()
     assert code == 130, err
     assert "interrupted; the figures are those of the rounds finished until then" in err
     result = result_of(output)
     (row,) = result["rows"]
     assert result["stopped"] == "interrupted"
-    assert (row["status"], len(row["rounds"]), row["figures"]["inference"]["count"]) == ("measured", 1, 20)
+    assert (row["status"], len(row["rounds"]), row["figures"]["inference"]["count"]) == ("measured", 1, 5)
 
 
-def test_configurations_that_an_interrupt_left_out_say_so(tmp_path: Path) -> None:
+def test_configurations_that_an_interrupt_left_out_say_so(hold: Hold, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     in_order = ("--sweep=use_xnnpack=true,false", "--random_shuffle_benchmark_runs=false")
-    flags = (*LONG, *in_order, "--rounds=1", f"--output_file_path={output}")
-    with started(f"--graph={FLOAT}", *flags) as command:
-        command.wait_for(PHASE_BEGINS, times=4)
+    flags = (*QUICK, *in_order, "--rounds=1", f"--output_file_path={output}")
+    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
         command.interrupt()
+        hold.go_on()
         code, err = command.finish()
     assert code == 130, err
     first, second = result_of(output)["rows"]
-    assert (first["status"], first["figures"]["inference"]["count"]) == ("measured", 20)
+    assert (first["status"], first["figures"]["inference"]["count"]) == ("measured", 5)
     assert (second["status"], second["reason"], second["figures"]) == ("failed", "it was interrupted", None)
 
 
 def test_ctrl_c_after_the_summary_loses_nothing(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     flags = (*QUICK, "--sweep=use_xnnpack=true,false", "--rounds=1", f"--output_file_path={output}")
-    with started(f"--graph={FLOAT}", *flags) as command:
-        command.wait_for("==============Summary of All Runs")
-        command.interrupt()
+    with started(f"--graph={FLOAT}", *flags, script=("-c", INTERRUPTED_AFTER_THE_SUMMARY)) as command:
         code, err = command.finish()
     assert code == 0, err
     result = result_of(output)
@@ -215,13 +238,15 @@ def test_what_the_list_of_options_may_lack_a_named_configuration_may_not() -> No
     assert "phone failed: " in done.err
 
 
-def test_a_model_that_changes_while_it_is_measured_is_found_out(tmp_path: Path) -> None:
+def test_a_model_that_changes_while_it_is_measured_is_found_out(hold: Hold, tmp_path: Path) -> None:
     model, other, output = tmp_path / "m.tflite", tmp_path / "other.tflite", tmp_path / "result.json"
     shutil.copy(FLOAT, model)
     shutil.copy(sample.model_file("int8"), other)
-    with started(f"--graph={model}", *LONG, "--rounds=3", f"--output_file_path={output}") as command:
-        command.wait_for(PHASE_BEGINS, times=4)
+    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
+    with started(f"--graph={model}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
         other.replace(model)
+        hold.go_on()
         code, err = command.finish()
     assert code == 3, err
     (row,) = result_of(output)["rows"]

@@ -70,6 +70,7 @@ def entry_of_bad(found: Any) -> Any:
     return entry
 
 
+@pytest.mark.usefixtures("time_out_of_runs")
 @all_workers
 @pytest.mark.parametrize(
     ("fail", "reason"),
@@ -90,7 +91,7 @@ def entry_of_bad(found: Any) -> Any:
 def test_one_example_is_lost_for_one_configuration(
     rounding_delegate: Path, fail_at: str, undisturbed: Any, tmp_path: Path, fail: str, reason: str, workers: int
 ) -> None:
-    flags = (f"--workers={workers}", "--example_timeout=2")
+    flags = (f"--workers={workers}", f"--example_timeout={2 if fail == 'hang' else 60}")
     found = figures_here(command(rounding_delegate, f"fail:{fail};{fail_at}", *flags), tmp_path / "result.json", 4)
     (failed,) = found["failed"]
     assert (failed["example"], failed["configuration"], failed["stage"]) == (BAD_PICTURE, "bad", "inference")

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from importlib.resources import files
@@ -18,6 +17,7 @@ import pytest
 
 from evaltools.proto import message_class
 from evaltools.report.json_file import read_result
+from tests.cli.sample_runs import run_interrupted
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
@@ -76,38 +76,22 @@ def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(
 
 def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
     evaluation = make_evaluation_set(tmp_path / "set", 30, 0)
-    names = [f"{index:05d}.png" for index in range(30_000)]
+    names = [f"{index:05d}.png" for index in range(3000)]
     for name in names:
         os.link(evaluation.images / "000.png", evaluation.images / f"x{name}")
     with evaluation.truths.open("a") as truths:
         truths.write(f"class{evaluation.answers[0]}\n" * len(names))
     output = tmp_path / "result.json"
-    command = [
-        sys.executable,
-        "-m",
-        "evaltools.cli.main",
-        *evaluation.flags("--use_xnnpack=false", "--kernels=reference", "--progress=json"),
-    ]
-    process = subprocess.Popen(
-        [*command, f"--output_file_path={output}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stderr is not None
-    while not (line := process.stderr.readline()).startswith("{"):
-        assert process.poll() is None
-    assert json.loads(line)["done"] > 0
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
-    assert "examples: interrupted" in err
-    assert "Top-1 Accuracy: 1\n" in out
+    flags = ("--use_xnnpack=false", "--kernels=reference", "--progress=json", f"--output_file_path={output}")
+    completed = run_interrupted(evaluation.flags(*flags))
+    assert completed.code == 130, completed.err
+    assert "Traceback" not in completed.err
+    assert "examples: interrupted" in completed.err
+    assert "Top-1 Accuracy: 1\n" in completed.out
     result = read_result(output)
     assert (result.complete, result.stopped) == (False, "interrupted")
-    assert json.loads(line)["done"] <= result.examples_done < len(names)
+    told = [json.loads(line)["done"] for line in completed.err.splitlines() if line.startswith("{")]
+    assert 3 <= told[-1] == result.examples_done < len(names)
     assert [entry.finished_examples for entry in result.configurations] == [result.examples_done] * 2
 
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +11,7 @@ import pytest
 
 from evaltools.cli.main import main
 from tests import tiny_models
+from tests.cli.sample_runs import run_interrupted
 from tests.command import Completed, evaltools, evaltools_here
 
 FAST = ("--noise_floor_runs=0", "--warmup_runs=0", "--num_runs=2")
@@ -109,6 +105,7 @@ def test_a_picture_that_cannot_be_read_fails_its_run_alone(folder: Path, tmp_pat
     assert "stopped after 2 of 3 examples: an example failed, and the native tool stops there" in stopped.err
 
 
+@pytest.mark.usefixtures("time_out_of_runs")
 def test_a_delegate_that_hangs_is_ended(folder: Path, rounding_delegate: Path) -> None:
     config = f"hangs: external_delegate_path={rounding_delegate} external_delegate_options=fail:hang"
     completed = diff(folder / "add.tflite", "--kernels=builtin", "--config", config, "--example_timeout=2")
@@ -210,21 +207,10 @@ def test_a_wait_of_years_is_no_error(folder: Path) -> None:
 
 
 def test_ctrl_c_ends_the_run_and_its_children_without_a_traceback(folder: Path) -> None:
-    """In a terminal, Ctrl-C reaches every process of the command."""
-    command = [sys.executable, "-m", "evaltools.cli.main", "diff", f"--model_file={folder / 'model.tflite'}"]
-    with subprocess.Popen(
-        [*command, "--num_runs=100000", "--noise_floor_runs=0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("reference ")
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out.startswith("INFO: Num evaluation runs: ")
-    assert " of 100000 examples: interrupted" in err
-    assert "Traceback" not in err
+    command = ["diff", f"--model_file={folder / 'model.tflite'}", "--num_runs=100000", "--noise_floor_runs=0"]
+    completed = run_interrupted(command)
+    assert completed.code == 130
+    assert completed.err.startswith("reference ")
+    assert completed.out.startswith("INFO: Num evaluation runs: ")
+    assert " of 100000 examples: interrupted" in completed.err
+    assert "Traceback" not in completed.err

@@ -27,6 +27,22 @@ pytestmark = pytest.mark.once
 
 KILLS = 10
 PICTURES = 200
+NEVER = 10**9
+IN_SMALL_BATCHES = """
+import os, signal, sys
+from evaltools.cli.main import main
+from evaltools.engine import journal
+flush, written = journal.Journal.flush, 0
+def flush_and_die(self):
+    global written
+    written += self._rows_waiting
+    flush(self)
+    if written >= int(os.environ["EVALTOOLS_TEST_LAST_ROW"]):
+        os.kill(os.getpid(), signal.SIGKILL)
+journal.Journal.flush = flush_and_die
+journal._ROWS_PER_BATCH = 30
+sys.exit(main(sys.argv[1:]))
+"""
 TESTS = (XNNPACK, "--config", "plain C++: kernels=reference", "--record_examples=true")
 NAMES = ("reference", "test", "plain C++")
 
@@ -42,10 +58,11 @@ class Undisturbed:
 
 @dataclass(frozen=True)
 class Moment:
-    """When to kill: so long after the start, or after the sessions are open."""
+    """When to kill: so long after the start, or after the sessions are open, or when so many rows are written."""
 
     seconds: float
     at_work: bool
+    rows: int = NEVER
 
     def earlier(self) -> Moment:
         """For a run that ended before."""
@@ -68,9 +85,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 def test_killed_at_any_moment_a_run_goes_on_to_the_same_result(undisturbed: Undisturbed, tmp_path: Path) -> None:
     """A run is killed, and killed again as it goes on, at moments from start to end.
 
-    One that ends before its moment is begun anew, to be killed earlier.
+    One that ends before its moment is begun anew, to be killed earlier. The first kills itself half-way: where the work
+    is short, no other moment may meet it.
     """
-    moments = random_moments(undisturbed)
+    rows_of_all = PICTURES * len(NAMES)
+    moments = [*random_moments(undisturbed), Moment(120.0, at_work=False, rows=rows_of_all // 2)]
     rows_at_kills: list[int] = []
     number, ended = 0, False
     while moments or not ended:
@@ -78,7 +97,12 @@ def test_killed_at_any_moment_a_run_goes_on_to_the_same_result(undisturbed: Undi
         before = journal_rows(folder)
         command = ["resume", str(folder)] if before else [*imagenet(*TESTS, pictures=PICTURES), f"--run_dir={folder}"]
         mark = uuid.uuid4().hex
-        process = start([*command, "--workers=2", "--latency_examples=5", f"--output_file_path={output}"], mark)
+        process = start(
+            [*command, "--workers=2", "--latency_examples=5", f"--output_file_path={output}"],
+            mark,
+            environment={"EVALTOOLS_TEST_LAST_ROW": str(moments[-1].rows if moments else NEVER)},
+            program=("-c", IN_SMALL_BATCHES),
+        )
         ended = not moments or not is_killed(process, moments[-1])
         process.wait(timeout=120)
         assert left_after(mark) == []
@@ -95,7 +119,7 @@ def test_killed_at_any_moment_a_run_goes_on_to_the_same_result(undisturbed: Undi
         number += 1
         if moments:
             moments[-1] = moments[-1].earlier()
-    assert any(0 < count < PICTURES * len(NAMES) for count in rows_at_kills), "kills came before or after the work"
+    assert rows_of_all // 2 <= rows_at_kills[0] < rows_of_all
 
 
 def random_moments(undisturbed: Undisturbed) -> list[Moment]:
@@ -111,15 +135,14 @@ def random_moments(undisturbed: Undisturbed) -> list[Moment]:
 
 
 def is_killed(process: subprocess.Popen[str], moment: Moment) -> bool:
-    """Kill a process, and nothing but that one, if it is still there."""
+    """Kill a process, and nothing but that one, if it is still there; or wait until it does so itself."""
     if moment.at_work:
         wait_for_sessions(process)
     try:
         process.wait(moment.seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        return process.wait() == -signal.SIGKILL
-    return False
+    return process.wait() == -signal.SIGKILL
 
 
 def wait_for_sessions(process: subprocess.Popen[str]) -> None:

@@ -303,7 +303,10 @@ def test_rows_that_make_no_sense_are_a_data_error(change: str, message: str, ope
         list(opened.records("a", 1000))
 
 
-def test_a_write_that_fails_is_undone_and_says_how_to_go_on(opened: Journal[float], tmp_path: Path) -> None:
+def test_a_write_that_fails_is_undone_and_says_how_to_go_on(
+    opened: Journal[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaltools.engine.journal._SECONDS_PER_BATCH", 3600.0)
     opened.add(finished(0, "a"))
     opened.flush()
     opened._connection.execute("CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'full'); END")

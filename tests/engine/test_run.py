@@ -137,7 +137,9 @@ def test_ctrl_c_keeps_the_finished_examples() -> None:
     assert (outcome.stopped, outcome.examples_done) == ("interrupted", 2)
 
 
-def test_ctrl_c_lets_the_turn_end_that_is_under_way() -> None:
+def test_ctrl_c_lets_the_turn_end_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.engine.run._SECONDS_TO_FINISH_TURN", 60.0)
+
     def pressing(inputs: Sequence[Array]) -> tuple[Array, ...]:
         if inputs[0][0] == 2:
             os.kill(os.getpid(), signal.SIGINT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import statistics
 from pathlib import Path
 
 import numpy as np
@@ -61,11 +60,12 @@ def profiled(path: Path, kernels: str, runs: int) -> OpProfile:
 def test_the_operators_make_up_the_run(zoo: Path, name: str, kernels: str) -> None:
     """Both times of the first ratio are of the same run, so that a busy machine stretches both alike.
 
-    Those of the second are of neighbouring runs, and one is by another clock.
+    Those of the second are the shortest of neighbouring runs, one of them by another clock: both count the same thing
+    in the same unit. How much the profiler slows a run down is no matter of this test.
     """
     profile = profiled(zoo / f"{name}.tflite", kernels, 50)
     assert 0.6 <= (explained_share(profile) or 0) <= 1.02
-    assert 0.8 <= statistics.median(run_totals_us(profile.ops)) / statistics.median(profile.plain_us) <= 1.3
+    assert 0.5 <= min(run_totals_us(profile.ops)) / min(profile.plain_us) <= 2
 
 
 @pytest.mark.parametrize("kernels", ["default", "builtin"])

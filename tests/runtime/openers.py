@@ -180,11 +180,14 @@ def keeping_the_lock(_model: ModelFile, _configuration: Configuration) -> FakeSe
     return Stated(run, (), ())
 
 
-def slow(_model: ModelFile, _configuration: Configuration) -> FakeSession:
-    """Takes half a second to answer with its inputs."""
+def waiting(_model: ModelFile, configuration: Configuration) -> FakeSession:
+    """Answers with its inputs once the file is there that the configuration names; prints when it begins and ends."""
+    awaited = Path(str(configuration.delegates.value("external_delegate_path")))
 
     def run(inputs: Sequence[Array]) -> tuple[Array, ...]:
-        time.sleep(0.5)
+        os.write(1, b"begun\n")
+        while not awaited.exists():
+            time.sleep(0.01)
         os.write(1, b"finished\n")
         return tuple(inputs)
 

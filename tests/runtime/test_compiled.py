@@ -323,13 +323,14 @@ def test_operators_that_the_gpu_refuses_stay_on_the_cpu_and_are_named(tmp_path: 
 def test_the_time_of_a_run_is_not_that_of_enqueueing_it(tmp_path: Path) -> None:
     """Runs that only enqueue leave the work of all of them to the reading of the outputs, here of a few numbers.
 
-    How long one run takes beside one reading says nothing: a fast GPU computes in less time than it takes to copy.
+    How long one run takes beside one reading says nothing: a fast GPU computes in less time than it takes to copy. Of
+    five times the shortest counts, which nothing else on this machine has stretched.
     """
     model = model_of(tiny_models.classifier(size=128), tmp_path)
     session = open_isolated(model, Configuration.from_text("c", "use_gpu=true"))
-    inference = session.run(random_inputs(session), 20)
+    inferences = [session.run(random_inputs(session), 20) for _ in range(5)]
     session.close()
-    assert sum(inference.invokes_us) > 4 * inference.read_us
+    assert min(sum(each.invokes_us) for each in inferences) > 4 * min(each.read_us for each in inferences)
 
 
 def test_openvino_runs_and_is_called_what_it_runs_on(convolution: ModelFile) -> None:

@@ -103,6 +103,7 @@ def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> No
 @pytest.mark.parametrize(
     ("end", "reason"), [("abort", "died during a run (SIGABRT)"), ("hang", "no answer within 1 s during a run")]
 )
+@pytest.mark.usefixtures("time_out_of_runs")
 def test_runs_before_the_one_that_ends_the_child_are_not_lost(end: str, reason: str) -> None:
     """Whether the parent was told of their answers yet or not."""
     session = isolated(ending_at_three, f"external_delegate_path={end}", timeout_s=1.0)

@@ -55,6 +55,7 @@ def test_a_child_that_dies_during_a_call_is_said_to_have_died() -> None:
     session.close()
 
 
+@pytest.mark.usefixtures("time_out_of_runs")
 def test_a_call_may_take_as_long_as_it_says() -> None:
     session = isolated(doubling, timeout_s=1.0)
     assert session.call(sleeping, 1.3, timeout_s=5.0) == "slept"

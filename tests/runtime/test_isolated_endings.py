@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,8 @@ from tests.runtime.openers import (
     leaving,
     model_of,
     refusing,
-    slow,
     surprising,
+    waiting,
 )
 
 
@@ -89,6 +89,7 @@ def test_a_delegate_that_fails_at_first_is_unavailable(
         ("hang", 2.0, "no answer within 2 s during a run.*; it was ended", "no answer within 2 s"),
     ],
 )
+@pytest.mark.usefixtures("time_out_of_runs")
 def test_a_delegate_that_fails_while_running_fails_that_run_and_the_next(
     rounding_delegate: Path, tmp_path: Path, fail: str, timeout_s: float, message: str, later: str
 ) -> None:
@@ -137,23 +138,46 @@ def test_a_closed_session_refuses_to_run() -> None:
         session.run([np.ones((2, 3), np.float32)])
 
 
-def test_ctrl_c_reaches_the_child_and_is_ignored_there() -> None:
-    session = isolated(slow)
+def until_it_printed(session: IsolatedSession, text: str) -> None:
+    deadline = time.monotonic() + 30
+    while session._child.printed() != text:
+        assert time.monotonic() < deadline, f"{text!r} was not printed"
+        time.sleep(0.01)
+
+
+def once_begun(session: IsolatedSession, act: Callable[[], None]) -> None:
+    """Do something as soon as the child says that its run has begun."""
+
+    def watch() -> None:
+        until_it_printed(session, "begun")
+        act()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def test_ctrl_c_reaches_the_child_and_is_ignored_there(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    session = isolated(waiting, f"external_delegate_path={answer}")
     (child,) = multiprocessing.active_children()
-    assert child.pid is not None
-    threading.Timer(0.2, os.kill, (child.pid, signal.SIGINT)).start()
+
+    def interrupt() -> None:
+        assert child.pid is not None
+        os.kill(child.pid, signal.SIGINT)
+        answer.touch()
+
+    once_begun(session, interrupt)
     assert session.run([np.array([3.0])]).outputs[0].tolist() == [3.0]
     session.close()
 
 
-def test_after_ctrl_c_the_late_answer_is_not_taken_for_that_of_another_run() -> None:
-    session = isolated(slow)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+def test_after_ctrl_c_the_late_answer_is_not_taken_for_that_of_another_run(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    session = isolated(waiting, f"external_delegate_path={answer}")
+    once_begun(session, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         session.run([np.array([3.0])])
-    time.sleep(0.6)
-    assert session._child.quote() == "; it printed last: finished"
+    answer.touch()
+    until_it_printed(session, "begun finished")
     with pytest.raises(InferenceError, match="interrupted"):
         session.run([np.array([4.0])])
     session.close()
