@@ -46,6 +46,8 @@ _OWN_ONLY: Final = (
 )
 """Whether a folder holds nothing else; not so where a tool fails."""
 _TRASH: Final = f"evaltools-{'?' * 12}{_CLEARED}"
+_TRIES: Final = "1 2 3 4 5"
+"""Of what another desk may undo between two steps."""
 _OTHERS: Final = 4
 _IN_USE: Final = 5
 _LONGEST_NAME: Final = 200
@@ -194,12 +196,7 @@ def clear_unused(adb: Adb, serial: str, root: str) -> bool:
 
 def _is_there(adb: Adb, serial: str, root: str) -> bool:
     """Whether there is anything at ``root``; raises :class:`CommandFailed` where it is not evaltools' own."""
-    quoted = shlex.quote(root)
-    found = adb.shell(
-        serial,
-        f"cd {quoted} || {{ [ -e {quoted} ] && exit {_OTHERS}; exit 1; }}; [ -f {MARKER} ] && exit 0; "
-        f'[ -r . ] || exit {_OTHERS}; [ -n "$(ls -A)" ] || exit 1; {_OWN_ONLY} || exit {_OTHERS}',
-    )
+    found = adb.shell(serial, _look_script(root))
     if found.code not in (0, 1):
         raise CommandFailed(
             f"{serial}: {root} is no folder that evaltools has made, so that nothing is deleted in it; give the "
@@ -238,31 +235,60 @@ def _claim_script(root: str) -> str:
     """
     own = shlex.quote(root)
     return f"""\
-for n in 1 2 3 4 5; do
+for n in {_TRIES}; do
+c=1
 mkdir -p {own} && cd {own} || continue
-[ -e {MARKER} ] || {_OWN_ONLY} || exit {_OTHERS}
+[ -e {MARKER} ] || {_OWN_ONLY} || {{ c={_OTHERS}; continue; }}
 touch {own}/{MARKER} || continue
 [ ! -d {RUNS} ] || find {RUNS} -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {{}} \\; > /dev/null 2>&1
 exit 0
 done
-exit 1
+exit $c
+"""
+
+
+def _look_script(root: str) -> str:
+    """Leave with 0 where there is anything of evaltools, with 1 where there is nothing at all.
+
+    Another desk may delete the folder after each step, and somebody make it again.
+    """
+    own = shlex.quote(root)
+    return f"""\
+for n in {_TRIES}; do
+[ -e {own} ] || exit 1
+cd {own} || continue
+[ -f {MARKER} ] && exit 0
+[ -r . ] || exit {_OTHERS}
+[ -n "$(ls -A)" ] || exit 1
+{_OWN_ONLY} && exit 0
+done
+exit {_OTHERS}
 """
 
 
 def _delete_script(root: str, unless: str) -> str:
     """Take the folders away under another name, each at once, then delete them.
 
-    The marker goes last, and only where nothing has come meanwhile.
+    The marker goes last, and only where nothing has come meanwhile. Another desk that deletes may take the folder away
+    before anything is done here, so that it is looked for anew, and later the new name.
     """
     own, trash = shlex.quote(root), f"evaltools-{uuid.uuid4().hex[:12]}{_CLEARED}"
-    gone = f"[ -e {own} ] && exit 1; echo 0; exit 0"
     return f"""\
-cd {own} || {{ {gone}; }}
+take() {{
+for m in {_TRIES}; do
+[ -e $1 ] || return 0
+mkdir -p {trash} && mv $1 {trash}/. && return 0
+done
+return 1
+}}
+for n in {_TRIES}; do
+[ -e {own} ] || {{ echo 0; exit 0; }}
+cd {own} || continue
 {unless}
-mkdir {trash} || {{ {gone}; }}
+mkdir {trash} || continue
 e=0 s=0
 for f in {" ".join(_FOLDERS)}; do
-mv $f {trash}/ 2> /dev/null || [ ! -e $f ] || mv $f {trash}/ || e=1
+take $f || e=1
 done
 [ ! -d {trash}/{RUNS} ] || ls {trash}/{RUNS}
 for f in {_TRASH}/*; do
@@ -275,6 +301,8 @@ rm -rf {_TRASH} 2> /dev/null || rm -rf {_TRASH} || e=1
 cd / && rmdir {own} 2> /dev/null
 echo $s
 exit $e
+done
+exit 1
 """
 
 

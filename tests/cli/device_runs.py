@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -21,15 +22,54 @@ from tests.device.real_device import TESTED_BY, Network, RealDevice
 ROOT: Final = "evaltools"
 """The folder of evaltools below ``/data/local/tmp``."""
 _RUN_VARIABLE: Final = "EVALTOOLS_RUN"
-_SOON_S: Final = 30.0
+_SOON_S: Final = 300.0
+"""A bound for what never comes; nothing is measured by it."""
+_HELD: Final = """#!/bin/sh
+if [ "$2" != evaltools.device.on_device ] || [ "$3" = --check ] || [ ! -e {holds} ]; then exec {python} "$@"; fi
+{python} "$@"
+code=$?
+until [ -e {let_go} ]; do sleep 0.05; done
+exit $code
+"""
 
 
-def on_devices(network: Network, serials: Sequence[str], arguments: Sequence[str], *more: str) -> list[str]:
-    """The command that does on devices what ``arguments`` do here, with this Python, which the devices see."""
+class Held:
+    """Parts on devices that have begun and do not end, so that a test can disturb them.
+
+    Attributes:
+        python: this Python, for :func:`on_devices`
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.python = folder / "held_python"
+        self._holds = folder / "holds"
+        self._let_go = folder / "let_go"
+        self._holds.touch()
+        paths = {"python": sys.executable, "holds": self._holds, "let_go": self._let_go}
+        self.python.write_text(_HELD.format(**{name: shlex.quote(str(path)) for name, path in paths.items()}))
+        self.python.chmod(0o755)
+
+    def hold_no_more(self) -> None:
+        """Parts that begin from now on end when they are done; those that have begun stay."""
+        self._holds.unlink()
+
+    def let_go(self) -> None:
+        """All parts end when they are done."""
+        self._let_go.touch()
+
+
+def on_devices(
+    network: Network,
+    serials: Sequence[str],
+    arguments: Sequence[str],
+    *more: str,
+    python: str | Path = sys.executable,
+) -> list[str]:
+    """The command that does on devices what ``arguments`` do here, with a Python of this machine, which they see."""
     task, *rest = arguments
     return [
         "device", "run", task, *rest, f"--adb={network.adb}", f"--serials={','.join(serials)}",
-        f"--device_python={sys.executable}", *more,
+        f"--device_python={python}", *more,
     ]  # fmt: skip
 
 

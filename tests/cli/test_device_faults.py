@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,11 @@ def clean(devices: Devices, network: Network) -> None:
     assert device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all"]).code == 0
 
 
-def command_of(network: Network, serials: list[str], output: Path) -> list[str]:
-    return device_runs.on_devices(
-        network, serials, ARGUMENTS, "--parts=3", "--device_patience=20", f"--output_file_path={output}"
-    )
+def command_of(
+    network: Network, serials: list[str], output: Path, patience_s: int = 20, python: str | Path = sys.executable
+) -> list[str]:
+    flags = ["--parts=3", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
 
 
 def require_same(done: Completed, output: Path, expected: object, devices: Devices) -> None:
@@ -60,9 +62,10 @@ def test_a_fault_while_files_are_sent(
 def test_a_fault_while_a_part_runs(
     fault: Fault, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object, tmp_path: Path
 ) -> None:
-    output = tmp_path / "result.json"
-    process = device_runs.start(command_of(network, [proxy.serial], output))
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
+    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
+    held.let_go()
     fault(proxy, client)
     require_same(device_runs.finish(process), output, expected, devices)
 
@@ -70,11 +73,12 @@ def test_a_fault_while_a_part_runs(
 def test_what_a_lost_device_had_is_done_by_another(
     network: Network, devices: Devices, proxy: FaultProxy, expected: object, tmp_path: Path
 ) -> None:
-    output = tmp_path / "result.json"
-    command = command_of(network, [proxy.serial, devices[1].serial], output)
-    process = device_runs.start([word.replace("patience=20", "patience=2") for word in command])
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
+    both = [proxy.serial, devices[1].serial]
+    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     proxy.go_away()
+    held.let_go()
     done = device_runs.finish(process)
     proxy.go_on()
     assert done.code == 0, done.err

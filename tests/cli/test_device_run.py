@@ -135,8 +135,7 @@ def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={lacking}:$PYTHONPATH exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    command = device_runs.on_devices(network, serials(devices)[:1], coco(pictures=4))
-    done = device_runs.run([*command[:-1], f"--device_python={python}"])
+    done = device_runs.run(device_runs.on_devices(network, serials(devices)[:1], coco(pictures=4), python=python))
     assert done.code == 3, done.err
     assert f"evaltools coco cannot be started with {python}" in done.err
     assert "no pycocotools on this board" in done.err
@@ -144,7 +143,9 @@ def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
 
 
 def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:
-    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=200), f"--run_dir={tmp_path / 'run'}")
+    held = device_runs.Held(tmp_path)
+    flags = [f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=200), *flags, python=held.python)
     process = device_runs.start(command)
     device_runs.wait_for(lambda: any(map(device_runs.is_running, devices)), process)
     process.send_signal(signal.SIGINT)
@@ -153,6 +154,7 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     assert "with --run_dir evaltools resume goes on" in done.err
     assert device_runs.left_running() == []
     assert device_runs.left_runs(devices) == []
+    held.let_go()
     resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
     assert resumed.code == 0, resumed.err
     assert figures(tmp_path / "resumed.json") == figures_of(imagenet(pictures=200), tmp_path / "here.json")
@@ -163,14 +165,17 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
 def test_what_a_killed_command_left_running_is_ended_when_the_run_goes_on(
     network: Network, devices: Devices, tmp_path: Path
 ) -> None:
+    held = device_runs.Held(tmp_path)
     flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}", "--example_timeout=100"]
-    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=200), *flags)
+    arguments = imagenet(pictures=200)
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python=held.python)
     process = device_runs.start(command)
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     process.kill()
     process.communicate()
     left = {path.name for path in (devices[0].folder / device_runs.ROOT / "runs").iterdir()}
     assert len(left) == 1
+    held.hold_no_more()
     resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
     assert resumed.code == 0, resumed.err
     assert device_runs.left_runs(devices) == []
@@ -229,11 +234,10 @@ def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, t
 
 
 def test_a_device_without_python_says_so(network: Network, devices: Devices) -> None:
-    command = device_runs.on_devices(
-        network, serials(devices)[:1], imagenet(pictures=4), "--device_folder=/data/local/tmp/x"
-    )
-    command = [word for word in command if not word.startswith("--device_python")]
-    done = device_runs.run([*command, "--device_python=/nowhere/python3"])
+    flags = ["--device_folder=/data/local/tmp/x"]
+    arguments = imagenet(pictures=4)
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python="/nowhere/python3")
+    done = device_runs.run(command)
     assert done.code == 3
     assert "there is no Python: /nowhere/python3 --version failed" in done.err
     assert "Traceback" not in done.err

@@ -1,7 +1,8 @@
 """Android's programs for apps and their log, as sh programs of a device that has none: they behave as documented.
 
 Everything is kept in ``/data/local/tmp/android``: ``log``, ``installed`` (a package and its activity in each line),
-``app.pid``, and a file for each property. ``mode`` says what the app does, ``tail`` how many lines the log holds.
+``app.pid`` (the process that was started last; empty when it has been ended), and a file for each property. ``mode``
+says what the app does, ``tail`` how many lines the log holds.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ OTHER_APP: Final = 3021
 """The process of another app that uses TensorFlow Lite."""
 
 _LOG: Final = r"""#!/bin/sh
-# log [-p LEVEL] [-t TAG] TEXT; the process is that of LOG_PID.
+# log [-p LEVEL] [-t TAG] TEXT; the process is that of LOG_PID. All lines of TEXT appear at once.
 level=I tag=log
 while getopts p:t: option; do
   case $option in p) level=$OPTARG ;; t) tag=$OPTARG ;; *) exit 1 ;; esac
 done
 shift $((OPTIND - 1))
 process=${LOG_PID:-$$}
-printf '%s %5d %5d %s %-8s: %s\n' "$(date '+%m-%d %H:%M:%S.%3N')" $process $process "$level" "$tag" "$*" >>FOLDER/log
+before=$(printf '%s %5d %5d %s %-8s: ' "$(date '+%m-%d %H:%M:%S.%3N')" $process $process "$level" "$tag")
+printf '%s\n' "$*" | sed "s|^|$before|" >>FOLDER/log
 """
 _LOGCAT: Final = r"""#!/bin/sh
 [ "$*" = "-d -v threadtime" ] || { echo "logcat: unknown option in $*" >&2; exit 1; }
@@ -37,7 +39,10 @@ _AM: Final = r"""#!/bin/sh
 # am start [-S] -n PACKAGE/ACTIVITY --es NAME TEXT, am force-stop PACKAGE
 end() {
   if [ -s FOLDER/app.pid ]; then
-    kill -9 -$(cat FOLDER/app.pid) 2>/dev/null
+    # First the app alone, which may not lead its group yet.
+    process=$(cat FOLDER/app.pid)
+    kill -9 $process 2>/dev/null
+    kill -9 -$process 2>/dev/null
     LOG_PID=SYSTEM log -t ActivityManager "Force stopping $1 appid=10217 user=0: from pid $$"
     : >FOLDER/app.pid
   fi
@@ -65,6 +70,7 @@ if ! grep -qxF "$component" FOLDER/installed; then
   exit 1
 fi
 setsid PYTHON FOLDER/app.py "$package" "$name" "$text" >/dev/null 2>&1 </dev/null &
+printf %s $! >FOLDER/app.pid
 """
 _PM: Final = r"""#!/bin/sh
 # pm path PACKAGE, pm install -r -d -g APK; the first line of the APK is what the device makes of it.
@@ -91,8 +97,9 @@ from pathlib import Path
 
 package, name, text = sys.argv[1:]
 folder = Path("FOLDER")
+while (folder / "app.pid").read_text() != str(os.getpid()):
+    time.sleep(0.01)
 mode = (folder / "mode").read_text()
-(folder / "app.pid").write_text(str(os.getpid()))
 
 
 def log(level, tag, text, process=os.getpid()):
@@ -106,10 +113,13 @@ log("I", "tflite_BenchmarkModelActivity", "Running TensorFlow Lite benchmark wit
 log("I", "tflite", "STARTING!", OTHER)
 log("I", "tflite", "Replacing 3 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 1 partitions.", OTHER)
 if mode == "exception":
-    log("E", "AndroidRuntime", "FATAL EXCEPTION: main")
-    log("E", "AndroidRuntime", f"Process: {package}, PID: {os.getpid()}")
-    log("E", "AndroidRuntime", "java.lang.UnsatisfiedLinkError: no tensorflowlite_benchmark")
-    log("E", "AndroidRuntime", "\tat java.lang.Runtime.loadLibrary0(Runtime.java:1087)")
+    lines = [
+        "FATAL EXCEPTION: main",
+        f"Process: {package}, PID: {os.getpid()}",
+        "java.lang.UnsatisfiedLinkError: no tensorflowlite_benchmark",
+        "\tat java.lang.Runtime.loadLibrary0(Runtime.java:1087)",
+    ]
+    log("E", "AndroidRuntime", "\n".join(lines))
 elif mode == "signal":
     log("I", "tflite", "STARTING!")
     log("E", "tflite", "Failed to read the input_layer_value_file:/x")
@@ -132,7 +142,6 @@ else:
             word, _, rest = line.rstrip("\n").partition(": ")
             if word in levels:
                 log(levels[word], "tflite", rest)
-(folder / "app.pid").write_text("")
 '''
 
 

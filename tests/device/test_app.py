@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,28 @@ def run(
 
 def texts(log: str) -> list[str]:
     return [line.partition(": ")[2] for line in log.splitlines()]
+
+
+@contextmanager
+def stop_when(waited_for: Callable[[], None]) -> Iterator[threading.Event]:
+    """A stop that is set, from another thread, when this returns."""
+    stop = threading.Event()
+
+    def act() -> None:
+        try:
+            waited_for()
+        finally:
+            stop.set()
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(act)
+        yield stop
+        waiting.result()
+
+
+def wait_until_it_hangs(phone: RealDevice) -> None:
+    """Its last line is there: the second of this text, as the other app has logged the first."""
+    wait_until(lambda: kept(phone, "log").read_text().count("STARTING!") == 2, "the app did not start")
 
 
 def test_the_log_of_a_run_is_that_of_its_process_alone(client: Adb, phone: RealDevice) -> None:
@@ -118,7 +143,7 @@ def test_an_app_that_does_not_end_is_ended(client: Adb, phone: RealDevice) -> No
 def test_an_app_is_ended_before_it_runs_anew(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("hang")
     client.shell(phone.serial, start_command(APP, FLAGS))
-    wait_until(lambda: kept(phone, "app.pid").read_text() != "", "the app did not start")
+    wait_until_it_hangs(phone)
     before = kept(phone, "app.pid").read_text()
     kept(phone, "mode").write_text("gives up")
     found = run(client, phone)
@@ -128,21 +153,8 @@ def test_an_app_is_ended_before_it_runs_anew(client: Adb, phone: RealDevice) -> 
 
 def test_a_stop_ends_the_app(client: Adb, phone: RealDevice) -> None:
     kept(phone, "mode").write_text("hang")
-    stop = threading.Event()
-    raised: list[DeviceStopped] = []
-
-    def act() -> None:
-        try:
-            run_app(client, phone.serial, FLAGS, LONG_S, poll_s=POLL_S, stop=stop)
-        except DeviceStopped as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=act)
-    thread.start()
-    wait_until(lambda: kept(phone, "app.pid").read_text() != "", "the app did not start")
-    stop.set()
-    thread.join()
-    assert len(raised) == 1
+    with stop_when(lambda: wait_until_it_hangs(phone)) as stop, pytest.raises(DeviceStopped):
+        run_app(client, phone.serial, FLAGS, LONG_S, poll_s=POLL_S, stop=stop)
     assert kept(phone, "app.pid").read_text() == ""
 
 
@@ -201,7 +213,8 @@ def test_a_link_that_breaks_meanwhile_does_not_matter(client: Adb, phone: RealDe
     found: list[AppRun] = []
     thread = threading.Thread(target=lambda: found.append(run(client, proxy)))
     thread.start()
-    wait_until(lambda: "STARTING" in kept(phone, "log").read_text(), "the app did not start")
+    wait_until_it_hangs(phone)
+    wait_until(lambda: "-1.\n" in kept(phone, "log").read_text(), "the log was not looked at: the start is not over")
     proxy.cut()
     process = kept(phone, "app.pid").read_text()
     client.shell(phone.serial, f"LOG_PID={process} log -p E -t tflite Benchmarking failed.")
@@ -280,8 +293,10 @@ class Leaving(Adb):
 
 
 @pytest.fixture
-def leaving(network: Network) -> Adb:
-    return Leaving(str(network.adb))
+def leaving(network: Network, client: Adb, phone: RealDevice) -> Iterator[Adb]:
+    """What the test could not end is ended after it, so that it logs nothing in the next one."""
+    yield Leaving(str(network.adb))
+    client.shell(phone.serial, f"am force-stop {APP.package}")
 
 
 def test_a_run_that_was_done_before_the_device_left_counts(leaving: Adb, phone: RealDevice) -> None:
@@ -307,19 +322,17 @@ def test_a_stop_stays_a_stop_where_the_app_cannot_be_ended(
 ) -> None:
     monkeypatch.setattr(app_module, "_PATIENCE_AT_STOP_S", 0.0)
     kept(phone, "mode").write_text("hang")
-    stop = threading.Event()
-    timer = threading.Timer(1.0, stop.set)
-    timer.start()
-    with pytest.raises(DeviceStopped, match=r"stopped as asked.*could not be ended"):
+    with (
+        stop_when(lambda: wait_until_it_hangs(phone)) as stop,
+        pytest.raises(DeviceStopped, match=r"stopped as asked.*could not be ended"),
+    ):
         run_app(leaving, phone.serial, FLAGS, LONG_S, traces=True, poll_s=POLL_S, patience_s=0.0, stop=stop)
-    timer.join()
 
 
 def test_a_stop_ends_the_waiting_for_an_installation(client: Adb, phone: RealDevice, tmp_path: Path) -> None:
-    phone.add_program("pm", "#!/bin/sh\nsleep 60\n")
-    stop = threading.Event()
-    timer = threading.Timer(3.0, stop.set)
-    timer.start()
-    with pytest.raises(DeviceStopped):
+    phone.add_program("pm", "#!/bin/sh\necho >/data/local/tmp/android/installing\nsleep 60\n")
+    with (
+        stop_when(lambda: wait_until(kept(phone, "installing").exists, "it is not installed")) as stop,
+        pytest.raises(DeviceStopped),
+    ):
         install_app(DeviceStore(client, phone.serial, STORE, stop=stop), apk(tmp_path, "Success"))
-    timer.join()

@@ -49,8 +49,8 @@ class Looks:
         return DeviceConditions(battery_temperature=tenths, temperatures=temperatures)
 
 
-def cooled(looks: Looks, limit: float = 35.0, timeout_s: float = LONG_S) -> tuple[DeviceConditions, float]:
-    return cool_down(looks, "R58M", limit, timeout_s, threading.Event(), between_looks_s=0.001)
+def cooled(looks: Looks) -> tuple[DeviceConditions, float]:
+    return cool_down(looks, "R58M", 35.0, LONG_S, threading.Event(), between_looks_s=0.001)
 
 
 def test_a_cool_device_is_not_waited_for() -> None:
@@ -78,12 +78,34 @@ def test_the_battery_counts_too_in_tenths_of_a_degree() -> None:
     assert only.count == 2
 
 
-def test_after_its_time_it_goes_on_with_the_device_as_warm_as_it_is() -> None:
+class Clock(threading.Event):
+    """A stop that is never set; to wait for it takes time on this clock alone."""
+
+    now = 1000.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.now += timeout
+        return False
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the waiting."""
+    own = Clock()
+    monkeypatch.setattr("evaltools.device.cooling.time", own)
+    return own
+
+
+def test_after_its_time_it_goes_on_with_the_device_as_warm_as_it_is(clock: Clock) -> None:
     looks = Looks(60.0)
-    conditions, waited_s = cooled(looks, timeout_s=0.05)
-    assert looks.count > 1
+    conditions, waited_s = cool_down(looks, "R58M", 35.0, 600.0, clock, between_looks_s=250.0)
+    assert looks.count == 4
     assert conditions.temperatures["SKIN"] == 60.0
-    assert waited_s >= 0.05
+    assert waited_s == 750.0
 
 
 def test_a_device_that_states_no_temperature_is_an_error_with_the_flag_to_leave_out() -> None:
@@ -131,8 +153,8 @@ def test_waiting_is_told_once_when_it_begins() -> None:
     assert "40.0 C (sensor battery)" in told_while(Looks(20.0, battery=[400, 300]))[0]
 
 
-def test_going_on_although_it_is_too_warm_is_a_warning() -> None:
-    begun, over = told_while(Looks(60.0), timeout_s=0.02)
+def test_going_on_although_it_is_too_warm_is_a_warning(clock: Clock) -> None:
+    begun, over = told_while(Looks(60.0), timeout_s=0.02, stop=clock)
     assert "waiting until" in begun
     assert over.startswith("R58M: warning: still 60.0 C (sensor SKIN) after 0.02 s of waiting for 35 C; it goes on")
     assert "--cool_down_timeout" in over

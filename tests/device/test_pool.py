@@ -56,13 +56,15 @@ def test_devices_work_at_the_same_time_and_each_on_one_part() -> None:
 
 
 def test_a_free_device_takes_the_next_part_and_a_slow_one_holds_nobody_up() -> None:
-    rest_is_done = threading.Event()
+    a_has_begun, rest_is_done = threading.Event(), threading.Event()
     done_by_b: list[Job] = []
 
     def act(serial: str, job: Job) -> str:
         if serial == "A":
+            a_has_begun.set()
             awaited(rest_is_done)
             return by(serial, job)
+        awaited(a_has_begun)
         done_by_b.append(job)
         if len(done_by_b) == 7:
             rest_is_done.set()
@@ -79,8 +81,7 @@ def test_a_part_that_is_lost_is_done_by_another_device() -> None:
     def act(serial: str, job: Job) -> str:
         if serial == "A":
             raise ConnectionLost("A: the link broke", "A")
-        if job.index == 1:
-            awaited(a_has_lost)
+        awaited(a_has_lost)
         return by(serial, job)
 
     devices = Devices(act, away=["A"])

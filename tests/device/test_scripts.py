@@ -104,7 +104,7 @@ def test_the_watch_ends_what_nobody_looks_at(shell: Shell, tmp_path: Path) -> No
     while not (Path(folder) / "abandoned").exists() or sleepers(seconds):
         assert time.monotonic() < limit
         time.sleep(0.1)
-    assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0 1\n")
+    wait_for(shell, folder, b"0 1\n")
 
 
 def test_what_was_ended_before_it_began_never_begins(shell: Shell, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import shlex
 import shutil
+import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -227,12 +229,73 @@ def test_desks_that_send_and_delete_at_once_do_not_lock_each_other_out(
     desks = [threading.Thread(target=clean) for _ in range(2)]
     for desk in desks:
         desk.start()
-    for _ in range(20):
-        DeviceStore(Adb(str(network.adb)), serial, SHARED_ROOT).claim()
-    over.set()
-    for desk in desks:
-        desk.join()
+    try:
+        for _ in range(20):
+            DeviceStore(Adb(str(network.adb)), serial, SHARED_ROOT).claim()
+    finally:
+        over.set()
+        for desk in desks:
+            desk.join()
     assert raised == []
+
+
+class Disturbed(Adb):
+    """A device with the shell of this machine, in which another desk does something before some calls of a command."""
+
+    def __init__(self, folder: Path, command: str, calls: Sequence[int], meanwhile: str) -> None:
+        super().__init__("/bin/true")
+        self.root = str(folder / SHARED)
+        self._log = folder / "calls"
+        self._before = f"""\
+root={shlex.quote(self.root)}
+{command}() {{
+echo >> {shlex.quote(str(self._log))}
+case $(grep -c ^ {shlex.quote(str(self._log))}) in {"|".join(map(str, calls))}) {meanwhile} ;; esac
+command {command} "$@"
+}}
+"""
+
+    @property
+    def count(self) -> int:
+        """How often the command was called."""
+        return len(self._log.read_text())
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        done = subprocess.run(["sh", "-c", self._before + command], stdin=subprocess.DEVNULL, capture_output=True)
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+
+MADE_ANEW = "rm -rf $root; command mkdir $root; : > $root/.evaltools"
+"""By a second and a third desk."""
+
+
+@pytest.mark.parametrize(
+    ("command", "calls", "meanwhile"),
+    [
+        ("cd", [1], f"{MADE_ANEW}; return 1"),
+        ("cd", [2], f"{MADE_ANEW}; return 1"),
+        ("mkdir", [1], MADE_ANEW),
+        ("mv", [1, 2, 3], "rm -rf *.cleared; return 1"),
+        ("find", [1], "return 1"),
+    ],
+)
+def test_what_another_desk_does_between_two_steps_keeps_nobody_from_deleting(
+    tmp_path: Path, command: str, calls: Sequence[int], meanwhile: str
+) -> None:
+    """A tool fails where the folder, or a name in it, is gone in that moment."""
+    adb = Disturbed(tmp_path, command, calls, meanwhile)
+    Path(adb.root, "store").mkdir(parents=True)
+    clear(adb, "R58M", adb.root)
+    assert adb.count > calls[-1]
+    assert not Path(adb.root).exists()
+
+
+def test_a_name_that_is_gone_when_the_folder_is_looked_through_is_no_file_of_others(tmp_path: Path) -> None:
+    adb = Disturbed(tmp_path, "find", [1], "return 1")
+    Path(adb.root, "store").mkdir(parents=True)
+    DeviceStore(adb, "R58M", adb.root).claim()
+    assert adb.count == 2
+    assert Path(adb.root, ".evaltools").exists()
 
 
 def test_a_folder_with_nothing_but_evaltools_own_files_is_its_own_without_the_marker(
