@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,30 @@ from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
+_LONG_ONES: Final = (
+    "tests/cli/test_device",
+    "tests/realdata/",
+    "tests/test_docs.py",
+    "tests/pytest_plugin/",
+    "tests/cli/",
+    "tests/device/",
+    "tests/tasks/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files whose tests take long come first, so that no process is alone with one of them in the end."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    return next((place for place, start in enumerate(_LONG_ONES) if item.nodeid.startswith(start)), len(_LONG_ONES))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of devices and of time-outs wait as much as they compute."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session", autouse=True)
