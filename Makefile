@@ -15,7 +15,7 @@ demo: $(DEMO_VENV)/ready
 	@$(DEMO_VENV)/bin/evaltools demo $$(test -f $(DELEGATE) && echo --external_delegate_path=$(DELEGATE))
 
 test: $(VENV)/ready lint types
-	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .

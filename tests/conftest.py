@@ -17,24 +17,6 @@ from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
-_LONG_ONES: Final = (
-    "tests/cli/test_device",
-    "tests/realdata/",
-    "tests/test_docs.py",
-    "tests/pytest_plugin/",
-    "tests/cli/",
-    "tests/device/",
-    "tests/tasks/",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files whose tests take long come first, so that no process is alone with one of them in the end."""
-    items.sort(key=_place)
-
-
-def _place(item: pytest.Item) -> int:
-    return next((place for place, start in enumerate(_LONG_ONES) if item.nodeid.startswith(start)), len(_LONG_ONES))
 
 
 @pytest.hookimpl(optionalhook=True)
