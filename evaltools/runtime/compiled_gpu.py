@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +13,7 @@ from typing import Any, Final
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
 from evaltools.runtime.compiled_messages import first_error
+from evaltools.runtime.vulkan_drivers import describe_drivers
 
 _SOFTWARE: Final = (
     "a software driver is enough for numbers: scripts/get_software_vulkan.py unpacks one (docs/accelerators.md)"
@@ -46,9 +49,10 @@ def explain(messages: str) -> str:
             f"WebGPU found no Vulkan loader (libvulkan.so.1). Install libvulkan1 and a driver of the GPU; {_SOFTWARE}"
         )
     if "No adapters found" in messages:
+        drivers = f": {describe_drivers(os.environ)}" if sys.platform == "linux" else ""
         return (
-            "WebGPU found no adapter: a Vulkan loader is there, but no driver that it can use (VK_DRIVER_FILES names "
-            f"them; Mesa before 24 is too old). Install the driver of the GPU; {_SOFTWARE}"
+            f"WebGPU found no adapter: a Vulkan loader is there, but no driver that it can use{drivers}. "
+            f"Without a GPU {_SOFTWARE}"
         )
     dynamic = _DYNAMIC.search(messages)
     if dynamic is not None and _NOT_APPLIED in messages:
