@@ -11,6 +11,7 @@ from evaltools.delegates import DELEGATES, Delegate, DelegateSettings
 from evaltools.report.delegate_log import (
     DelegateLog,
     TakenNodes,
+    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,
@@ -76,7 +77,11 @@ def delegation_of(
     used = [_used(settings, delegate, True, taken[delegate.name]) for delegate in settings.requested]
     added = _added_xnnpack(configuration, log, node_count, beside_reference)
     used += [_used(settings, _XNNPACK, False, added)] if added else []
-    reasons = undelegated(log, asked)
+    on_cpu = any(
+        delegate.name == _NNAPI and nnapi_may_use_cpu(settings.effective_options(delegate))
+        for delegate in settings.requested
+    )
+    reasons = undelegated(log, asked, on_cpu)
     why_not = "; ".join(f"{name} was asked for, but {reason}" for name, reason in reasons.items()) or None
     nodes = {entry.name: entry.nodes or 0 for entry in used}
     proven = {

@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.errors import DataError, UsageError
 from evaltools.report.delegate_use import FALLBACK_HINT
 from evaltools.report.device_result import DeviceFacts
-from evaltools.report.native_eval_log import FAILED, NativeEvaluationLog, parse_evaluation_log
+from evaltools.report.native_eval_log import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
 from evaltools.report.result import ConfigurationResult, RuntimeUsed
@@ -30,7 +30,6 @@ _ANDROID: Final = {
 }
 _BOARDS: Final = {"aarch64": "elinux_aarch64", "armv7l": "elinux_armhf"}
 """TensorFlow's configurations of bazel, by Android's ABI and by what ``uname -m`` says."""
-_UNCONSUMED: Final = "Unconsumed cmdline flags:"
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def _failure(run: NativeRun, log: NativeEvaluationLog) -> str | None:
     if run.exit_code not in (0, None) or FAILED in log.errors:
         reason = f": {log.failure}" if log.failure else f" with {_exit_in_words(run.exit_code or 0)}"
         return f"the native tool failed{reason}"
-    ignored = [warning for warning in log.warnings if warning.startswith(_UNCONSUMED)]
+    ignored = [warning for warning in log.warnings if warning.startswith(UNCONSUMED)]
     if ignored:
         return f'the native tool warned "{ignored[0]}", and went on without; take a binary that has these flags'
     if run.exit_code is None and run.proto is None and not log.is_complete:

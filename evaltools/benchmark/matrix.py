@@ -49,10 +49,17 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "coreml": {"coreml": "use_coreml=true"},
 }
 PERF_OPTIONS: Final = (ALL, *_OPTIONS, NONE)
+ALL_HERE: Final = tuple(_OPTIONS)
+ALL_OF_NATIVE: Final = ("cpu", "gpu", "nnapi", "dsp")
+"""What ``all`` stands for in the native tool on Android."""
 
 
-def option_configurations(text: str, own: Sequence[tuple[str, str]]) -> list[Configuration]:
+def option_configurations(
+    text: str, own: Sequence[tuple[str, str]], all_options: Sequence[str] = ALL_HERE
+) -> list[Configuration]:
     """The configurations of ``--perf_options_list``; ``own`` are the configuration flags of the command line.
+
+    ``all_options`` is what ``all`` stands for.
 
     What an option states goes before these; ``none`` stands for exactly these, and has no configuration here. Raises
     :class:`UsageError` as the native tool does. Source: benchmark_performance_options.cc.
@@ -76,7 +83,7 @@ def option_configurations(text: str, own: Sequence[tuple[str, str]]) -> list[Con
         return []
     kept = _kept(own)
     given = {name for name, _ in kept}
-    wanted = list(_OPTIONS) if ALL in chosen else list(dict.fromkeys(chosen))
+    wanted = all_options if ALL in chosen else list(dict.fromkeys(chosen))
     return [
         _option(name, kept, [flag for flag in _flags(text) if flag[0] not in given])
         for kind in wanted

@@ -13,6 +13,7 @@ from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_
 from evaltools.benchmark.loop import Pace, PhaseLimits
 from evaltools.benchmark.matrix import (
     ALL,
+    ALL_HERE,
     option_configurations,
     overruled_flags,
     sweep_configurations,
@@ -66,14 +67,17 @@ class BenchmarkRequest:
         ]
 
 
-def read_request(flags: GivenFlags, libraries_here: bool = True) -> BenchmarkRequest:
+def read_request(
+    flags: GivenFlags, libraries_here: bool = True, all_options: Sequence[str] = ALL_HERE
+) -> BenchmarkRequest:
     """Check the flags and read the models; raises :class:`UsageError` and its kinds.
 
-    ``libraries_here``: those of external delegates are on this computer.
+    ``libraries_here``: those of external delegates are on this computer. ``all_options`` is what ``all`` stands for in
+    ``--perf_options_list``.
     """
     _refuse_flags_without_effect(flags)
     own = flags.among(CONFIGURATION_PARAMETERS)
-    listed = option_configurations(flags.text("perf_options_list"), own)
+    listed = option_configurations(flags.text("perf_options_list"), own, all_options)
     configurations = _configurations(flags, own, listed)
     if libraries_here:
         _require_libraries(configurations)

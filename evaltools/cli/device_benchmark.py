@@ -15,7 +15,7 @@ from rich.console import Console
 from evaltools.cli import exit_codes
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
-from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
+from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
@@ -97,6 +97,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         }
         warnings = [warning for entry in places.values() for warning in entry.result.warnings]
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
+        facts = map(devices.facts_of, devices.serials)
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
             environment=describe_environment(list(asked.typed), started_at, round(time.perf_counter() - clock, 3)),
@@ -104,7 +105,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
             models=[describe_model(model) for model in request.models],
             rows=joined_rows(rows, own.include_host or len(jobs) > 1),
             warnings=list(dict.fromkeys(warnings)),
-            device_run=device_run_of("evaltools", EACH, devices.facts, parts, outcome.left_out),
+            device_run=device_run_of("evaltools", EACH, facts, parts, outcome.left_out),
         )
         if not show_benchmark(result, {place: entry.printed for place, entry in places.items()}, files, console):
             return exit_codes.NOT_WRITTEN
@@ -195,6 +196,7 @@ def _benchmark(work: PartWork, folder: Path, devices: DevicesUsed, console: Cons
     into = Path(tempfile.mkdtemp(dir=folder))
     done = devices.device(serial).do(work, devices.python(serial, "benchmark"), into, _Steps(serial, console))
     if done.code == exit_codes.USAGE:
+        require_files(devices.device(serial).store, work.files.values())
         raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
     if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():
         raise CommandFailed(

@@ -9,8 +9,9 @@ from typing import Final, Literal, TypeVar
 from rich.console import Console
 
 from evaltools.device.answer import printable
-from evaltools.device.errors import DeviceError, DeviceStopped
+from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped
 from evaltools.device.pool import Job, Pool, PoolOutcome
+from evaltools.device.store import DeviceStore
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 from evaltools.report.table_cells import one_line
@@ -56,6 +57,15 @@ def wait_for_others(
         if stop.is_set():
             raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
     return set()
+
+
+def require_files(store: DeviceStore, files: Iterable[str]) -> None:
+    """Raise :class:`CommandFailed` where files that were sent are gone: a program that refused them is not at fault."""
+    for path in files:
+        if not store.has(path):
+            raise CommandFailed(
+                f"{store.serial}: {path} was deleted there, as device clean does, while it was needed", store.serial
+            )
 
 
 def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
+from evaltools.benchmark.matrix import ALL_OF_NATIVE
 from evaltools.benchmark.options import Candidate
 from evaltools.cli import benchmark_flags, exit_codes
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
@@ -119,7 +120,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         if stated:
             raise UsageError(f"--{name} has no effect on a benchmark by --device_program={own.program}; leave it out")
     binary = None if is_app else require_binary(asked)
-    request = read_request(flags, libraries_here=False)
+    request = read_request(flags, libraries_here=False, all_options=ALL_OF_NATIVE)
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
     plan = _plan(asked, request)

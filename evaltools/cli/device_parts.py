@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from evaltools.cli.device_jobs import last_lines, tell_lost, wait_for_others
+from evaltools.cli.device_jobs import last_lines, require_files, tell_lost, wait_for_others
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.cli.progress import show_progress
@@ -147,6 +147,8 @@ class Parts:
         size = self._size(job)
         reader = ProgressReader(lambda progress: tell(job, replace(progress, done=min(progress.done, size - 1))))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
+        if done.code not in self._good_codes:
+            require_files(self._devices.device(serial).store, work.files.values())
         _require_records(done, serial, self._good_codes)
         with self._keeping:
             self._require_alike(done, job, serial)

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -92,9 +93,10 @@ class DevicesUsed:
                 )
                 continue
             if self._own.keeps_files:
+                device.store.release()
                 continue
             try:
-                if not clear_unused(self.adb, serial, self._own.root):
+                if not clear_unused(self.adb, serial, self._own.root, device.store.lease):
                     self._console.print(
                         f"evaltools: {serial}: the files there were kept, because another run uses them; "
                         f"{self._cleaning(serial)} ends it and deletes them"
@@ -114,8 +116,12 @@ class DevicesUsed:
         return shlex.join(words)
 
     def facts_of(self, serial: str) -> DeviceFacts:
-        """A device as it was at the beginning."""
-        return next(facts for facts in self.facts if facts.serial == serial)
+        """A device as it was at the beginning, with the Python that is used where one was named."""
+        facts = next(facts for facts in self.facts if facts.serial == serial)
+        program = self._pythons.get(serial)
+        if program is None or not self._own.python:
+            return facts
+        return replace(facts, python=program.version, python_path=program.python)
 
     def device(self, serial: str) -> PartDevice:
         """A device, for parts."""
@@ -130,7 +136,7 @@ class DevicesUsed:
 
     def _device(self, serial: str) -> PartDevice:
         own, told = self._own, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told)
+        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told, self._options.mark)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def pool(
@@ -218,10 +224,10 @@ def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[D
         wanted = (adb.choose(),)
     for serial in wanted:
         adb.reconnect_if_unlisted(serial)
-    left_out = []
-    usable = []
+    left_out: list[DeviceLeftOut] = []
+    usable: list[DeviceFacts] = []
     for device, found in look_at_devices(adb, wanted):
-        error = found if isinstance(found, DeviceError) else _why_not_bound(found, own.taskset)
+        error = found if isinstance(found, DeviceError) else _why_not_used(found, own.taskset, usable)
         if isinstance(found, DeviceFacts) and error is None:
             usable.append(found)
         elif error is not None:
@@ -232,6 +238,18 @@ def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[D
         reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
         raise NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
     return tuple(usable), left_out
+
+
+def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
+    """Why a device cannot be used beside others; None where it can."""
+    for other in others:
+        if facts.identity and facts.identity == other.identity:
+            return DeviceError(
+                f"{facts.serial} is the same device as {other.serial}, connected twice, and would disturb itself; "
+                "name one of the two in --serials",
+                facts.serial,
+            )
+    return _why_not_bound(facts, mask)
 
 
 def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -74,9 +75,10 @@ def _interrupted(arguments: Sequence[str]) -> str:
     if arguments[:1] == ["convert"]:
         return "interrupted, so files may be missing; the same command again completes them"
     if arguments[:2] == ["device", "run"]:
-        return (
-            "interrupted, and ended on the devices but for what stands above; with --run_dir evaltools resume goes on"
-        )
+        stated = [word.partition("=")[2] for word in arguments if word.startswith("--run_dir=")]
+        folder = f" {shlex.quote(stated[-1])}" if stated else ""
+        kept = f"{'' if stated else 'with --run_dir '}evaltools resume{folder} goes on"
+        return f"interrupted, and ended on the devices, unless a line above says otherwise; {kept}"
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:

@@ -11,9 +11,12 @@ from typing import Final
 from evaltools.device.errors import CommandFailed
 from evaltools.device.part import PartDone, PartWork, SentFiles
 
-_LOGCAT: Final = "command -v logcat > /dev/null && logcat -d -v threadtime --pid=$p"
+_NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
+# An earlier process may have had the same number.
+_LOGCAT: Final = 'command -v logcat > /dev/null && logcat -d -v threadtime -T "$t" --pid=$p'
 _KINDS: Final = ("out", "err", "code", "log")
 OUTPUT: Final = "proto"
+_KILLED: Final = 128 + 9
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class NativeProgram:
         affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
         for number, step in enumerate(self.steps):
             run = f"{affinity}{shlex.join([self.binary, *step])}"
+            lines.append(_NOW)
             lines.append(f"( exec {run} ) > out-{number} 2> err-{number} < /dev/null &")
             lines.append(f"p=$!; wait $p; echo $? > code-{number}")
             lines.append(f"{_LOGCAT} > log-{number} 2> /dev/null")
@@ -66,7 +70,11 @@ def results_of(steps: int) -> tuple[str, ...]:
 
 
 def read_steps(done: PartDone, steps: int) -> list[StepDone]:
-    """What each step of a part gave; raises :class:`CommandFailed` where they could not be begun."""
+    """What each step of a part gave.
+
+    Raises :class:`CommandFailed` where they could not be begun, and where the device killed one: another try may pass.
+    A crash of the binary itself is a result.
+    """
     if done.code != 0:
         serial = done.part.serial
         last = done.err.strip().splitlines()[-1:] or ["nothing"]
@@ -84,6 +92,12 @@ def _read(done: PartDone, number: int) -> StepDone:
         raise CommandFailed(
             f"{done.part.serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell df, "
             "then run it again",
+            done.part.serial,
+        )
+    if int(code) == _KILLED:
+        raise CommandFailed(
+            f"{done.part.serial}: run {number + 1} was killed there (SIGKILL), as Android does where memory runs out; "
+            "close other apps there, then run it again",
             done.part.serial,
         )
     return StepDone(int(code), out, err, log, output.read_bytes() if output.is_file() else None)

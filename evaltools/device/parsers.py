@@ -13,6 +13,7 @@ _HAL: Final = "Current temperatures from HAL"
 _TEMPERATURE: Final = re.compile(r"Temperature\{(.*)\}")
 _NO_DEGREES: Final = ("6", "7", "8")
 """Types of Android's Temperature.java that are no temperatures: a battery's voltage, current and percentage."""
+_LEAST_OF_IDENTITY: Final = 3
 _COLDEST: Final = -40.0
 _HOTTEST: Final = 150.0
 
@@ -25,6 +26,16 @@ def parse_properties(text: str) -> dict[str, str]:
     """
     pairs = [line.partition("=") for line in text.splitlines()]
     return {name: value.strip() for name, _, value in pairs if name in PROPERTIES and value.strip()}
+
+
+def parse_identity(text: str) -> str:
+    r"""What no other machine says: a boot's random number, a folder's number and name, and a serial if there is one.
+
+    >>> parse_identity("3f0e\n  1311 /data/local/tmp\nR58M\n"), parse_identity("3f0e\n")
+    ('3f0e 1311 /data/local/tmp R58M', '')
+    """
+    words = text.split()
+    return " ".join(words) if len(words) >= _LEAST_OF_IDENTITY else ""
 
 
 def parse_soc(properties: Mapping[str, str], compatible: str) -> str | None:

@@ -33,6 +33,9 @@ Found = TypeVar("Found")
 
 ARCHIVE: Final = ".tar"
 """The ending of archives that are sent; before it stands what is in them."""
+_LONGEST_COMMAND: Final = 30_000
+_LONGEST_OF_OLD_DEVICES: Final = 1500
+"""Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
 
 
 def new_mark() -> str:
@@ -146,7 +149,7 @@ class PartDevice:
 
         def act(sent: SentFiles) -> Answer:
             name = f"{work.index}-of-{work.count}-{self._options.mark}{new_mark()}"
-            command = program.command(work, sent, self._options.taskset)
+            command = self._in_short(program.command(work, sent, self._options.taskset))
             parent = posixpath.join(self._store.root, RUNS)
             run = DetachedRun(self._serial, posixpath.join(parent, name))
             self._left.append(run)
@@ -243,6 +246,19 @@ class PartDevice:
                 write_archive(archive, folder, chunk)
                 paths.append(self._store.put(archive))
         return tuple(paths)
+
+    def _in_short(self, command: str) -> str:
+        """The command itself, or one that runs a file with it, where it is too long for a command line of adb."""
+        length = len(shlex.quote(shlex.quote(command)).encode())
+        if length <= _LONGEST_OF_OLD_DEVICES:
+            return command
+        features = self._patiently(partial(self._adb.features, self._serial))
+        if length <= _LONGEST_COMMAND and "shell_v2" in features:
+            return command
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, "command")
+            file.write_text(command, encoding="utf-8", newline="\n")
+            return f"exec sh {shlex.quote(self._store.put(file))}"
 
     def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
         """A result that the command did not write is no error here: its exit code says what happened."""

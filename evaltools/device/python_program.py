@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.answer import Answer
-from evaltools.device.errors import ProgramMissing
+from evaltools.device.errors import CommandFailed, ProgramMissing
 from evaltools.device.part import PartWork, SentFiles
 from evaltools.device.store import PROGRAMS, DeviceStore, sha256_of
 
@@ -40,6 +40,7 @@ class PythonProgram:
 
     python: str
     folder: str
+    version: str = ""
 
     def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
         """Lay out the files, then become the evaltools command of the part."""
@@ -72,7 +73,7 @@ def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str =
     """
     interpreter = python or _PREINSTALLED
     answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
-    version = re.match(r"Python (\d+)\.(\d+)", answer.text or answer.err.decode("utf-8", "replace"))
+    version = re.match(r"Python (\d+)\.(\d+)\S*", answer.text or answer.err.decode("utf-8", "replace"))
     if answer.code != 0 or version is None:
         raise ProgramMissing(
             f"{store.serial}: there is no Python: {interpreter} --version failed{answer.quote()}; name one with "
@@ -85,12 +86,23 @@ def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str =
             "newer; name another with --device_python=PATH",
             store.serial,
         )
-    program = PythonProgram(interpreter, posixpath.join(store.root, PROGRAMS, _name_of(wheels)))
+    folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
+    program = PythonProgram(interpreter, folder, version[0].removeprefix("Python "))
     try:
         _put(store, wheels, program, task)
     except ProgramMissing:
-        _remove_unless_whole(store, wheels, program)
-        _put(store, wheels, program, task)
+        if not _is_whole(store, wheels, program):
+            _remove(store, program)
+        try:
+            _put(store, wheels, program, task)
+        except ProgramMissing as error:
+            if _is_whole(store, wheels, program):
+                raise
+            raise CommandFailed(
+                f"{store.serial}: files of {program.folder} were deleted, as device clean does, while they were put "
+                "there",
+                store.serial,
+            ) from error
     return program
 
 
@@ -116,13 +128,16 @@ def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, tas
         )
 
 
-def _remove_unless_whole(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram) -> None:
-    """Delete a folder in which files of the wheels are missing; one that is whole may be in use by another run."""
+def _is_whole(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram) -> bool:
+    """Whether no file of the wheels is missing in the folder, or nobody can say."""
     paths = [store.put(wheel) for wheel in wheels]
     look = shlex.join([program.python, "-c", _IS_WHOLE, program.folder, *paths])
-    if store.adb.shell(store.serial, look, _CHECK_S, store.stop).code == _NOT_WHOLE:
-        broken, part = shlex.quote(program.folder), shlex.quote(_part(program.folder))
-        store.adb.shell(store.serial, f"mv {broken} {part} && rm -rf {part}", _CHECK_S, store.stop)
+    return store.adb.shell(store.serial, look, _CHECK_S, store.stop).code != _NOT_WHOLE
+
+
+def _remove(store: DeviceStore, program: PythonProgram) -> None:
+    broken, part = shlex.quote(program.folder), shlex.quote(_part(program.folder))
+    store.adb.shell(store.serial, f"mv {broken} {part} && rm -rf {part}", _CHECK_S, store.stop)
 
 
 def read_folder(printed: str) -> str | None:

@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     ),
     "model": "tr '\\000' '\\n' < /proc/device-tree/model",
     "compatible": "tr '\\000' '\\n' < /proc/device-tree/compatible",
+    "identity": "cat /proc/sys/kernel/random/boot_id && ls -di /data/local/tmp && getprop ro.serialno",
     "machine": "uname -m",
     "cpus": "cat /sys/devices/system/cpu/present",
     "cpufreq": _CPUFREQ,

@@ -8,6 +8,7 @@ import shlex
 import threading
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from evaltools.device.adb import Adb
 from evaltools.device.answer import Answer
 from evaltools.device.archive import size_of
 from evaltools.device.detached import DetachedRun, end
-from evaltools.device.errors import CommandFailed, NoPermission, TransferFailed
+from evaltools.device.errors import CommandFailed, DeviceError, NoPermission, TransferFailed
 from evaltools.device.files import local_sum, push
 from evaltools.device.patience import patiently
 from evaltools.device.scripts import in_use_script
@@ -26,16 +27,21 @@ PROGRAMS: Final = "programs"
 RUNS: Final = "runs"
 MARKER: Final = ".evaltools"
 """The file by which a folder is known as evaltools' own."""
-_FOLDERS: Final = (PROGRAMS, STORE, RUNS)
 _CLEARED: Final = ".cleared"
+_LEASE: Final = ".lease"
 _DIGITS: Final = "[0-9a-f]"
+_OWN_NAMES: Final = {
+    PROGRAMS: f"{_DIGITS}{{16}}(\\.{_DIGITS}{{12}}\\.part)?",
+    STORE: f"{_DIGITS}{{64}}",
+    RUNS: f"[0-9]+-of-[0-9]+-{_DIGITS}{{16}}",
+}
+"""The names that evaltools makes in each of its folders, as expressions of grep -E."""
 _OWN_PATHS: Final = "|".join(
     (
         re.escape(MARKER),
-        f"{STORE}(/{_DIGITS}{{64}})?",
-        f"{PROGRAMS}(/{_DIGITS}{{16}}(\\.{_DIGITS}{{12}}\\.part)?)?",
-        f"{RUNS}(/[0-9]+-of-[0-9]+-{_DIGITS}{{16}})?",
-        f"evaltools-{_DIGITS}{{12}}\\{_CLEARED}(/({'|'.join(_FOLDERS)}))?",
+        *(f"{folder}(/{names})?" for folder, names in _OWN_NAMES.items()),
+        f"evaltools-{_DIGITS}{{8}}\\{_LEASE}",
+        f"evaltools-{_DIGITS}{{12}}\\{_CLEARED}(/({'|'.join(_OWN_NAMES)}))?",
     )
 )
 """The names that evaltools makes in its folder and one level below, as an expression of grep -E."""
@@ -45,6 +51,9 @@ _OWN_ONLY: Final = (
     """-eq $(printf '%s\\n' "$l" | wc -l) ]; }"""
 )
 """Whether a folder holds nothing else; not so where a tool fails."""
+_RUN_NAMES: Final = f"[0-9]*-of-[0-9]*-{_DIGITS * 16}"
+"""Those of runs as a pattern of find, which takes no other name than a run's."""
+_LEASES: Final = f"evaltools-{'?' * 8}{_LEASE}"
 _TRASH: Final = f"evaltools-{'?' * 12}{_CLEARED}"
 _TRIES: Final = "1 2 3 4 5"
 """Of what another desk may undo between two steps."""
@@ -53,6 +62,7 @@ _IN_USE: Final = 5
 _LONGEST_NAME: Final = 200
 """Bytes; a name of 255 leaves no room for what is behind it while it is sent."""
 _CLEAR_S: Final = 120.0
+_RELEASE_S: Final = 5.0
 
 
 class DeviceStore:
@@ -60,6 +70,11 @@ class DeviceStore:
 
     ``patience_s`` is how long a device that is away is waited for, in seconds; ``stop`` ends that, and the sending.
     ``on_sending`` gets a file that is sent, the bytes of it that have arrived, and its size, about once a second.
+    ``mark`` has 8 hexadecimal digits that tell the desk from others; a run that is begun again has that of before.
+
+    Attributes:
+        lease: the name of the file below ``root`` by which others see that this desk uses what is there, from its
+            first file until :meth:`release`
     """
 
     def __init__(
@@ -70,11 +85,14 @@ class DeviceStore:
         patience_s: float = 0.0,
         stop: threading.Event | None = None,
         on_sending: Callable[[Path, int, int], None] | None = None,
+        mark: str = "",
     ) -> None:
         self.adb = adb
         self.serial = serial
         self.root = root
         self.stop = stop
+        self.lease = f"evaltools-{mark or uuid.uuid4().hex[:8]}{_LEASE}"
+        self._has_lease = False
         self._patience_s = patience_s
         self._on_sending = on_sending
         self._known: set[str] = set()
@@ -99,7 +117,9 @@ class DeviceStore:
 
     def has(self, path: str) -> bool:
         """Whether a file or folder is on the device now; raises :class:`DeviceError` where the device is away."""
-        return self._shell(f"test -e {shlex.quote(path)}").code == 0
+        lease = shlex.quote(posixpath.join(self.root, self.lease))
+        lasting = f"touch {lease} 2> /dev/null; " if self._has_lease else ""
+        return self._shell(f"{lasting}test -e {shlex.quote(path)}").code == 0
 
     def _send(self, local: Path, remote: str) -> None:
         self.claim()
@@ -111,13 +131,14 @@ class DeviceStore:
         self._on_sending(local, arrived, size)
 
     def claim(self) -> None:
-        """Make the folder evaltools' own, and delete runs there that nobody has fetched for two days.
+        """Make the folder evaltools' own, lease it, and delete runs there that nobody has fetched for two days.
 
         A folder without the marker in which everything has evaltools' own names is its own as well. Raises
         :class:`NoPermission` where it cannot be made, :class:`CommandFailed` where it holds other files,
         :class:`DeviceStopped`, and the error of a device that stayed away.
         """
-        answer = self._shell(_claim_script(self.root))
+        self._has_lease = True
+        answer = self._shell(_claim_script(self.root, self.lease))
         if answer.code == _OTHERS:
             raise CommandFailed(
                 f"{self.serial}: {self.root} holds files that are not evaltools'; give a folder of its own with "
@@ -130,6 +151,14 @@ class DeviceStore:
                 "/data/local/tmp with --device_folder",
                 self.serial,
             )
+
+    def release(self) -> None:
+        """Give the lease up, as far as that can be done now; one that stays counts no more after an hour."""
+        if self._has_lease:
+            self._has_lease = False
+            with suppress(DeviceError):
+                lease = posixpath.join(self.root, self.lease)
+                self.adb.shell(self.serial, f"rm -f {shlex.quote(lease)}", _RELEASE_S)
 
     def let_all_read(self, remotes: Iterable[str]) -> None:
         """Let programs of other users, such as apps, read files of this store, and go through the folders above them.
@@ -171,9 +200,9 @@ def remote_path(root: str, local: Path) -> str:
 def clear(adb: Adb, serial: str, root: str) -> int:
     """End all runs below ``root``, delete what evaltools has put there, and say how many KiB that were.
 
-    Nothing but evaltools' own folders is deleted, and ``root`` itself where it is empty then; the marker stays beside
-    files of others. Another desk finds each folder whole or not at all. Raises :class:`CommandFailed` where something
-    stays.
+    Nothing but what has evaltools' own names is deleted, and ``root`` itself where it is empty then; the marker stays
+    beside files of others. Another desk finds each file or folder whole or not at all. Raises :class:`CommandFailed`
+    where something of evaltools stays.
     """
     if not _is_there(adb, serial, root):
         return 0
@@ -187,11 +216,15 @@ def clear(adb: Adb, serial: str, root: str) -> int:
     return int(size)
 
 
-def clear_unused(adb: Adb, serial: str, root: str) -> bool:
-    """As :func:`clear`, but leave everything where a run goes on below ``root``; says whether it was deleted."""
+def clear_unused(adb: Adb, serial: str, root: str, lease: str) -> bool:
+    """As :func:`clear`, but leave everything where others use what is below ``root``; says whether it was deleted.
+
+    Others are runs that go on there, and desks with a lease; ``lease`` is one's own, which is given up in any case.
+    """
     if not _is_there(adb, serial, root):
         return True
-    return bool(_delete(adb, serial, root, f"if {in_use_script(RUNS)}then exit {_IN_USE}; fi"))
+    unless = f"rm -f {shlex.quote(lease)}\nif {in_use_script(RUNS, _LEASES)}then exit {_IN_USE}; fi"
+    return bool(_delete(adb, serial, root, unless))
 
 
 def _is_there(adb: Adb, serial: str, root: str) -> bool:
@@ -228,7 +261,7 @@ def sha256_of(path: Path) -> str:
     return local_sum(path)[1]
 
 
-def _claim_script(root: str) -> str:
+def _claim_script(root: str, lease: str) -> str:
     """Mark the folder, which is new, marked already, or holds nothing but what has evaltools' names.
 
     Another desk may delete the folder after each step, so that it is made again some times.
@@ -239,8 +272,9 @@ for n in {_TRIES}; do
 c=1
 mkdir -p {own} && cd {own} || continue
 [ -e {MARKER} ] || {_OWN_ONLY} || {{ c={_OTHERS}; continue; }}
-touch {own}/{MARKER} || continue
-[ ! -d {RUNS} ] || find {RUNS} -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf {{}} \\; > /dev/null 2>&1
+touch {own}/{MARKER} {own}/{shlex.quote(lease)} || continue
+[ ! -d {RUNS} ] || find {RUNS} -mindepth 1 -maxdepth 1 -name '{_RUN_NAMES}' -mtime +1 \\
+-exec rm -rf {{}} \\; > /dev/null 2>&1
 exit 0
 done
 exit $c
@@ -269,17 +303,30 @@ exit {_OTHERS}
 def _delete_script(root: str, unless: str) -> str:
     """Take the folders away under another name, each at once, then delete them.
 
-    The marker goes last, and only where nothing has come meanwhile. Another desk that deletes may take the folder away
-    before anything is done here, so that it is looked for anew, and later the new name.
+    Where one holds names that evaltools does not make, it stays with them, and what is evaltools' own is taken out of
+    it. The marker goes last, and only where nothing has come meanwhile. Another desk that deletes may take the folder
+    away before anything is done here, so that it is looked for anew, and later the new name.
     """
     own, trash = shlex.quote(root), f"evaltools-{uuid.uuid4().hex[:12]}{_CLEARED}"
+    folders = "\n".join(f"take_own {folder} {shlex.quote(f'^({names})$')}" for folder, names in _OWN_NAMES.items())
     return f"""\
 take() {{
 for m in {_TRIES}; do
 [ -e $1 ] || return 0
-mkdir -p {trash} && mv $1 {trash}/. && return 0
+mkdir -p {trash}/$2 && mv $1 {trash}/$2/. && return 0
 done
 return 1
+}}
+take_own() {{
+for k in {_TRIES}; do
+[ -e $1 ] || return 0
+l=$(ls -A $1) || continue
+if [ -z "$l" ] || [ $(printf '%s\\n' "$l" | grep -cE "$2") -eq $(printf '%s\\n' "$l" | wc -l) ]; then take $1 . || e=1
+else for i in $(printf '%s\\n' "$l" | grep -E "$2"); do take $1/$i $1 || e=1; done
+fi
+return 0
+done
+e=1
 }}
 for n in {_TRIES}; do
 [ -e {own} ] || {{ echo 0; exit 0; }}
@@ -287,9 +334,8 @@ cd {own} || continue
 {unless}
 mkdir {trash} || continue
 e=0 s=0
-for f in {" ".join(_FOLDERS)}; do
-take $f || e=1
-done
+rm -f {_LEASES} || e=1
+{folders}
 [ ! -d {trash}/{RUNS} ] || ls {trash}/{RUNS}
 for f in {_TRASH}/*; do
 [ -e $f ] || continue

@@ -8,10 +8,11 @@ no line contradicts. That it was created proves nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
+from evaltools.parameter import Value
 from evaltools.report.log_lines import plain_lines
 
 _NUMBER: Final = r"\d{1,9}"
@@ -33,6 +34,8 @@ _ADDED_BY_THE_RUNTIME: Final = frozenset({"XNNPACK", "Flex"})
 _OF_A_LIBRARY: Final = frozenset({"EXTERNAL", "STABLE_DELEGATE"})
 CPU_DEVICES: Final = frozenset({"nnapi-reference", "CPU"})
 """What NNAPI calls the CPU."""
+_NO_DEVICE: Final = "the log does not name the device; NNAPI may have used its own CPU: disable_nnapi_cpu=true or an \
+accelerator name rules that out"
 
 _CREATED: Final = (
     re.compile(r"Created TensorFlow Lite delegate for (?P<delegate>.+)\."),
@@ -203,13 +206,27 @@ def read_delegate_log(lines: Sequence[str]) -> DelegateLog:
     return reader.result()
 
 
-def undelegated(log: DelegateLog, asked: Sequence[str]) -> dict[str, str]:
+def nnapi_may_use_cpu(options: Mapping[str, Value]) -> bool:
+    """Whether NNAPI may use its own CPU with these options; an accelerator's name outweighs the other one.
+
+    >>> nnapi_may_use_cpu({"disable_nnapi_cpu": False}), nnapi_may_use_cpu({"nnapi_accelerator_name": "qti-dsp"})
+    (True, False)
+    """
+    accelerator = options.get("nnapi_accelerator_name")
+    return accelerator in CPU_DEVICES if accelerator else options.get("disable_nnapi_cpu") is False
+
+
+def undelegated(log: DelegateLog, asked: Sequence[str], on_nnapi_cpu: bool = False) -> dict[str, str]:
     """Why the log does not prove that delegates ran, by their names of ours; those that did are left out.
+
+    ``on_nnapi_cpu``: NNAPI may use its own CPU, so that only a device that the log names proves it.
 
     >>> undelegated(read_delegate_log(["GPU acceleration is unsupported on this platform."]), ["GPU"])
     {'GPU': 'the log says "GPU acceleration is unsupported on this platform."'}
     """
     reasons = {name: _why_not(log, name, asked) for name in asked}
+    if on_nnapi_cpu and not log.devices and "NNAPI" in reasons:
+        reasons["NNAPI"] = reasons["NNAPI"] or _NO_DEVICE
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 

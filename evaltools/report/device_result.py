@@ -37,6 +37,8 @@ class DeviceCpu:
 class DeviceFacts:
     """A device at one moment; None (or empty) where it does not say, as Linux boards have no getprop and no dumpsys.
 
+    ``identity`` is the same for two serials of one machine, and for no two machines: the kernel's random number of this
+    boot, the number of the folder /data/local/tmp and ro.serialno; empty where a device says none.
     ``soc`` is ro.soc.manufacturer and ro.soc.model (from SDK 31 on), else ro.board.platform, else the last name in the
     device tree. ``battery_temperature`` is in tenths of a degree Celsius, as ``dumpsys battery`` gives it.
     ``thermal_status`` is that of ``dumpsys thermalservice``, 0 (none) to 6 (shutdown). ``temperatures`` are in degrees
@@ -53,6 +55,7 @@ class DeviceFacts:
     sdk: int | None = None
     android: str | None = None
     abi: str | None = None
+    identity: str = ""
     machine: str | None = None
     cpus: int | None = None
     battery_level: int | None = None

@@ -17,6 +17,7 @@ from evaltools.report.delegate_log import (
     DelegateLog,
     applied_as,
     delegate_lines,
+    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,
@@ -158,7 +159,7 @@ def _why_failed(start: _Start, doubt: str) -> str | None:
 
 def _doubt(log: DelegateLog, asked: Mapping[str, Mapping[str, Value]]) -> str:
     """Which delegates are not proven, and why; empty where all are."""
-    reasons = undelegated(log, list(asked))
+    reasons = undelegated(log, list(asked), nnapi_may_use_cpu(asked.get("NNAPI", {})))
     return "; ".join(f"the {delegate} delegate was asked for, but {reason}" for delegate, reason in reasons.items())
 
 

@@ -9,13 +9,14 @@ from typing import Final, Literal, NamedTuple
 
 from evaltools.errors import DataError
 from evaltools.report.coco_result import Detection
-from evaltools.report.log_lines import plain_lines
+from evaltools.report.log_lines import LogLine, plain_lines
 
 NativeTask = Literal["imagenet", "inference_diff", "coco"]
 """As the tasks are named in a result."""
 
 FAILED: Final = "Could not run the task evaluation!"
 WITHOUT_TRUTH: Final = "mAP metrics are meaningless w/o ground truth."
+UNCONSUMED: Final = "Unconsumed cmdline flags:"
 NATIVE_TOP_K: Final = 10
 _NOISE: Final = frozenset({"", "All log messages before absl::InitializeLog() is called are written to STDERR"})
 _INT: Final = r"-?\d{1,18}"
@@ -149,7 +150,7 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
     runs = _only(_RUNS, lines)
     progress = [found for found in map(_PROGRESS.fullmatch, lines) if found]
     errors = [record.text for record in records if record.level in ("ERROR", "FATAL") and record.text]
-    warnings = [record.text for record in records if record.level == "WARNING" and record.text not in _NOISE]
+    warnings = [record.text for record in records if _is_warning(record) and record.text not in _NOISE]
     return NativeEvaluationLog(
         runs=int(runs["runs"]) if runs else None,
         preprocessing=_latency(_PREPROCESSING, lines),
@@ -169,6 +170,13 @@ def parse_evaluation_log(text: str) -> NativeEvaluationLog:
         warnings=tuple(dict.fromkeys(warnings)),
         errors=tuple(dict.fromkeys(errors + [line for line in lines if _CRASH.fullmatch(line)])),
     )
+
+
+def _is_warning(record: LogLine) -> bool:
+    """Whether a line is a warning. Releases up to 2.11 do not say so: theirs are known by their text."""
+    if record.level:
+        return record.level == "WARNING"
+    return record.text == WITHOUT_TRUTH or record.text.startswith(UNCONSUMED)
 
 
 def _stated(pattern: re.Pattern[str], lines: Iterable[str]) -> dict[str, re.Match[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.benchmark.matrix import option_configurations, sweep_configurations
+from evaltools.benchmark.matrix import ALL_OF_NATIVE, option_configurations, sweep_configurations
 from evaltools.errors import UsageError
 
 
@@ -35,6 +35,11 @@ def test_all_has_every_kind_once() -> None:
         "coreml",
     ]
     assert flags_of("gpu,all, gpu") == flags_of("all")
+
+
+def test_all_of_the_native_tool_has_what_a_binary_for_android_can_have() -> None:
+    names = [entry.name for entry in option_configurations("all", [], ALL_OF_NATIVE)]
+    assert names == [name for name in flags_of("all") if name not in ("npu", "coreml")]
 
 
 def test_blanks_in_front_and_repetitions_are_forgiven() -> None:

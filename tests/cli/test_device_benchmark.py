@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ def test_files_have_their_names_here_and_the_time_is_that_of_the_command(
         assert f"--external_delegate_path={rounding_delegate}" in row["flags"]
         assert row["delegates"][0]["options"]["external_delegate_path"] == str(rounding_delegate)
     parts = result["device_run"]["parts"]
+    pythons = [(device["python"], device["python_path"]) for device in result["device_run"]["devices"]]
+    assert pythons == [(platform.python_version(), sys.executable)] * len(serials)
     assert result["environment"]["elapsed_s"] > max(part["elapsed_s"] for part in parts)
     assert result["environment"]["started_at"] <= min(part["started_at"] for part in parts)
     assert result["environment"]["command"][:4] == ["evaltools", "device", "run", "benchmark"]

@@ -172,7 +172,8 @@ def test_files_that_another_run_uses_are_kept_and_that_is_said(
 ) -> None:
     serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
     flags = [f"--adb={network.adb}", f"--serials={serial}", "--keep_on_device=false", f"--device_folder={root}"]
-    DeviceStore(client, serial, root).claim()
+    other = DeviceStore(client, serial, root)
+    other.claim()
     run = detached.start(client, serial, "sleep 300", f"{root}/runs", "0-of-1-0123abcd0123abcd")
     found, text = used(flags)
     with found:
@@ -186,8 +187,25 @@ def test_files_that_another_run_uses_are_kept_and_that_is_said(
     detached.remove(client, run)
     found, text = used(flags)
     with found:
-        pass
+        found.device(serial).store.claim()
+    assert "because another run uses them" in text.getvalue(), "it may begin its next part"
+    assert [path.name for path in (devices[0].folder / "evaltools-2").glob("*.lease")] == [other.lease]
+    other.release()
+    found, text = used(flags)
+    with found:
+        found.device(serial).store.claim()
     assert (text.getvalue(), (devices[0].folder / "evaltools-2").exists()) == ("", False)
+
+
+def test_a_run_that_keeps_its_files_does_not_keep_those_of_the_next(network: Network, devices: Devices) -> None:
+    root = f"{DEFAULT_ROOT}-4"
+    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", f"--device_folder={root}"]
+    for keeping in ([], ["--keep_on_device=false"]):
+        found, text = used([*flags, *keeping])
+        with found:
+            found.device(devices[0].serial).store.claim()
+        assert text.getvalue() == ""
+    assert not (devices[0].folder / "evaltools-4").exists()
 
 
 def test_a_program_that_another_desk_deleted_is_put_there_for_the_next_part(

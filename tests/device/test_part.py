@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from evaltools.cli.progress import show_progress
 from evaltools.device.adb import Adb
-from evaltools.device.answer import Answer
+from evaltools.device.answer import Answer, wrap_command
 from evaltools.device.errors import CommandFailed, ConnectionLost
 from evaltools.device.part import (
     PartDevice,
@@ -28,6 +29,8 @@ from evaltools.device.part import (
 from evaltools.device.store import DeviceStore
 from evaltools.engine import Tally
 from evaltools.report.device_run import DeviceConditions
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
 
 
 def line_of(done: object, phase: str = "evaluation") -> str:
@@ -129,8 +132,8 @@ class Leaving(Adb):
 WORK = PartWork(index=0, count=1, examples=3, words=(), files={})
 
 
-def part_device(adb: Adb) -> PartDevice:
-    store = DeviceStore(adb, "R58M", "/data/local/tmp/evaltools")
+def part_device(adb: Adb, serial: str = "R58M") -> PartDevice:
+    store = DeviceStore(adb, serial, "/data/local/tmp/evaltools")
     return PartDevice(store, PartOptions(patience_s=0.0, timeout_s=60.0), threading.Event())
 
 
@@ -164,6 +167,47 @@ def test_what_may_still_run_on_a_device_that_left_is_known(tmp_path: Path) -> No
     assert "it is away" in str(left)
     adb.is_away = False
     assert device.clean_up() is None
+
+
+class Adding:
+    """A program of many lines, which leaves with 3."""
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "\n".join(["n='0'", *["n=$((n + 1))"] * self._lines, 'echo "é $n" > count; exit 3'])
+
+
+class OfBeforeAndroid7(Adb):
+    """A client that knows the device as an old one, for which longer commands are never sent."""
+
+    longest = 0
+
+    def features(self, serial: str) -> tuple[str, ...]:
+        return ()
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        if "setsid" in command:
+            self.longest = max(self.longest, len(wrap_command(command, "m" * 42).encode()))
+        return super().shell(serial, command, timeout_s, stop)
+
+
+@pytest.mark.parametrize("lines", [1, 20_000])
+def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Devices, tmp_path: Path) -> None:
+    """Those of native benchmarks have some lines for each start."""
+    device = part_device(client, devices[0].serial)
+    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
+    assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
+
+
+@pytest.mark.parametrize("lines", [110, 200])
+def test_an_old_device_gets_no_long_command(lines: int, network: Network, devices: Devices, tmp_path: Path) -> None:
+    client = OfBeforeAndroid7(str(network.adb))
+    device = part_device(client, devices[0].serial)
+    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
+    assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
+    assert 0 < client.longest < 4000
 
 
 @pytest.mark.parametrize(("patience_s", "alone_s"), [(0.0, 900.0), (180.0, 900.0), (600.0, 1200.0)])

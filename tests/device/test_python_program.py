@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.adb import Adb
-from evaltools.device.errors import DeviceStopped, ProgramMissing
+from evaltools.device.errors import CommandFailed, DeviceStopped, ProgramMissing
 from evaltools.device.python_program import install, read_folder
 from evaltools.device.store import DeviceStore, clear
 from evaltools.device.wheel import write_own_wheel
@@ -96,6 +96,18 @@ def test_a_program_of_which_some_was_deleted_is_put_there_again(
     clear(client, devices[0].serial, ROOT)
     assert install(store, [own], "imagenet", PYTHON).folder == folder
     assert [path.name for path in part.parents[missing.count("/")].parent.iterdir()] == [posixpath.basename(folder)]
+
+
+def test_a_program_that_is_deleted_each_time_it_was_put_there_is_not_what_is_missing(
+    client: Adb, devices: Devices, tmp_path: Path
+) -> None:
+    program = devices[0].folder / "python"
+    deletes = 'case "$*" in *--check*) rm -f "$PYTHONPATH/evaltools/errors.py"; exit 1 ;; esac'
+    program.write_text(f'#!/bin/sh\n{deletes}\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    store = DeviceStore(client, devices[0].serial, ROOT)
+    with pytest.raises(CommandFailed, match=f"{store.serial}: files of .* were deleted, as device clean does, while"):
+        install(store, [write_own_wheel(tmp_path)], "imagenet", PYTHON)
 
 
 def test_a_whole_program_stays_for_other_runs_where_it_cannot_be_started(

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from evaltools.device.answer import wrap_command
-from evaltools.device.scripts import end_script, look_script, start_script
+from evaltools.device.scripts import end_script, in_use_script, look_script, start_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32
@@ -130,6 +130,16 @@ def test_a_run_of_before_a_restart_is_gone_and_nothing_is_ended_for_it(shell: Sh
         shell.run(end_script(str(folder)))
         assert sleepers(seconds) == 1
         stranger.kill()
+
+
+def test_a_lease_counts_for_an_hour(shell: Shell, tmp_path: Path) -> None:
+    ask = f"cd '{tmp_path}'; if {in_use_script('runs', 'a-???.lease')}then echo used; else echo free; fi"
+    found = [shell.run(ask)]
+    for name, age_s in (("a-dead.lease", 0), ("a-old.lease", 3700), ("a-new.lease", 3500)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+        found.append(shell.run(ask))
+    assert found == [b"free\n", b"free\n", b"free\n", b"used\n"]
 
 
 def test_the_start_is_short_enough_for_devices_of_before_android_7() -> None:

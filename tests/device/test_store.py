@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,7 @@ def test_a_folder_with_nothing_but_evaltools_own_files_is_its_own_without_the_ma
         for folder in ("runs/0-of-20-0123abcd0123abcd", "programs/0123456789abcdef", f"{trash.name}/store/x"):
             (shared / folder).mkdir(parents=True)
         (shared / ".evaltools").unlink()
+        assert list(shared.glob("evaltools-*.lease"))
 
     lose_the_marker()
     DeviceStore(client, serial, SHARED_ROOT).put(model)
@@ -328,7 +330,7 @@ def test_a_folder_with_a_file_of_others_is_refused_without_the_marker(
     path.write_text("mine")
     with pytest.raises(CommandFailed, match="holds files that are not evaltools'"):
         DeviceStore(client, devices[0].serial, SHARED_ROOT).claim()
-    for deleting in (clear, clear_unused):
+    for deleting in (clear, partial(clear_unused, lease="evaltools-0123abcd.lease")):
         with pytest.raises(CommandFailed, match="no folder that evaltools has made"):
             deleting(client, devices[0].serial, SHARED_ROOT)
     assert path.read_text() == "mine"
@@ -345,37 +347,36 @@ def test_files_of_others_stay_and_the_folder_can_be_used_again(
     store.put(written(tmp_path, "m"))
 
 
+def test_what_others_keep_in_evaltools_own_folders_stays(
+    client: Adb, devices: Devices, shared: Path, tmp_path: Path
+) -> None:
+    """However old it is; what has evaltools' own names goes from beside it."""
+    serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
+    store.put(written(tmp_path, "m"))
+    own = [shared / "runs" / "0-of-20-0123abcd0123abcd", shared / "programs" / "0123456789abcdef"]
+    names = ["runs/my_experiment/weights", "runs/two\nlines", "runs/-n", "store/my notes", "programs/tool-of-mine"]
+    others = sorted(shared / name for name in names)
+    for path in (*others, *(folder / "file" for folder in own)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    for old in (*(shared / "runs").iterdir(), own[0]):
+        os.utime(old, (0, 0))
+    store.claim()
+    assert [folder.exists() for folder in own] == [False, True]
+    assert clear(client, serial, SHARED_ROOT) > 0
+    assert sorted(path for path in shared.rglob("*") if path.is_file()) == [shared / ".evaltools", *others]
+    assert sorted(path.name for path in shared.rglob("*") if path.is_dir()) == [
+        "my_experiment",
+        "programs",
+        "runs",
+        "store",
+    ]
+
+
 def test_an_empty_folder_that_somebody_else_made_stays(client: Adb, devices: Devices, shared: Path) -> None:
     shared.mkdir()
     assert clear(client, devices[0].serial, SHARED_ROOT) == 0
     assert shared.exists()
-
-
-def test_nothing_is_deleted_where_the_run_of_another_desk_goes_on(
-    client: Adb, devices: Devices, shared: Path, tmp_path: Path
-) -> None:
-    serial, runs = devices[0].serial, f"{SHARED_ROOT}/runs"
-    remote = DeviceStore(client, serial, SHARED_ROOT).put(written(tmp_path, "m"))
-    run = detached.start(client, serial, "sleep 300", runs, "0-of-1-0123abcd0123abcd")
-    assert not clear_unused(client, serial, SHARED_ROOT)
-    assert detached.look(client, run).code is None
-    assert not detached.look(client, run).is_gone
-    assert inside(shared, remote).exists()
-    detached.end(client, run)
-    assert clear_unused(client, serial, SHARED_ROOT)
-    assert not shared.exists()
-    assert clear_unused(client, serial, SHARED_ROOT)
-
-
-def test_results_that_are_being_fetched_are_not_deleted(client: Adb, devices: Devices, shared: Path) -> None:
-    serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
-    store.claim()
-    run = detached.start(client, serial, "true", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd0123abcd")
-    detached.wait(client, run, timeout_s=60.0)
-    assert not clear_unused(client, serial, SHARED_ROOT)
-    assert client.shell(serial, f"touch -d '2 minutes ago' {run.folder}/code").code == 0
-    assert clear_unused(client, serial, SHARED_ROOT)
-    assert not shared.exists()
 
 
 def test_a_run_that_goes_on_is_ended_before_everything_is_deleted(client: Adb, devices: Devices, shared: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.parameter import Value
 from evaltools.report.delegate_log import (
     DelegateLog,
     LoggedDelegation,
@@ -11,6 +12,7 @@ from evaltools.report.delegate_log import (
     TakenNodes,
     delegate_lines,
     family_of,
+    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,
@@ -271,6 +273,33 @@ def test_each_of_several_delegates_needs_its_own_proof() -> None:
     unused = "Though NNAPI delegate is explicitly applied, the model graph will not be executed by the delegate."
     found = read(GPU_TAKES, unused)
     assert undelegated(found, ["GPU", "NNAPI"]) == {"NNAPI": f'the log says "{unused}"'}
+
+
+@pytest.mark.parametrize(
+    ("options", "may"),
+    [
+        ({}, False),
+        ({"disable_nnapi_cpu": True, "nnapi_accelerator_name": ""}, False),
+        ({"disable_nnapi_cpu": False, "nnapi_accelerator_name": ""}, True),
+        ({"disable_nnapi_cpu": False, "nnapi_accelerator_name": "qti-dsp"}, False),
+        ({"disable_nnapi_cpu": True, "nnapi_accelerator_name": "nnapi-reference"}, True),
+    ],
+)
+def test_nnapi_may_use_its_cpu_where_nothing_keeps_it_from_that(options: dict[str, Value], may: bool) -> None:
+    assert nnapi_may_use_cpu(options) is may
+
+
+def test_nnapi_that_may_use_its_cpu_is_believed_only_where_the_log_names_a_device() -> None:
+    taken = "Replacing 64 out of 64 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions."
+    compiled = "ExecutionPlan::SimpleBody::finish: compilation finished successfully on google-edgetpu"
+    assert undelegated(read(taken), ["NNAPI"]) == {}
+    assert undelegated(read(taken), ["NNAPI"], on_nnapi_cpu=True) == {
+        "NNAPI": "the log does not name the device; NNAPI may have used its own CPU: disable_nnapi_cpu=true or an "
+        "accelerator name rules that out"
+    }
+    assert undelegated(read(taken, compiled), ["NNAPI"], on_nnapi_cpu=True) == {}
+    assert undelegated(read(), ["NNAPI"], on_nnapi_cpu=True) == {"NNAPI": "no line of the log says that it took nodes"}
+    assert undelegated(read(GPU_TAKES), ["GPU"], on_nnapi_cpu=True) == {}
 
 
 def test_nnapi_on_an_accelerator_is_believed_and_the_reference_beside_it_ignored() -> None:

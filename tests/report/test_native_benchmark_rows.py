@@ -127,6 +127,21 @@ def test_nnapi_names_its_device() -> None:
     assert (delegate.nodes, delegate.device, delegate.is_cpu) == (31, "google-edgetpu", False)
 
 
+def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_named() -> None:
+    taken = "INFO: Replacing 31 out of 31 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions.\n"
+    text = CPU_LOG.format(min=80, median=100, avg=100) + taken
+    may: Mapping[str, Mapping[str, Value]] = {"NNAPI": {"disable_nnapi_cpu": False, "nnapi_accelerator_name": ""}}
+    doubt = (
+        "the NNAPI delegate was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
+        "disable_nnapi_cpu=true or an accelerator name rules that out"
+    )
+    assert made(text, asked=NNAPI).status == "measured"
+    found, allowed = made(text, asked=may), made(text, asked=may, allow_fallback=True)
+    assert (found.status, found.reason) == ("failed", f"{doubt}; {HINT}")
+    assert (allowed.status, allowed.fallback) == ("measured", doubt)
+    assert made(recorded("benchmark_nnapi_accelerator"), asked=may).status == "measured"
+
+
 def test_hexagon_says_twice_what_it_took_and_counts_once() -> None:
     found = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}})
     assert found.delegation == DelegationProof(31, 31, {})

@@ -161,6 +161,20 @@ def test_without_ground_truth_the_map_is_none_but_printed() -> None:
     assert (log.without_truth, log.overall_map, log.is_complete) == (True, 0.0, True)
 
 
+@pytest.mark.parametrize("prefix", ["WARN: ", ""])
+def test_a_warning_is_known_without_its_prefix(prefix: str) -> None:
+    """Releases up to 2.11 print none."""
+    meaningless = "mAP metrics are meaningless w/o ground truth."
+    log = parse_evaluation_log(f"{prefix}{meaningless}\n{prefix}Unconsumed cmdline flags: --use_xnnpack=false\n")
+    assert log.warnings == (meaningless, "Unconsumed cmdline flags: --use_xnnpack=false")
+    assert log.without_truth
+
+
+def test_what_is_logged_as_something_else_is_no_warning() -> None:
+    log = parse_evaluation_log("INFO: Unconsumed cmdline flags: --a=1\nINFO: Loaded model\nLoaded model\n")
+    assert log.warnings == ()
+
+
 @pytest.mark.parametrize(
     ("line", "other"),
     [

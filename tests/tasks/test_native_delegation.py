@@ -96,6 +96,27 @@ def test_without_proof_the_log_is_quoted(text: str, lines: list[str], said: str)
     assert said in found.why_not
 
 
+@pytest.mark.parametrize(
+    ("flags", "lines", "is_proven"),
+    [
+        ("", [], True),
+        ("disable_nnapi_cpu=false", [], False),
+        ("disable_nnapi_cpu=false nnapi_accelerator_name=qti-dsp", [], True),
+        ("disable_nnapi_cpu=false", ["NNAPI accelerator name: [qti-dsp]"], True),
+    ],
+)
+def test_nnapi_that_may_have_used_its_own_cpu_is_not_proven(flags: str, lines: list[str], is_proven: bool) -> None:
+    found = delegation_of(
+        configured(f"use_nnapi=true {flags}"), [line(31, NODES, "TfLiteNnapiDelegate"), *lines], NODES
+    )
+    doubt = (
+        "NNAPI was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
+        "disable_nnapi_cpu=true or an accelerator name rules that out"
+    )
+    assert found.why_not == (None if is_proven else doubt)
+    assert found.asked["NNAPI"].nodes == (31 if is_proven else None)
+
+
 def test_nothing_that_was_not_asked_for_is_missed() -> None:
     assert delegation_of(configured(""), ["GPU acceleration is unsupported on this platform."], NODES).why_not is None
 
