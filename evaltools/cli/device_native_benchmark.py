@@ -27,8 +27,8 @@ from evaltools.cli.evaluation_output import interrupts_restored
 from evaltools.cli.native_flags import configuration_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
-from evaltools.device.native_program import NativeProgram, StepDone, interleaved, read_steps, results_of
-from evaltools.device.part import PartWork, SentFiles
+from evaltools.device.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
+from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
@@ -126,13 +126,17 @@ def run_on_devices(asked: DeviceCommand) -> int:
     plan = _plan(asked, request)
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(own, console) as devices:
-            jobs = jobs_of(EACH, devices.serials, 1)
+            jobs, kills = jobs_of(EACH, devices.serials, 1), Kills()
 
-            def do(serial: str, _job: Job) -> _Done:
+            def do(serial: str, job: Job) -> _Done:
                 if binary is None:
                     found = _run_app(plan, asked, devices, serial, console)
                 else:
-                    found = _run_native(plan, binary, Path(temporary), devices, serial)
+                    done = _run_native(plan, binary, Path(temporary), devices, serial)
+                    steps = read_steps(done, len(plan.steps))
+                    kills.require_none(serial, job, steps)
+                    facts = devices.facts_of(serial)
+                    found = _Done(tuple(_start_of(step, facts) for step in steps), done.part)
                 lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
                 return replace(found, part=replace(found.part, delegate_lines=lines))
 
@@ -173,13 +177,11 @@ def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
     return _Plan(request, tuple(request.candidates), tuple(arguments), words, request.options.rounds)
 
 
-def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> _Done:
+def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> PartDone:
     work = plan.work([binary], results_of(len(plan.steps)))
     program = NativeProgram(work.files[binary], plan.steps)
     folder = Path(tempfile.mkdtemp(dir=temporary))
-    done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-    facts = devices.facts_of(serial)
-    return _Done(tuple(_start_of(step, facts) for step in read_steps(done, len(plan.steps))), done.part)
+    return devices.device(serial).do(work, program, folder, lambda _out, _err: None)
 
 
 def _start_of(step: StepDone, facts: DeviceFacts) -> _Start:
@@ -209,21 +211,29 @@ def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: st
     if own.app_apk is not None:
         install_app(device.store, own.app_apk)
 
+    def start(arguments: Sequence[str]) -> AppRun:
+        return run_app(
+            device.store.adb,
+            serial,
+            arguments,
+            own.part_timeout_s,
+            app,
+            own.app_traces,
+            patience_s=own.patience_s,
+            stop=devices.stop,
+        )
+
     def act(_sent: SentFiles) -> list[AppRun]:
+        """One that was killed is started once more; killed again, it is the configuration's own doing."""
         device.store.let_all_read(plan.words.files.values())
-        return [
-            run_app(
-                device.store.adb,
-                serial,
-                arguments,
-                own.part_timeout_s,
-                app,
-                own.app_traces,
-                patience_s=own.patience_s,
-                stop=devices.stop,
-            )
-            for arguments in plan.steps
-        ]
+        runs = []
+        for arguments in plan.steps:
+            run = start(arguments)
+            if run.was_killed:
+                console.print(f"{serial}: the app was killed, and is started once more: {one_line(run.failure)}")
+                run = start(arguments)
+            runs.append(run)
+        return runs
 
     runs, part = device.measured(plan.work(), act)
     for left in dict.fromkeys(run.left for run in runs if run.left):

@@ -38,7 +38,9 @@ from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.device.errors import NotAlike
 from evaltools.device.native_program import (
+    Kills,
     NativeProgram,
+    StepDone,
     interleaved,
     output_file,
     read_steps,
@@ -254,13 +256,15 @@ class _Likeness:
 
 
 def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console) -> PoolOutcome[_Done]:
-    likeness = _Likeness(plan.inputs, devices.stop)
+    likeness, kills = _Likeness(plan.inputs, devices.stop), Kills()
 
     def do(serial: str, job: Job) -> _Done:
         work, program, order = plan.part(job)
         folder = Path(tempfile.mkdtemp(dir=plan.temporary))
         done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
-        runs = _runs(plan, done, order, devices.facts_of(serial), job.serial)
+        steps = read_steps(done, len(order))
+        kills.require_none(serial, job, steps)
+        runs = _runs(plan, done, list(zip(order, steps, strict=True)), devices.facts_of(serial), job.serial)
         if not job.serial:
             likeness.require(serial, runs)
         place = f"part {job.index + 1} of {plan.count}"
@@ -272,11 +276,16 @@ def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console
     return devices.run(likeness.pool)
 
 
-def _runs(plan: _Plan, done: PartDone, order: Sequence[int], facts: DeviceFacts, place: str) -> tuple[NativeRun, ...]:
-    """A part's runs; ``place`` is the device that is compared with others, empty where devices share the parts."""
+def _runs(
+    plan: _Plan, done: PartDone, steps: Sequence[tuple[int, StepDone]], facts: DeviceFacts, place: str
+) -> tuple[NativeRun, ...]:
+    """A part's runs, from steps with the numbers of their configurations.
+
+    ``place`` is the device that is compared with others, empty where devices share the parts.
+    """
     reference = None if plan.task == "inference_diff" else plan.inputs.request.reference
     runs = []
-    for which, step in zip(order, read_steps(done, len(order)), strict=True):
+    for which, step in steps:
         configuration = plan.configurations[which]
         printed = f"{step.out}\n{step.err}"
         runs.append(

@@ -16,7 +16,7 @@ from typing import Final
 from evaltools.device.adb import Adb
 from evaltools.device.answer import Answer
 from evaltools.device.app_log import AppState, joined_log, marks_shown, read_app_log
-from evaltools.device.errors import CommandFailed, DeviceError, DeviceTimeout, NoSpace, ProgramMissing
+from evaltools.device.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.patience import patiently, rest, stop_if_asked
 from evaltools.device.store import DeviceStore
 from evaltools.errors import UsageError
@@ -67,13 +67,16 @@ class BenchmarkApp:
 class AppRun:
     """A run that ended. ``log`` has the lines of the app's process as ``logcat -v threadtime`` prints them.
 
-    ``failure`` says how it crashed, or died after it gave up; empty where it came to its end, be it that it gave up.
-    ``left`` says what could not be put in order afterwards, which takes nothing from the run; empty where all could.
+    ``failure`` says why it did not come to its end: it crashed, it was killed, or its time was over; empty where it
+    did, be it that the log says that the benchmark gave up. ``left`` says what could not be put in order afterwards,
+    which takes nothing from the run; empty where all could. ``was_killed``: it neither crashed nor was ended here, so
+    that it may be the device's doing, as where memory runs out.
     """
 
     log: str
     failure: str = ""
     left: str = ""
+    was_killed: bool = False
 
 
 def start_command(app: BenchmarkApp, arguments: Sequence[str]) -> str:
@@ -134,9 +137,9 @@ def run_app(
     device that is away is waited for ``patience_s`` seconds at a time.
 
     Raises :class:`UsageError` for flags with blanks, :class:`ProgramMissing` where the app or its activity is not
-    there, :class:`CommandFailed` where the device forgot lines of its log meanwhile, or killed the app,
-    :class:`DeviceTimeout` where its time was over, :class:`DeviceStopped`, and the error of a device that stayed away.
-    A device that leaves after the end of the run is no error, see :class:`AppRun`.
+    there, :class:`CommandFailed` where the device forgot lines of its log meanwhile, :class:`DeviceStopped`, and the
+    error of a device that stayed away. A device that leaves after the end of the run is no error, see
+    :class:`AppRun`.
     """
     run = _Run(adb, serial, app or BenchmarkApp(), patience_s, stop)
     command = start_command(run.app, arguments)
@@ -153,8 +156,6 @@ def run_app(
             raise type(error)(f"{error}. {left}", serial) from error
         raise
     left = run.tidy(patience_s)
-    if isinstance(found, DeviceError):
-        raise type(found)(f"{found}. {left}", serial) if left else found
     if not left:
         return found
     return replace(found, failure=f"{found.failure}. {left}" if found.failure else "", left=left)
@@ -269,11 +270,8 @@ def _force_stop(app: BenchmarkApp) -> str:
     return shlex.join(["am", "force-stop", app.package])
 
 
-def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun | DeviceError:
-    """Look at the log until it says that the run is over, and then until nothing more comes.
-
-    Returns an error where the run was lost, so that another try may pass.
-    """
+def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun:
+    """Look at the log until it says that the run is over, and then until nothing more comes."""
     limit = time.monotonic() + timeout_s
     looks_at_the_end = 0
     before = ""
@@ -283,13 +281,11 @@ def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun | DeviceError:
         if state.is_over or state.failure:
             looks_at_the_end += 1
             if state.log == before or looks_at_the_end == _MOST_LOOKS_AT_THE_END:
-                if state.failure and not state.is_over and not state.failure.startswith(_CRASHED):
-                    return CommandFailed(f"{run.serial}: the app {run.app.package}: {state.failure}", run.serial)
-                return AppRun(state.log, state.failure)
+                was_killed = bool(state.failure) and not state.is_over and not state.failure.startswith(_CRASHED)
+                return AppRun(state.log, state.failure, was_killed=was_killed)
         elif is_late:
             said = f'it logged last: "{state.last}"' if state.last else "it has logged nothing"
-            late = f"the app {run.app.package} did not end within {timeout_s:g} s and was ended"
-            return DeviceTimeout(f"{run.serial}: {late}; {said}", run.serial)
+            return AppRun(state.log, f"it did not end within {timeout_s:g} s and was ended; {said}")
         before = state.log
         rest(poll_s, run.stop)
         stop_if_asked(run.serial, run.stop)

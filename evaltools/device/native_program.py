@@ -10,6 +10,7 @@ from typing import Final
 
 from evaltools.device.errors import CommandFailed
 from evaltools.device.part import PartDone, PartWork, SentFiles
+from evaltools.device.pool import Job
 
 _NOW: Final = "t=$(date '+%m-%d %H:%M:%S.000')"
 # An earlier process may have had the same number.
@@ -72,8 +73,7 @@ def results_of(steps: int) -> tuple[str, ...]:
 def read_steps(done: PartDone, steps: int) -> list[StepDone]:
     """What each step of a part gave.
 
-    Raises :class:`CommandFailed` where they could not be begun, and where the device killed one: another try may pass.
-    A crash of the binary itself is a result.
+    Raises :class:`CommandFailed` where they could not be begun, or one left no exit code.
     """
     if done.code != 0:
         serial = done.part.serial
@@ -85,6 +85,27 @@ def read_steps(done: PartDone, steps: int) -> list[StepDone]:
     return [_read(done, number) for number in range(steps)]
 
 
+class Kills:
+    """The parts in which a device killed the binary, as Android does where memory runs out: another try may pass.
+
+    A part in which that happens again is a result, as a crash is: its configuration may need more than there is.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[Job] = set()
+
+    def require_none(self, serial: str, job: Job, steps: Sequence[StepDone]) -> None:
+        """Raise :class:`CommandFailed` the first time that a step of a part was killed."""
+        killed = [number for number, step in enumerate(steps, 1) if step.code == _KILLED]
+        if killed and job not in self._seen:
+            self._seen.add(job)
+            raise CommandFailed(
+                f"{serial}: run {killed[0]} was killed there (SIGKILL), as Android does where memory runs out; it is "
+                "tried once more",
+                serial,
+            )
+
+
 def _read(done: PartDone, number: int) -> StepDone:
     out, err, code, log = (_text(done.folder / f"{kind}-{number}") for kind in _KINDS)
     output = done.folder / output_file(number)
@@ -92,12 +113,6 @@ def _read(done: PartDone, number: int) -> StepDone:
         raise CommandFailed(
             f"{done.part.serial}: run {number + 1} left no exit code; memory or space ran out there: see adb shell df, "
             "then run it again",
-            done.part.serial,
-        )
-    if int(code) == _KILLED:
-        raise CommandFailed(
-            f"{done.part.serial}: run {number + 1} was killed there (SIGKILL), as Android does where memory runs out; "
-            "close other apps there, then run it again",
             done.part.serial,
         )
     return StepDone(int(code), out, err, log, output.read_bytes() if output.is_file() else None)

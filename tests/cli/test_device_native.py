@@ -97,6 +97,28 @@ def test_a_gpu_that_took_nodes_is_measured(network: Network, devices: Devices, t
     assert (found["status"], found["delegates"][0]["name"], found["delegates"][0]["nodes"]) == ("measured", "GPU", 3)
 
 
+@pytest.mark.parametrize(
+    ("kills", "code", "statuses"), [(1, 0, ["measured"] * 2), (9, 3, ["measured", "not measured"])]
+)
+def test_a_binary_that_is_killed_once_is_tried_again_and_then_costs_its_configuration(
+    kills: int, code: int, statuses: list[str], network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    (tmp_path / "gpu").mkdir()
+    plain, gpu = write_stand_in(tmp_path, "imagenet"), write_stand_in(tmp_path / "gpu", "imagenet", GPU_LINES)
+    binary, count = tmp_path / "run_eval", tmp_path / "count"
+    killed = f'echo >>{count}; [ "$(wc -l <{count})" -gt {kills} ] || kill -9 $$'
+    binary.write_text(f'#!/bin/sh\ncase "$*" in *gpu=true*) {killed}; exec {gpu} "$@" ;; esac\nexec {plain} "$@"\n')
+    output = tmp_path / "native.json"
+    arguments = imagenet("--config=x: use_gpu=true", pictures=4)
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == code, done.err
+    result = json.loads(output.read_text())
+    assert [entry["status"] for entry in result["configurations"]] == statuses
+    (part,) = result["device_run"]["parts"]
+    (lost,) = part["lost"]
+    assert "was killed there (SIGKILL), as Android does where memory runs out" in lost["reason"]
+
+
 @pytest.fixture
 def one_with_a_gpu(devices: Devices) -> Iterator[RealDevice]:
     """The first device, where :func:`write_both` runs the first of two programs."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.device.errors import CommandFailed
-from evaltools.device.native_program import StepDone, read_steps
+from evaltools.device.native_program import Kills, StepDone, read_steps
 from evaltools.device.part import PartDone
+from evaltools.device.pool import Job
 from evaltools.report.device_run import DeviceConditions, DevicePart
 
 
@@ -22,14 +23,18 @@ def ended(folder: Path, *codes: int) -> PartDone:
     return PartDone(DevicePart(0, 1, "A", 1, "", 0.0, 1.0, nothing, nothing), 0, "", "", folder)
 
 
-@pytest.mark.parametrize("code", [0, 1, 126, 134, 139])
+@pytest.mark.parametrize("code", [0, 1, 126, 134, 137, 139])
 def test_a_crash_of_a_binary_is_a_result(code: int, tmp_path: Path) -> None:
     assert read_steps(ended(tmp_path, code), 1) == [StepDone(code, "a word\n", "", "", b"proto")]
 
 
-def test_a_binary_that_the_device_killed_is_lost_and_may_be_tried_again(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
-        read_steps(ended(tmp_path, 0, 137, 0), 3)
+def test_a_part_in_which_the_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
+    steps, kills = read_steps(ended(tmp_path, 0, 137, 0), 3), Kills()
+    for job in (Job(0), Job(1)):
+        with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
+            kills.require_none("A", job, steps)
+        kills.require_none("A", job, steps)
+    kills.require_none("A", Job(2), steps[:1])
 
 
 def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:
