@@ -185,11 +185,17 @@ def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
         absolute=float(errors.sum()),
         max_absolute=float(errors.max(initial=0.0)),
         max_relative=_largest_relative(reference, errors),
-        squared=float(errors @ errors),
-        test_squared=float(test @ test),
-        reference_squared=float(reference @ reference),
-        dot=float(test @ reference),
+        squared=_dot(errors, errors),
+        test_squared=_dot(test, test),
+        reference_squared=_dot(reference, reference),
+        dot=_dot(test, reference),
     )
+
+
+def _dot(first: Float64s, second: Float64s) -> float:
+    """The same on every machine, as BLAS is not, which sums in another order for another kind of CPU."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.einsum("i,i->", first, second))
 
 
 def _largest_relative(reference: Float64s, errors: Float64s) -> float:

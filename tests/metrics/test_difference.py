@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import numpy.typing as npt
@@ -193,3 +196,26 @@ def test_scores_are_compared_where_asked_for() -> None:
     assert found.scores is not None
     assert (found.scores.positions, found.scores.same_best) == (1, 0)
     assert compare_tensors(float32(1), float32(2)).scores is None
+
+
+_OF_ANOTHER_CPU = """
+import numpy as np
+from evaltools.metrics.difference import compare_tensors
+values = np.random.default_rng(3).normal(size=(2, 1001)).astype(np.float32)
+print(compare_tensors(values[0], values[1]).sums)
+"""
+
+
+def test_sums_are_the_same_on_every_kind_of_cpu() -> None:
+    """OpenBLAS, which NumPy is built with here, has another order of sums for each of these."""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _OF_ANOTHER_CPU],
+            env={**os.environ, "OPENBLAS_CORETYPE": kind},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for kind in ("Prescott", "Nehalem", "Sandybridge", "Haswell")
+    }
+    assert len(told) == 1
