@@ -151,7 +151,7 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     process.send_signal(signal.SIGINT)
     done = device_runs.finish(process)
     assert done.code == 130, done.err
-    assert "with --run_dir evaltools resume goes on" in done.err
+    assert f"; evaltools resume {tmp_path / 'run'} goes on\n" in done.err
     assert device_runs.left_running() == []
     assert device_runs.left_runs(devices) == []
     held.let_go()
