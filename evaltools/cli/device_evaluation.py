@@ -33,8 +33,9 @@ from evaltools.cli.names_here import NamesHere
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
 from evaltools.device.errors import NoSuchDevice
-from evaltools.device.part import PartDone, PartWork, PictureFolder, new_mark
+from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, PoolOutcome
+from evaltools.device.store import new_mark
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError

@@ -12,9 +12,8 @@ from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords
 from evaltools.cli.execution_flags import flags_to_repeat
 from evaltools.cli.stored_command import ON_DEVICES
-from evaltools.device.part import new_mark
 from evaltools.device.pool import Job
-from evaltools.device.store import sha256_of
+from evaltools.device.store import new_mark, sha256_of
 from evaltools.engine import Journal
 from evaltools.engine.run_folder import COMMAND, decode, digest, encode, require_same_run
 from evaltools.errors import UsageError

@@ -21,11 +21,11 @@ from evaltools.cli.device_run_flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.adb import Adb
 from evaltools.device.errors import DeviceError, NoSuchDevice
 from evaltools.device.found import look_at_devices
-from evaltools.device.part import ARCHIVE, PartDevice, PartOptions, new_mark
+from evaltools.device.part import ARCHIVE, PartDevice, PartOptions
 from evaltools.device.patience import patiently
 from evaltools.device.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.python_program import PythonProgram, install
-from evaltools.device.store import DeviceStore, clear_unused
+from evaltools.device.store import DeviceStore, clear_unused, new_mark
 from evaltools.device.wheel import write_own_wheel
 from evaltools.errors import UsageError
 from evaltools.report.device_result import DeviceFacts

@@ -76,9 +76,10 @@ def _interrupted(arguments: Sequence[str]) -> str:
         return "interrupted, so files may be missing; the same command again completes them"
     if arguments[:2] == ["device", "run"]:
         stated = [word.partition("=")[2] for word in arguments if word.startswith("--run_dir=")]
-        folder = f" {shlex.quote(stated[-1])}" if stated else ""
-        kept = f"{'' if stated else 'with --run_dir '}evaltools resume{folder} goes on"
-        return f"interrupted, and ended on the devices, unless a line above says otherwise; {kept}"
+        ended = "interrupted, and ended on the devices, unless a line above says otherwise"
+        if stated:
+            return f"{ended}; evaltools resume {shlex.quote(stated[-1])} goes on"
+        return f"{ended}; with --run_dir evaltools resume goes on"
     if arguments[:1] == ["device"]:
         return "interrupted before the devices had answered"
     if arguments[:1] == ["benchmark"]:

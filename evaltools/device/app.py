@@ -28,7 +28,6 @@ _PATIENCE_S: Final = 60.0
 _PATIENCE_AT_STOP_S: Final = 10.0
 _INSTALL_S: Final = 600.0
 _MOST_LOOKS_AT_THE_END: Final = 10
-_CRASHED: Final = "it crashed: "
 _INSTALL_CODE: Final = re.compile(r"\b(INSTALL_[A-Z_]+)\b")
 _ANOTHER_SIGNER: Final = "uninstall the app that is there: adb uninstall and its name"
 _INSTALL_ADVICE: Final = {
@@ -281,8 +280,7 @@ def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun:
         if state.is_over or state.failure:
             looks_at_the_end += 1
             if state.log == before or looks_at_the_end == _MOST_LOOKS_AT_THE_END:
-                was_killed = bool(state.failure) and not state.is_over and not state.failure.startswith(_CRASHED)
-                return AppRun(state.log, state.failure, was_killed=was_killed)
+                return AppRun(state.log, state.failure, was_killed=state.was_killed)
         elif is_late:
             said = f'it logged last: "{state.last}"' if state.last else "it has logged nothing"
             return AppRun(state.log, f"it did not end within {timeout_s:g} s and was ended; {said}")

@@ -19,6 +19,7 @@ _GAVE_UP: Final = re.compile(
 )
 _EXCEPTION: Final = "FATAL EXCEPTION"
 _SIGNAL: Final = "Fatal signal "
+_CRASHED: Final = "it crashed: "
 
 
 class AppState(NamedTuple):
@@ -31,6 +32,11 @@ class AppState(NamedTuple):
     is_over: bool
     failure: str
     last: str
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it neither came to its end nor crashed."""
+        return bool(self.failure) and not self.is_over and not self.failure.startswith(_CRASHED)
 
 
 class _Line(NamedTuple):
@@ -96,9 +102,9 @@ def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package
         if line.text.startswith(_EXCEPTION):
             behind = [later.text for later in own[number + 1 :] if later.tag == line.tag]
             exception = next((text for text in behind if not text.startswith("Process: ")), line.text)
-            return f"it crashed: {exception}"
+            return f"{_CRASHED}{exception}"
         if line.text.startswith(_SIGNAL):
-            return f"it crashed: {line.text}{_last_error(own[:number])}"
+            return f"{_CRASHED}{line.text}{_last_error(own[:number])}"
     name = re.escape(package)
     ended = re.compile(
         rf"Process {name} \(pid {process}\) has died\b.*|Killing {process}:{name}/.*|am_crash.*\b{name}\b.*"

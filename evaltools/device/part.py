@@ -7,7 +7,6 @@ import shlex
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -26,7 +25,7 @@ from evaltools.device.errors import DeviceError
 from evaltools.device.facts import device_facts
 from evaltools.device.files import pull
 from evaltools.device.patience import patiently
-from evaltools.device.store import RUNS, DeviceStore
+from evaltools.device.store import RUNS, DeviceStore, new_mark
 from evaltools.report.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")
@@ -36,11 +35,6 @@ ARCHIVE: Final = ".tar"
 _LONGEST_COMMAND: Final = 30_000
 _LONGEST_OF_OLD_DEVICES: Final = 1500
 """Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
-
-
-def new_mark() -> str:
-    """Eight hexadecimal digits that nothing else has."""
-    return uuid.uuid4().hex[:8]
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,11 @@ _CLEAR_S: Final = 120.0
 _RELEASE_S: Final = 5.0
 
 
+def new_mark() -> str:
+    """Eight hexadecimal digits that nothing else has."""
+    return uuid.uuid4().hex[:8]
+
+
 class DeviceStore:
     """The files of one device below ``root/store``, each in a folder named after its sha256.
 
@@ -91,7 +96,7 @@ class DeviceStore:
         self.serial = serial
         self.root = root
         self.stop = stop
-        self.lease = f"evaltools-{mark or uuid.uuid4().hex[:8]}{_LEASE}"
+        self.lease = f"evaltools-{mark or new_mark()}{_LEASE}"
         self._has_lease = False
         self._patience_s = patience_s
         self._on_sending = on_sending

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -35,24 +35,23 @@ def describe_drivers(environment: Mapping[str, str]) -> str:
     >>> describe_drivers({"VK_DRIVER_FILES": "/nowhere/icd.json"})
     'VK_DRIVER_FILES=/nowhere/icd.json is no manifest of a driver; name its .json file, or unset the variable'
     """
-    found = _manifests(environment)
+    variable = next((name for name in _INSTEAD if environment.get(name)), "")
+    found = _manifests(_paths(environment[variable]) if variable else _places(environment))
     if found:
         return "; ".join(map(_describe, found))
-    for variable in _INSTEAD:
-        if environment.get(variable):
-            stated = f"{variable}={environment[variable]}"
-            return f"{stated} is no manifest of a driver; name its .json file, or unset the variable"
+    if variable:
+        stated = f"{variable}={environment[variable]}"
+        return f"{stated} is no manifest of a driver; name its .json file, or unset the variable"
     return "none has a manifest in /usr/share/vulkan/icd.d or where else Vulkan looks; install the driver of the GPU"
 
 
-def _manifests(environment: Mapping[str, str]) -> list[Path]:
-    instead = next((environment[name] for name in _INSTEAD if environment.get(name)), "")
-    if instead:
-        places = _paths(instead)
-    else:
-        folders = [environment.get(variable) or default for variable, default in _FOLDERS]
-        places = [path.expanduser() / _BELOW for folder in folders for path in _paths(folder)]
-        places += _paths(environment.get(_BESIDE, ""))
+def _places(environment: Mapping[str, str]) -> list[Path]:
+    folders = [environment.get(variable) or default for variable, default in _FOLDERS]
+    below = [path.expanduser() / _BELOW for folder in folders for path in _paths(folder)]
+    return below + _paths(environment.get(_BESIDE, ""))
+
+
+def _manifests(places: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for place in places:
         found += sorted(place.glob("*.json")) if place.is_dir() else [place] if place.is_file() else []

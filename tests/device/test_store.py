@@ -6,7 +6,6 @@ import hashlib
 import os
 import posixpath
 import shlex
-import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from evaltools.errors import DataError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
+from tests.device.shared_folder import SHARED, SHARED_ROOT, inside
 
 ROOT = "/data/local/tmp/evaltools"
 PLACE = "/data/local/tmp/store-test"
@@ -145,23 +145,6 @@ def test_files_are_made_readable_once_a_device_is_back(
     remote = store.put(written(tmp_path, "m.tflite"))
     proxy.cut()
     store.let_all_read([remote])
-
-
-SHARED = "shared"
-SHARED_ROOT = f"/data/local/tmp/{SHARED}"
-"""A folder on a device that several desks use."""
-
-
-@pytest.fixture
-def shared(devices: Devices) -> Path:
-    """The same folder as the outside sees it; there is none at first."""
-    folder = devices[0].folder / SHARED
-    shutil.rmtree(folder, ignore_errors=True)
-    return folder
-
-
-def inside(shared: Path, remote: str) -> Path:
-    return shared / posixpath.relpath(remote, SHARED_ROOT)
 
 
 def test_what_another_desk_has_deleted_is_sent_again(

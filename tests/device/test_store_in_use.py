@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import posixpath
-import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from evaltools.device import detached
 from evaltools.device.adb import Adb
@@ -17,22 +13,7 @@ from evaltools.device.process import AdbRun
 from evaltools.device.store import DeviceStore, clear, clear_unused
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
-
-SHARED = "shared"
-SHARED_ROOT = f"/data/local/tmp/{SHARED}"
-"""A folder on a device that several desks use."""
-
-
-@pytest.fixture
-def shared(devices: Devices) -> Path:
-    """The same folder as the outside sees it; there is none at first."""
-    folder = devices[0].folder / SHARED
-    shutil.rmtree(folder, ignore_errors=True)
-    return folder
-
-
-def inside(shared: Path, remote: str) -> Path:
-    return shared / posixpath.relpath(remote, SHARED_ROOT)
+from tests.device.shared_folder import SHARED_ROOT, inside
 
 
 def written(folder: Path, name: str, content: bytes = b"model") -> Path:
