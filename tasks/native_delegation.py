@@ -8,10 +8,10 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate, DelegateSettings
+from evaltools.delegates.nnapi import nnapi_may_use_cpu
 from evaltools.report.delegate_log import (
     DelegateLog,
     TakenNodes,
-    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,

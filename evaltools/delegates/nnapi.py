@@ -1,10 +1,15 @@
 """NNAPI: Android's own interface to accelerators."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from typing import Final
 
 from evaltools.delegates.provider import Delegate
-from evaltools.parameter import Parameter
+from evaltools.parameter import Parameter, Value
 
+CPU_DEVICES: Final = frozenset({"nnapi-reference", "CPU"})
+"""What NNAPI calls the CPU."""
 _ALL_BUT_WINDOWS: Final = "all but Windows; does something on Android"
 
 NNAPI: Final = Delegate(
@@ -77,3 +82,13 @@ NNAPI: Final = Delegate(
     works_in="the native tools on Android",
     common=frozenset({"max_delegated_partitions", "delegate_serialize_dir", "delegate_serialize_token"}),
 )
+
+
+def nnapi_may_use_cpu(options: Mapping[str, Value]) -> bool:
+    """Whether NNAPI may use its own CPU with these options; an accelerator's name outweighs the other one.
+
+    >>> nnapi_may_use_cpu({"disable_nnapi_cpu": False}), nnapi_may_use_cpu({"nnapi_accelerator_name": "qti-dsp"})
+    (True, False)
+    """
+    accelerator = options.get("nnapi_accelerator_name")
+    return accelerator in CPU_DEVICES if accelerator else options.get("disable_nnapi_cpu") is False

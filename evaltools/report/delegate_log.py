@@ -8,11 +8,11 @@ no line contradicts. That it was created proves nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
-from evaltools.parameter import Value
+from evaltools.delegates.nnapi import CPU_DEVICES
 from evaltools.report.log_lines import plain_lines
 
 _NUMBER: Final = r"\d{1,9}"
@@ -32,10 +32,10 @@ _FAMILIES: Final = {
 }
 _ADDED_BY_THE_RUNTIME: Final = frozenset({"XNNPACK", "Flex"})
 _OF_A_LIBRARY: Final = frozenset({"EXTERNAL", "STABLE_DELEGATE"})
-CPU_DEVICES: Final = frozenset({"nnapi-reference", "CPU"})
-"""What NNAPI calls the CPU."""
-_NO_DEVICE: Final = "the log does not name the device; NNAPI may have used its own CPU: disable_nnapi_cpu=true or an \
-accelerator name rules that out"
+_NO_DEVICE: Final = (
+    "the log does not name the device; NNAPI may have used its own CPU: disable_nnapi_cpu=true or an accelerator name "
+    "rules that out"
+)
 
 _CREATED: Final = (
     re.compile(r"Created TensorFlow Lite delegate for (?P<delegate>.+)\."),
@@ -204,16 +204,6 @@ def read_delegate_log(lines: Sequence[str]) -> DelegateLog:
     for line in lines:
         reader.read(line)
     return reader.result()
-
-
-def nnapi_may_use_cpu(options: Mapping[str, Value]) -> bool:
-    """Whether NNAPI may use its own CPU with these options; an accelerator's name outweighs the other one.
-
-    >>> nnapi_may_use_cpu({"disable_nnapi_cpu": False}), nnapi_may_use_cpu({"nnapi_accelerator_name": "qti-dsp"})
-    (True, False)
-    """
-    accelerator = options.get("nnapi_accelerator_name")
-    return accelerator in CPU_DEVICES if accelerator else options.get("disable_nnapi_cpu") is False
 
 
 def undelegated(log: DelegateLog, asked: Sequence[str], on_nnapi_cpu: bool = False) -> dict[str, str]:

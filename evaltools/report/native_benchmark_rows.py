@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
+from evaltools.delegates.nnapi import CPU_DEVICES, nnapi_may_use_cpu
 from evaltools.errors import DataError
 from evaltools.parameter import Value
 from evaltools.report.benchmark_result import BenchmarkRow, LoggedFigures, LoggedRound
 from evaltools.report.delegate_log import (
-    CPU_DEVICES,
     DelegateLog,
     applied_as,
     delegate_lines,
-    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaltools.delegates.nnapi import nnapi_may_use_cpu
 from evaltools.parameter import Value
 from evaltools.report.delegate_log import (
     DelegateLog,
@@ -12,7 +13,6 @@ from evaltools.report.delegate_log import (
     TakenNodes,
     delegate_lines,
     family_of,
-    nnapi_may_use_cpu,
     read_delegate_log,
     taken_by,
     undelegated,
