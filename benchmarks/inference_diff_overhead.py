@@ -23,9 +23,9 @@ from evaltools.engine import Tally
 from evaltools.model import ModelFile, read_model
 from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.diff_inputs import InputOptions, plan_inputs
-from evaltools.tasks.diff_request import DiffRequest
-from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.request import DiffRequest
 
 RUNS = 50
 REPEATS = 11

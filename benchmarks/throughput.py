@@ -40,10 +40,10 @@ from evaltools.parameter import Parameter
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco import CocoOptions, CocoTask, detector_input
-from evaltools.tasks.detection_outputs import operator_output_map
-from evaltools.tasks.detection_truth import load_pictures
-from evaltools.tasks.imagenet import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
+from evaltools.tasks.coco.outputs import operator_output_map
+from evaltools.tasks.coco.task import CocoOptions, CocoTask, detector_input
+from evaltools.tasks.coco.truth import load_pictures
+from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
 
 PARAMETERS = (
     Parameter("task", "string", "imagenet", "What to measure.", choices=("imagenet", "coco")),

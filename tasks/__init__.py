@@ -1,5 +1,5 @@
-"""The tasks: which examples there are, how one becomes an input, what an output means, which metrics.
+"""The tasks, a folder each: which examples there are, how one becomes an input, what an output means, which figures.
 
-``imagenet``, ``coco`` and ``inference_diff`` follow ``evaltools.engine.Task``; ``NAME_evaluation`` runs one, from
-request to result. The folder is installed as ``evaltools.tasks``. ``CONTRIBUTING.md`` lists what else a new task needs.
+``shared`` has what all of them stand on, ``native`` makes results of what the native tools' own programs print, and
+``inspection`` looks at models and machines. The folder is installed as ``evaltools.tasks``.
 """

@@ -31,8 +31,8 @@ from evaltools.report.native import measured_tests
 from evaltools.report.native_coco import debug_lines
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.coco import CocoOptions, Resize
-from evaltools.tasks.coco_evaluation import CocoRequest, evaluate_coco, merge_coco
+from evaltools.tasks.coco.evaluation import CocoRequest, evaluate_coco, merge_coco
+from evaltools.tasks.coco.task import CocoOptions, Resize
 
 _FEWEST_RESAMPLES: Final = 100
 _MOST_RESAMPLES: Final = 100_000

@@ -41,7 +41,7 @@ from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
 from evaltools.report.device_run import HOST, DeviceLeftOut
 from evaltools.report.diff_result import LOADED_FROM
-from evaltools.tasks.run_identity import Place
+from evaltools.tasks.shared.run_identity import Place
 
 _WHOLE: Final = "result.json"
 _NOISE: Final = "noise_floor_runs"

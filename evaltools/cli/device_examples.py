@@ -61,7 +61,7 @@ def parts_of(examples: int, asked: int, devices: int) -> int:
 
 def _of_imagenet(flags: GivenFlags) -> TaskExamples:
     from evaltools.cli.imagenet_run import plan_files, read_request
-    from evaltools.tasks.imagenet_evaluation import check_labels, prepare
+    from evaltools.tasks.imagenet.evaluation import check_labels, prepare
 
     configurations = read_configurations(flags)
     request = read_request(flags, configurations, [])
@@ -74,7 +74,7 @@ def _of_imagenet(flags: GivenFlags) -> TaskExamples:
 
 def _of_coco(flags: GivenFlags) -> TaskExamples:
     from evaltools.cli.coco_run import plan_files, read_request
-    from evaltools.tasks.coco_evaluation import PICTURES_TRIED, prepare
+    from evaltools.tasks.coco.evaluation import PICTURES_TRIED, prepare
 
     configurations = read_configurations(flags)
     request = read_request(flags, configurations, [])
@@ -86,7 +86,7 @@ def _of_coco(flags: GivenFlags) -> TaskExamples:
 
 def _of_inference_diff(flags: GivenFlags) -> TaskExamples:
     from evaltools.cli.inference_diff_run import diff_configurations, plan_files, read_request
-    from evaltools.tasks.diff_request import prepare
+    from evaltools.tasks.inference_diff.request import prepare
 
     configurations = diff_configurations(flags)
     request = read_request(flags, configurations, [])

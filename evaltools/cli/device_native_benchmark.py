@@ -42,7 +42,7 @@ from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.report.result import RuntimeUsed
 from evaltools.report.table_cells import one_line
-from evaltools.tasks.native_outcome import NativeBinary, signal_of, why_not_started
+from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
 
 _HERE: Final = (
     "perf_options_list", "random_shuffle_benchmark_runs", "graph", "rounds", "sweep", "accuracy", "plot",

@@ -56,10 +56,10 @@ from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
 from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_configurations
-from evaltools.tasks.native_delegation import NativeDelegation, differences
-from evaltools.tasks.native_evaluation import assemble_native
-from evaltools.tasks.native_inputs import NativeInputs, prepare_native
-from evaltools.tasks.native_outcome import NativeBinary, delegations, lacking, why_not_started
+from evaltools.tasks.native.delegation import NativeDelegation, differences
+from evaltools.tasks.native.evaluation import assemble_native
+from evaltools.tasks.native.inputs import NativeInputs, prepare_native
+from evaltools.tasks.native.outcome import NativeBinary, delegations, lacking, why_not_started
 
 _NATIVE_KERNELS: Final = "default"
 _PICTURES: Final = "pictures"

@@ -29,8 +29,8 @@ from evaltools.errors import DataError, OutputError
 from evaltools.report.delegate_log import delegate_lines
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DevicePart, LostAttempt
-from evaltools.tasks.part_figures import not_measured, part_figures, part_messages
-from evaltools.tasks.run_identity import differences_of_runs
+from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
+from evaltools.tasks.shared.run_identity import differences_of_runs
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"

@@ -17,7 +17,7 @@ from evaltools.device.store import new_mark, sha256_of
 from evaltools.engine import Journal
 from evaltools.engine.run_folder import COMMAND, decode, digest, encode, require_same_run
 from evaltools.errors import UsageError
-from evaltools.tasks.run_identity import files_below, fingerprint_of_files
+from evaltools.tasks.shared.run_identity import files_below, fingerprint_of_files
 
 _PARTS: Final = "parts on devices"
 _MARK: Final = "mark of its folders on devices"

@@ -15,7 +15,7 @@ from evaltools.errors import OutputError
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
-    from evaltools.tasks.machine_check import Finding
+    from evaltools.tasks.inspection.machine_check import Finding
 
 DESCRIPTION: Final = (
     "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
@@ -34,7 +34,7 @@ _MARKS: Final = {"works": "yes", "missing": "no", "elsewhere": "-"}
 def run(arguments: list[str]) -> int:
     """Print what was found as it is found. Exit code 3: no runtime works."""
     given = parse_flags("doctor", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
-    from evaltools.tasks.machine_check import environment, findings
+    from evaltools.tasks.inspection.machine_check import environment, findings
 
     is_written = say(environment())
     found: list[Finding] = []

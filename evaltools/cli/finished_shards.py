@@ -10,7 +10,7 @@ from evaltools.cli.names_here import NamesHere
 from evaltools.report.device_run import DeviceRun
 from evaltools.report.diff_result import LOADED_FROM, InferenceDiff
 from evaltools.report.result import ConfigurationResult, EvaluationResult
-from evaltools.tasks.run_identity import Place
+from evaltools.tasks.shared.run_identity import Place
 
 
 @dataclass(frozen=True)

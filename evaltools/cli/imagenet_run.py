@@ -21,8 +21,8 @@ from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.imagenet import ImagenetOptions
-from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate, merge
+from evaltools.tasks.imagenet.evaluation import ImagenetRequest, evaluate, merge
+from evaltools.tasks.imagenet.task import ImagenetOptions
 
 
 def plan_files(flags: GivenFlags, configurations: Configurations, request: ImagenetRequest) -> dict[str, Path]:

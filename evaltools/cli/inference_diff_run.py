@@ -18,9 +18,9 @@ from evaltools.gates.limits import LIMIT_NAMES, parse_limit
 from evaltools.preprocess import parse_normalization
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.diff_inputs import InputOptions
-from evaltools.tasks.diff_request import DiffRequest
-from evaltools.tasks.inference_diff_evaluation import evaluate_diff, merge_diff
+from evaltools.tasks.inference_diff.evaluation import evaluate_diff, merge_diff
+from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.request import DiffRequest
 
 _MOST_RUNS: Final = 1_000_000
 

@@ -15,7 +15,7 @@ from evaltools.cli.terminal import text_for_stdout
 from evaltools.errors import UsageError
 from evaltools.report.json_file import encode_json
 from evaltools.report.table_inspection import print_inspection
-from evaltools.tasks.inspection import inspect_model
+from evaltools.tasks.inspection.task import inspect_model
 
 _FLAG: Final = "--output_file_path"
 

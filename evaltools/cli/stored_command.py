@@ -38,7 +38,7 @@ class StoredCommand:
     def of(cls, run_dir: Path) -> StoredCommand:
         """Read it from a run folder; raises :class:`UsageError` where there is none."""
         from evaltools.cli.main import COMMANDS
-        from evaltools.tasks.run_identity import command_in
+        from evaltools.tasks.shared.run_identity import command_in
 
         outer = _run_on_devices_around(run_dir)
         if outer is not None:

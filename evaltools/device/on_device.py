@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 NEEDED: Final[Mapping[str, Sequence[str]]] = {
-    "imagenet": ("evaltools.tasks.imagenet_evaluation", "scipy.stats"),
-    "coco": ("evaltools.tasks.coco_evaluation", "scipy.stats", "pycocotools.cocoeval"),
-    "inference-diff": ("evaltools.tasks.inference_diff_evaluation", "scipy.stats"),
-    "diff": ("evaltools.tasks.inference_diff_evaluation", "scipy.stats"),
+    "imagenet": ("evaltools.tasks.imagenet.evaluation", "scipy.stats"),
+    "coco": ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval"),
+    "inference-diff": ("evaltools.tasks.inference_diff.evaluation", "scipy.stats"),
+    "diff": ("evaltools.tasks.inference_diff.evaluation", "scipy.stats"),
     "benchmark": ("evaltools.benchmark.run", "scipy.stats"),
 }
 """What a task imports, at the latest when it has figures."""

@@ -45,7 +45,7 @@ def test_without_a_runtime_nothing_can_be_measured(
     def nothing_installed(_model: ModelFile, configuration: Configuration, _timeout_s: float) -> FakeSession:
         raise ConfigurationUnavailable(f"the runtime {configuration.runtime} is not installed; pip install it")
 
-    monkeypatch.setattr("evaltools.tasks.machine_check.open_isolated", nothing_installed)
+    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", nothing_installed)
     code = main(["doctor"])
     out, err = capsys.readouterr()
     assert code == 3
@@ -76,7 +76,7 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
         session = real(model, configuration, timeout_s)
         return Wrong(session) if configuration.name == "XNNPACK" else session
 
-    monkeypatch.setattr("evaltools.tasks.machine_check.open_isolated", opened)
+    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", opened)
     code = main(["doctor"])
     line, next_step = capsys.readouterr().out.split("XNNPACK  ")[1].splitlines()[:2]
     assert "largest difference" in line

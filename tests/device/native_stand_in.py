@@ -16,7 +16,7 @@ from typing import Final
 from evaltools.cli.native_flags import NOT_NATIVE
 from evaltools.delegates import PARAMETERS
 from evaltools.report.native_eval_log import NativeTask
-from evaltools.tasks.native_inputs import NATIVE_ENDINGS
+from evaltools.tasks.native.inputs import NATIVE_ENDINGS
 
 GPU_WARNINGS: Final = (
     "WARN: The GPU delegate compile options are only supported on Android or iOS platforms or when the tool was built "

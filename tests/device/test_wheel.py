@@ -68,7 +68,7 @@ def test_it_holds_every_file_of_the_packages_and_nothing_else(contents: dict[str
     assert [name for name in found if found[name] != expected[name]] == []
     for needed in (
         "cli/main.py",
-        "tasks/imagenet.py",
+        "tasks/imagenet/task.py",
         "datasets/image_folder.py",
         "py.typed",
         "report/result.schema.json",

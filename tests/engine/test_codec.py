@@ -18,9 +18,9 @@ from evaltools.errors import DataError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco import FoundObjects
-from evaltools.tasks.imagenet import TopKObservation
-from evaltools.tasks.inference_diff import Difference, DiffObservation
+from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.imagenet.task import TopKObservation
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 
 NAN_WITH_PAYLOAD = np.array([0x7FC00123, 0xFFC00000], np.uint32).view(np.float32)
 ARRAYS: list[Array] = [

@@ -22,9 +22,9 @@ from evaltools.proto import message_class
 from evaltools.report.json_file import read_result
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.coco import CocoOptions, detector_input
-from evaltools.tasks.detection_outputs import recognised_output_map
-from evaltools.tasks.image_input import load_picture
+from evaltools.tasks.coco.outputs import recognised_output_map
+from evaltools.tasks.coco.task import CocoOptions, detector_input
+from evaltools.tasks.shared.image_input import load_picture
 from tests.command import Completed, evaltools_here
 
 KERNEL_SETS = {

@@ -13,8 +13,8 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Inference, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_inputs import InputOptions
-from evaltools.tasks.diff_request import DiffRequest
+from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.request import DiffRequest
 from tests import tiny_models
 
 SHAPE = (1, 4, 4, 2)

@@ -23,7 +23,7 @@ from evaltools.report.native_latency import fill_latency
 from evaltools.report.native_run import NativeRun, proof_lines
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
-from evaltools.tasks.native_evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
+from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
 
 BINARY: Final = NativeBinary("run_eval", "0123456789abcdef" * 4)

@@ -11,7 +11,7 @@ from evaltools.engine import Example, Execution, Failure, Finished, Journal, Qui
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
 from evaltools.report.result import ConfigurationResult
-from evaltools.tasks.run_identity import QUIET, begin_run
+from evaltools.tasks.shared.run_identity import QUIET, begin_run
 from tests.report.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))

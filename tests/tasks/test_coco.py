@@ -18,15 +18,15 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
 from evaltools.report.coco_result import OutputMap
 from evaltools.report.result import EvaluationResult
-from evaltools.tasks.coco import (
+from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.tasks.coco.task import (
     CocoOptions,
     FoundObjects,
     check_detector,
     detector_input,
     read_objects,
 )
-from evaltools.tasks.coco_evaluation import evaluate_coco
-from evaltools.tasks.image_input import PictureFrame, load_picture
+from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
 from tests.tasks.detection_fakes import (

@@ -12,7 +12,7 @@ from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObjec
 from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.resampled import paired_differences
-from evaltools.tasks.coco_changes import (
+from evaltools.tasks.coco.changes import (
     changes_of_figures,
     corrected,
     resampled_figures,

@@ -15,7 +15,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco_evaluation import evaluate_coco
+from evaltools.tasks.coco.evaluation import evaluate_coco
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set, native_truth, score_of
 from tests.tasks.detection_fakes import (
     Finding,

@@ -13,7 +13,7 @@ import pytest
 from evaltools.errors import ModelError
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.coco_evaluation import evaluate_coco
+from evaltools.tasks.coco.evaluation import evaluate_coco
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,

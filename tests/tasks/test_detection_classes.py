@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.tasks.detection_classes import ClassMapping, candidates, choose_mapping, stated_mapping
+from evaltools.tasks.coco.classes import ClassMapping, candidates, choose_mapping, stated_mapping
 
 GAPS = (1, 2, 5, 90)
 DENSE = ClassMapping("dense", table=GAPS)

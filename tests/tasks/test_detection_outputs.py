@@ -16,7 +16,7 @@ from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.report.coco_result import OutputMap
 from evaltools.runtime import open_session
-from evaltools.tasks.detection_outputs import (
+from evaltools.tasks.coco.outputs import (
     operator_output_map,
     recognised_output_map,
     require_fitting,

@@ -14,7 +14,7 @@ from PIL import Image
 from evaltools.datasets.yolo import COCO_IDS
 from evaltools.errors import DataError, UsageError
 from evaltools.proto import message_class
-from evaltools.tasks.detection_truth import EvaluatedPictures, Truth, dense_category_ids, load_pictures
+from evaltools.tasks.coco.truth import EvaluatedPictures, Truth, dense_category_ids, load_pictures
 from tests.detection_set import DetectionSet, make_detection_set, native_truth, picture_name
 
 FIRST, SECOND, THIRD = (picture_name(index) for index in range(3))

@@ -12,7 +12,7 @@ from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.model.metadata import ValueRange
-from evaltools.tasks.diff_inputs import InputOptions, InputPlan, plan_inputs
+from evaltools.tasks.inference_diff.inputs import InputOptions, InputPlan, plan_inputs
 
 STATED = ", stated in the model's metadata"
 

@@ -12,8 +12,8 @@ from PIL import Image
 from evaltools.errors import ImageError, ModelError, UsageError
 from evaltools.model import InputNormalization, TensorInfo
 from evaltools.model.graph import DetectionOutputs
-from evaltools.tasks.diff_inputs import InputOptions, plan_inputs
-from evaltools.tasks.image_input import input_transform
+from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.shared.image_input import input_transform
 from tests.tasks.test_diff_inputs import model, plan, tensor
 
 IMAGE = tensor("image", shape=(1, 8, 8, 3))

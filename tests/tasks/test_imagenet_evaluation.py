@@ -15,8 +15,8 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet import ImagenetOptions
-from evaltools.tasks.imagenet_evaluation import ImagenetRequest, evaluate
+from evaltools.tasks.imagenet.evaluation import ImagenetRequest, evaluate
+from evaltools.tasks.imagenet.task import ImagenetOptions
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.tasks.observers import Silent
 

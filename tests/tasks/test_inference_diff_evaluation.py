@@ -16,7 +16,7 @@ from evaltools.model import ModelFile
 from evaltools.report.diff_result import DiffComparison, InferenceDiff
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
-from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import evaluate_diff
 from tests.tasks.diff_fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 

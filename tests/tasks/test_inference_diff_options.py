@@ -18,9 +18,9 @@ from evaltools.model import ModelFile
 from evaltools.report.native import native_lines
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_inputs import InputOptions
-from evaltools.tasks.diff_request import DiffRequest, prepare, runs_to_keep
-from evaltools.tasks.inference_diff_evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to_keep
 from tests import tiny_models
 from tests.tasks.diff_fakes import Opener, asked, three_times
 from tests.tasks.observers import Silent

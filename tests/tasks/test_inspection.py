@@ -20,7 +20,7 @@ from evaltools.report.json_file import encode_json
 from evaltools.report.table_inspection import print_inspection
 from evaltools.runtime import DelegateCoverage, Delegation, Session, open_session
 from evaltools.runtime.isolated import Opener
-from evaltools.tasks.inspection import inspect_model
+from evaltools.tasks.inspection.task import inspect_model
 from tests import tiny_models
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evaltools.tasks.label_check import diagnose, probe_positions, shifted
+from evaltools.tasks.imagenet.label_check import diagnose, probe_positions, shifted
 
 WNIDS = [f"n{index:08d}" for index in range(1000)]
 CLASSES_12 = [f"class{index}" for index in range(12)]

@@ -16,8 +16,8 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Inference
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet import ImagenetTask, LabelledImages
-from evaltools.tasks.label_probe import explain_label_count, first_answers, require_fitting_labels
+from evaltools.tasks.imagenet.label_probe import explain_label_count, first_answers, require_fitting_labels
+from evaltools.tasks.imagenet.task import ImagenetTask, LabelledImages
 
 CLASSES = [f"class{number}" for number in range(20)]
 

@@ -10,13 +10,13 @@ import pytest
 from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTime, QuietTimes, Record, Shard
 from evaltools.report.result import Restarted
 from evaltools.runtime.restarting import Restarts
-from evaltools.tasks.measured import (
+from evaltools.tasks.shared.measured import (
     Measured,
     describe_execution,
     lost_configuration,
     nothing_measured,
 )
-from evaltools.tasks.startup import FIRST_TURN, OPENING, STARTING, Startup
+from evaltools.tasks.shared.startup import FIRST_TURN, OPENING, STARTING, Startup
 from tests.report.results import configuration
 
 WRONG = Failure("inference", "node 7 failed")
@@ -95,12 +95,12 @@ def test_conditions_are_those_of_the_pass() -> None:
 
 def test_phases_of_the_start_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("evaltools.tasks.startup.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("evaltools.tasks.startup._age_of_process", lambda: 0.25)
+    monkeypatch.setattr("evaltools.tasks.shared.startup.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("evaltools.tasks.shared.startup._age_of_process", lambda: 0.25)
     startup = Startup()
     for seconds, phase in ((1, OPENING), (2, FIRST_TURN), (4, FIRST_TURN)):
         now[0] += seconds
         startup.mark_once(phase)
     assert startup.seconds == {STARTING: 0.25, OPENING: 1, FIRST_TURN: 2}
-    monkeypatch.setattr("evaltools.tasks.startup._age_of_process", lambda: None)
+    monkeypatch.setattr("evaltools.tasks.shared.startup._age_of_process", lambda: None)
     assert Startup().seconds == {}

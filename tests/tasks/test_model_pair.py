@@ -13,7 +13,7 @@ from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.model_pair import ModelPair, convert, pair_models
+from evaltools.tasks.inference_diff.model_pair import ModelPair, convert, pair_models
 from tests import tiny_models
 from tests.interpreters import RUNTIMES, make_interpreter, run
 

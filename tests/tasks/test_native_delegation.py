@@ -6,7 +6,7 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.report.delegate_log import delegate_lines
-from evaltools.tasks.native_delegation import delegation_of, reference_delegation
+from evaltools.tasks.native.delegation import delegation_of, reference_delegation
 from tests.report.log_styles import STYLES, recorded
 
 NODES = 31

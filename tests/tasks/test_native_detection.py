@@ -13,8 +13,8 @@ from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_run import NativeRun
-from evaltools.tasks.coco_evaluation import evaluate_coco
-from evaltools.tasks.native_inputs import CocoInputs, prepare_coco
+from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.tasks.native.inputs import CocoInputs, prepare_coco
 from tests.device.native_stand_in import GPU_LINES
 from tests.tasks.native_runs import (
     GPU,

@@ -18,7 +18,7 @@ from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import DiffFigures, NativeRun
-from evaltools.tasks.native_inputs import prepare_diff
+from evaltools.tasks.native.inputs import prepare_diff
 from tests.tasks.native_runs import (
     PLAIN,
     assembled,

@@ -12,9 +12,9 @@ from evaltools.errors import UsageError
 from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_run import NativeRun
-from evaltools.tasks.native_evaluation import assemble_native
-from evaltools.tasks.native_inputs import ImagenetInputs, prepare_imagenet
-from evaltools.tasks.native_outcome import NativeBinary
+from evaltools.tasks.native.evaluation import assemble_native
+from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
+from evaltools.tasks.native.outcome import NativeBinary
 from tests.device.native_stand_in import GPU_WARNINGS
 from tests.tasks.native_runs import (
     BINARY,

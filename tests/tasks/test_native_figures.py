@@ -11,7 +11,7 @@ from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.topk import topk_accuracy
 from evaltools.report.native_run import ClassifierFigures, NativeLatency
-from evaltools.tasks.native_figures import (
+from evaltools.tasks.native.figures import (
     NOTHING_TIMED,
     as_latency,
     merge_classifiers,

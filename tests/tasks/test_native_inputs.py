@@ -17,13 +17,13 @@ from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco import CocoOptions
-from evaltools.tasks.coco_evaluation import CocoRequest
-from evaltools.tasks.diff_inputs import InputOptions
-from evaltools.tasks.diff_request import DiffRequest
-from evaltools.tasks.imagenet import ImagenetOptions
-from evaltools.tasks.imagenet_evaluation import ImagenetRequest
-from evaltools.tasks.native_inputs import (
+from evaltools.tasks.coco.evaluation import CocoRequest
+from evaltools.tasks.coco.task import CocoOptions
+from evaltools.tasks.imagenet.evaluation import ImagenetRequest
+from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.inference_diff.inputs import InputOptions
+from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.native.inputs import (
     NativeInputs,
     normalization_warnings,
     prepare_coco,

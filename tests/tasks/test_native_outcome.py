@@ -9,9 +9,9 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.native_run import NativeRun
-from evaltools.tasks.native_delegation import differences
-from evaltools.tasks.native_inputs import ImagenetInputs, prepare_imagenet
-from evaltools.tasks.native_outcome import (
+from evaltools.tasks.native.delegation import differences
+from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
+from evaltools.tasks.native.outcome import (
     NativeBinary,
     delegations,
     lacking,

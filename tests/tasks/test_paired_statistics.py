@@ -12,8 +12,13 @@ from evaltools.engine.task import Failure
 from evaltools.metrics.agreement import Agreement, ComparedAnswers
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.stats.proportions import PairedCounts, wilson_interval
-from evaltools.tasks.measured import Measured
-from evaltools.tasks.paired_statistics import accuracy_intervals, latency_comparisons, topk_comparisons, with_conditions
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.paired_statistics import (
+    accuracy_intervals,
+    latency_comparisons,
+    topk_comparisons,
+    with_conditions,
+)
 from tests.report.results import configuration
 
 BOTH = [configuration("reference", "reference"), configuration("test")]

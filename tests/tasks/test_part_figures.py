@@ -16,10 +16,10 @@ from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError
 from evaltools.report.device_run import PartFigures
 from evaltools.report.result import ConfigurationResult, RuntimeUsed
-from evaltools.tasks.imagenet import TopKObservation
-from evaltools.tasks.part_figures import part_figures, part_messages
-from evaltools.tasks.run_identity import DESCRIBED as DESCRIBED_FACT
-from evaltools.tasks.run_identity import QUIET
+from evaltools.tasks.imagenet.task import TopKObservation
+from evaltools.tasks.shared.part_figures import part_figures, part_messages
+from evaltools.tasks.shared.run_identity import DESCRIBED as DESCRIBED_FACT
+from evaltools.tasks.shared.run_identity import QUIET
 from tests.report.results import configuration
 from tests.tasks.part_runs import DESCRIBED, Part, quiet
 

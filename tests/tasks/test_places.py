@@ -12,7 +12,7 @@ from evaltools.engine import Journal, PassOptions, Shard
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.errors import UsageError
 from evaltools.report.result import RuntimeUsed
-from evaltools.tasks.run_identity import MergedRun, Place, differences_of_runs, merged_run
+from evaltools.tasks.shared.run_identity import MergedRun, Place, differences_of_runs, merged_run
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))

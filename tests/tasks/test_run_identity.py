@@ -27,7 +27,7 @@ from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import COMMAND, encode, identity_of
 from evaltools.errors import DataError, UsageError
 from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUsed
-from evaltools.tasks.run_identity import (
+from evaltools.tasks.shared.run_identity import (
     QUIET,
     MergedRun,
     Place,

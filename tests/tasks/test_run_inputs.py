@@ -14,7 +14,7 @@ from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
-from evaltools.tasks.diff_inputs import InputOptions, RunInputs, plan_inputs
+from evaltools.tasks.inference_diff.inputs import InputOptions, RunInputs, plan_inputs
 
 RUNS = 12
 BROKEN = (0, 3, 4, 9)

@@ -13,7 +13,7 @@ from evaltools.errors import UsageError
 from evaltools.report.result import RuntimeUsed, Tensor
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.saved_outputs import (
+from evaltools.tasks.inference_diff.saved_outputs import (
     Manifest,
     OutputsWriter,
     SavedConfiguration,

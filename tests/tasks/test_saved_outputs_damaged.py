@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaltools.errors import DataError, ImageError
-from evaltools.tasks.saved_outputs import read_saved_reference
+from evaltools.tasks.inference_diff.saved_outputs import read_saved_reference
 from tests.tasks.test_saved_outputs import IMAGE, write_folder
 
 

@@ -1,0 +1,206 @@
+"""From what configurations found to figures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from evaltools.datasets.image_folder import printable_name
+from evaltools.datasets.object_annotations import AnnotatedImage
+from evaltools.datasets.picture_files import image_ids
+from evaltools.engine import Record
+from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
+from evaltools.metrics.coco_stats import (
+    CocoEvaluator,
+    DetectedObject,
+    EvaluatedSet,
+    TrueObject,
+    evaluate_detections,
+    evaluate_with_matches,
+)
+from evaltools.metrics.native_average_precision import (
+    NativeAveragePrecision,
+    Objects,
+    native_average_precision,
+    overlap,
+)
+from evaltools.report.assemble import comparison_pairs
+from evaltools.report.coco_result import (
+    AnnotatedObject,
+    BoxComparison,
+    DetectedPicture,
+    Detection,
+    DetectionFigures,
+)
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
+from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.findings import findings_of
+from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+
+Records = Collection[Record[FoundObjects]]
+Measured = Mapping[str, Records]
+
+
+def finished(records: Records) -> Iterator[tuple[int, FoundObjects]]:
+    """Number of the picture and what was found, for pictures that did not fail."""
+    for record in records:
+        if record.observation is not None:
+            yield record.example.index, record.observation
+
+
+def overlapping_pairs(truth: Truth, records: Records) -> list[tuple[int, int]]:
+    """(class, category) of each detection and the object that it overlaps most, where the IoU is 0.5 or more."""
+    pairs: list[tuple[int, int]] = []
+    for index, found in finished(records):
+        objects = truth.native[index]
+        if not len(objects.class_ids) or not len(found.classes):
+            continue
+        overlaps = overlap(found.boxes, objects.boxes)
+        best = overlaps.argmax(axis=1)
+        sure = np.flatnonzero(overlaps.max(axis=1) >= MIN_IOU)
+        pairs += zip(found.classes[sure].tolist(), objects.class_ids[best[sure]].tolist(), strict=True)
+    return pairs
+
+
+def figures_of(
+    name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
+) -> DetectionFigures:
+    """Accuracy, where there is a ground truth, and signs of trouble; over the pictures that did not fail.
+
+    The figures of COCO are also taken over ``resamples`` draws of the pictures, 0 for none.
+    """
+    pictures = list(finished(records))
+    evaluation, resampled = None, {}
+    if truth is not None and resamples:
+        evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
+        resampled = resampled_figures(matches, resamples)
+    elif truth is not None:
+        evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
+    return DetectionFigures(
+        configuration=name,
+        pictures=len(pictures),
+        detections=sum(len(found.classes) for _, found in pictures),
+        nonfinite_detections=sum(found.nonfinite for _, found in pictures),
+        evaluation=evaluation,
+        native=None if truth is None else _native(pictures, truth, mapping),
+        findings=findings_of(pictures, truth, mapping),
+        resampled=resampled,
+    )
+
+
+def _coco_sets(
+    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
+) -> tuple[EvaluatedSet, list[DetectedObject]]:
+    images = [truth.images[index] for index, _ in pictures]
+    evaluated = EvaluatedSet(
+        image_ids=[image.id for image in images],
+        categories=[(category.id, category.name) for category in truth.categories],
+        truths=[
+            TrueObject(image.id, annotation.category_id, annotation.bbox, annotation.area, annotation.is_crowd)
+            for image in images
+            for annotation in image.annotations
+        ],
+    )
+    detections = [
+        DetectedObject(image.id, detection.category_id, detection.pixel_box(image.width, image.height), detection.score)
+        for image, (_, found) in zip(images, pictures, strict=True)
+        for detection in detections_of(found, mapping)
+    ]
+    return evaluated, detections
+
+
+def _native(
+    pictures: Sequence[tuple[int, FoundObjects]], truth: Truth, mapping: ClassMapping
+) -> NativeAveragePrecision:
+    truths = [
+        Objects(picture.class_ids, picture.boxes, np.ones(len(picture.class_ids), np.float32))
+        for picture in (truth.native[index] for index, _ in pictures)
+    ]
+    found = [Objects(mapping.apply(found.classes), found.boxes, found.scores) for _, found in pictures]
+    return native_average_precision(truths, found)
+
+
+def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]:
+    """With categories for classes."""
+    categories = mapping.apply(found.classes).tolist()
+    return [
+        Detection(category, score, (top, left, bottom, right))
+        for category, score, (top, left, bottom, right) in zip(
+            categories, found.scores.tolist(), found.boxes.tolist(), strict=True
+        )
+    ]
+
+
+def compare_configurations(
+    configurations: Sequence[ConfigurationResult],
+    measured: Measured,
+    figures: Sequence[DetectionFigures],
+    margin: float,
+) -> list[BoxComparison]:
+    """Every test with the reference, and the other tests with the first one."""
+    by_name = {entry.configuration: entry for entry in figures}
+    return corrected(
+        [
+            _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other], margin)
+            for baseline, other in comparison_pairs(configurations)
+        ]
+    )
+
+
+def _comparison(
+    baseline: DetectionFigures,
+    other: DetectionFigures,
+    baseline_records: Records,
+    other_records: Records,
+    margin: float,
+) -> BoxComparison:
+    expected = dict(finished(baseline_records))
+    agreement = BoxAgreement.nothing()
+    count = 0
+    for index, found in finished(other_records):
+        if index in expected:
+            agreement += compare_boxes(found.as_detections(), expected[index].as_detections())
+            count += 1
+    changes = changes_of_figures(baseline, other) if baseline.pictures == other.pictures == count else []
+    verdict = verdict_on_map(changes, margin)
+    return BoxComparison(baseline.configuration, other.configuration, count, agreement, changes, verdict)
+
+
+def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:
+    """Every picture that a configuration finished, with its detections; size and number from the ground truth."""
+    by_index: dict[int, dict[str, FoundObjects]] = {}
+    for name, records in measured.items():
+        for index, found in finished(records):
+            by_index.setdefault(index, {})[name] = found
+    truth = pictures.truth
+    ids: Sequence[int | None] = image_ids([path.name for path in pictures.paths])
+    if truth is not None:
+        ids = [truth.listed_id(index) for index in range(len(truth.images))]
+    return [
+        DetectedPicture(
+            example=printable_name(pictures.paths[index]),
+            image_id=ids[index],
+            width=_size(pictures.truth, index, given)[0],
+            height=_size(pictures.truth, index, given)[1],
+            objects=_annotated_objects(pictures.truth.images[index]) if pictures.truth else [],
+            detections={name: detections_of(found, mapping) for name, found in given.items()},
+        )
+        for index, given in sorted(by_index.items())
+    ]
+
+
+def _annotated_objects(image: AnnotatedImage) -> list[AnnotatedObject]:
+    return [
+        AnnotatedObject(annotation.category_id, image.shares(annotation), annotation.is_crowd)
+        for annotation in image.annotations
+    ]
+
+
+def _size(truth: Truth | None, index: int, given: Mapping[str, FoundObjects]) -> tuple[int, int]:
+    if truth is not None:
+        return truth.images[index].width, truth.images[index].height
+    found = next(iter(given.values()))
+    return found.width, found.height

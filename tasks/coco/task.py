@@ -1,0 +1,208 @@
+"""COCO detection: what a detector finds in pictures with annotated objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.datasets.image_folder import printable_name
+from evaltools.engine import Example, Prepared
+from evaltools.errors import ModelError
+from evaltools.metrics.boxes import Detections
+from evaltools.metrics.coco_stats import CocoEvaluator
+from evaltools.metrics.difference import Scale
+from evaltools.model import ModelFile
+from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
+from evaltools.report.coco_result import OutputMap
+from evaltools.runtime.session import Array
+from evaltools.tasks.coco.truth import EvaluatedPictures
+from evaltools.tasks.shared.image_input import (
+    ACCEPTED_TYPES,
+    NATIVE_TYPES,
+    PictureFrame,
+    check_picture_input,
+    input_transform,
+    load_picture,
+)
+
+Floats = npt.NDArray[np.float32]
+Resize = Literal["stretch", "letterbox", "letterbox_top_left"]
+OUTPUT_TYPES: Final = (
+    "float32", "float16", "float64", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CocoOptions:
+    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``.
+
+    ``letterbox_fill`` is a pixel value, 0..255. ``score_threshold`` 0 keeps every detection.
+    """
+
+    ground_truth_images_path: Path
+    ground_truth_annotations: Path | None = None
+    ground_truth_proto: Path | None = None
+    model_output_labels: Path | None = None
+    num_images: int = 0
+    normalization: str = "auto"
+    resize: Resize = "stretch"
+    letterbox_fill: int = 114
+    output_map: str = "auto"
+    class_offset: str = "auto"
+    score_threshold: float = 0.0
+    coco_evaluator: CocoEvaluator = "pycocotools"
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class FoundObjects:
+    """What one output holds, in the model's order.
+
+    ``classes`` ``(N,)`` are the model's own numbers; ``boxes`` ``(N, 4)`` are top, left, bottom, right in shares of the
+    picture. ``stated`` is the count that the model gives, ``rows`` how many it has room for. Left out are ``nonfinite``
+    detections with a NaN or infinite number, and those below the score threshold; ``fractional`` classes are cut to
+    whole numbers, as the native tool does. ``width`` and ``height`` are the picture's.
+    """
+
+    classes: npt.NDArray[np.int64]
+    boxes: Floats
+    scores: Floats
+    stated: float
+    rows: int
+    nonfinite: int
+    fractional: int
+    width: int
+    height: int
+
+    def as_detections(self) -> Detections:
+        """For comparing boxes."""
+        return Detections(
+            self.boxes.astype(np.float64), self.classes.astype(np.float64), self.scores.astype(np.float64)
+        )
+
+
+class CocoTask:
+    """Follows :class:`evaltools.engine.Task`."""
+
+    observation_type: Final = FoundObjects
+    in_order: Final = False
+    keeps_state: Final = False
+
+    def __init__(
+        self,
+        model: ModelFile,
+        pictures: EvaluatedPictures,
+        to_tensor: ImageToTensor,
+        outputs: OutputMap,
+        score_threshold: float,
+    ) -> None:
+        self.model: Final = model
+        self.pictures: Final = pictures
+        self.to_tensor: Final = to_tensor
+        self.outputs: Final = outputs
+        self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(pictures.paths))
+        self._score_threshold = score_threshold
+
+    def prepare(self, example: Example) -> Prepared:
+        """Decode, resize and convert one picture."""
+        return _prepare(*self._picture(example))
+
+    def recipe(self, example: Example) -> Callable[[], Prepared]:
+        """The same, to be done by a process of its own."""
+        return partial(_prepare_elsewhere, *self._picture(example))
+
+    def _picture(self, example: Example) -> tuple[Path, ImageToTensor]:
+        return self.pictures.paths[example.index], self.to_tensor
+
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
+    ) -> FoundObjects:
+        """Read the boxes, in shares of the picture."""
+        return read_objects(real_outputs(self.model, outputs), self.outputs, prepared.context, self._score_threshold)
+
+
+def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
+    use_reference_kernel()
+    return _prepare(path, to_tensor)
+
+
+def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:
+    picture = load_picture(path, to_tensor)
+    return Prepared((picture.values,), picture.frame, picture.steps)
+
+
+def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
+    """Outputs as float32; quantised ones as the real values that they stand for."""
+    return [
+        Scale(tensor.scale or 1.0, tensor.zero_point or 0).real(output).astype(np.float32)
+        if tensor.is_quantized
+        else np.asarray(output, np.float32)
+        for tensor, output in zip(model.outputs, outputs, strict=True)
+    ]
+
+
+def read_objects(
+    outputs: Sequence[Floats], places: OutputMap, picture: PictureFrame, score_threshold: float
+) -> FoundObjects:
+    """The detections among the outputs: as many rows as the count says.
+
+    Without a count all rows but those with a score of 0, with which models fill up. The native tool reads beyond the
+    end where the count is larger than the outputs; here it is cut to their size.
+    """
+    scores, classes = outputs[places.scores].ravel(), outputs[places.classes].ravel()
+    boxes = outputs[places.boxes].reshape(-1, 4)
+    rows = min(len(scores), len(classes), len(boxes))
+    stated = float(rows) if places.count is None else float(outputs[places.count].ravel()[0])
+    count = int(min(max(stated, 0), rows)) if np.isfinite(stated) else rows
+    finite = np.isfinite(scores[:count]) & np.isfinite(classes[:count]) & np.isfinite(boxes[:count]).all(axis=1)
+    wanted = (scores[:count] >= score_threshold) | (score_threshold == 0)
+    if places.count is None:
+        wanted &= scores[:count] != 0
+    kept = np.flatnonzero(finite & wanted)
+    whole = np.trunc(classes[kept])
+    placed = boxes[kept] if picture.placement is None else picture.placement.to_picture(boxes[kept])
+    return FoundObjects(
+        classes=np.clip(whole.astype(np.float64), -(2**31), 2**31 - 1).astype(np.int64),
+        boxes=placed,
+        scores=scores[kept],
+        stated=stated,
+        rows=rows,
+        nonfinite=int(count - finite.sum()),
+        fractional=int((whole != classes[kept]).sum()),
+        width=picture.width,
+        height=picture.height,
+    )
+
+
+def check_detector(model: ModelFile, native: bool = False) -> None:
+    """Refuse a model that is no detector; raises :class:`ModelError` naming what was found."""
+    outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
+    if len(model.inputs) != 1 or len(model.outputs) < 3 or (native and len(model.outputs) != 4):
+        wanted = "one picture in, and out four tensors: boxes, classes, scores and their count"
+        if not native:
+            wanted += " (the count may be missing)"
+        raise ModelError(
+            f"{model.path} is no detector: it has {len(model.inputs)} input{'s' * (len(model.inputs) != 1)} and "
+            f"{len(model.outputs)} output{'s' * (len(model.outputs) != 1)} ({outputs}); expected is {wanted}. A model "
+            "without TFLite_Detection_PostProcess or the like gives raw boxes, which no option here decodes"
+        )
+    odd = [str(tensor) for tensor in model.outputs if tensor.dtype not in OUTPUT_TYPES]
+    if odd:
+        raise ModelError(f"{model.path}: the output {odd[0]} has a type that no detector gives; numbers are expected")
+    check_picture_input(model, NATIVE_TYPES if native else ACCEPTED_TYPES)
+
+
+def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
+    """The transform of pictures: no crop, stretched to the input's size as the native tool does, or letterboxed."""
+    letterbox = None
+    if options.resize != "stretch":
+        letterbox = Letterbox("center" if options.resize == "letterbox" else "top_left", options.letterbox_fill)
+    return input_transform(
+        model, model.inputs[0], options.normalization, options.native, crop_fraction=None, letterbox=letterbox
+    )

@@ -1,0 +1,160 @@
+"""What a person should know about pictures, ground truth and labels of a detection evaluation."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from evaltools.datasets.labels import LabelFile
+from evaltools.engine import Outcome
+from evaltools.model import ModelFile
+from evaltools.report.coco_result import ClassMappingUsed, CocoDetection, describe_mapping
+from evaltools.tasks.coco.outputs import operator_output_map
+from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+
+
+def general_warnings(
+    model: ModelFile,
+    pictures: EvaluatedPictures,
+    labels: LabelFile | None,
+    detection: CocoDetection,
+    outcome: Outcome[FoundObjects],
+) -> list[str]:
+    """One sentence each, those of configurations with their name in front."""
+    found = []
+    places = detection.data.output_map
+    known = operator_output_map(model)
+    if known is not None and places is not None and not str(known).startswith(str(places)):
+        found.append(f"the outputs are read as {places} ({places.source}), but the operator says {known}")
+    if pictures.folder.skipped:
+        found.append(
+            f"{len(pictures.folder.skipped)} files that are no pictures were left out, such as "
+            f"{pictures.folder.skipped[0]!r}"
+        )
+    truth = pictures.truth
+    if truth is None:
+        found.append("no ground truth was given, so there is no mAP; boxes are compared between configurations")
+    else:
+        found += _about_truth(pictures, truth, outcome)
+        mapping = detection.data.class_mapping
+        if mapping is not None and any(figures.detections for figures in detection.figures):
+            found += _about_classes(mapping)
+    if labels is not None and truth is not None:
+        found += _about_labels(labels, truth)
+    if labels is not None and detection.data.native:
+        found += _invalid_classes(labels, outcome)
+    if truth is not None:
+        found += _unequal_pictures(detection)
+    return found + [
+        f"{figures.configuration}: {finding}" for figures in detection.figures for finding in figures.findings
+    ]
+
+
+def _unequal_pictures(detection: CocoDetection) -> list[str]:
+    counts = {figures.configuration: figures.pictures for figures in detection.figures}
+    if len(set(counts.values())) < 2:
+        return []
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return [f"the accuracies are those of different pictures, so they cannot be compared: {listed}"]
+
+
+def _about_truth(pictures: EvaluatedPictures, truth: Truth, outcome: Outcome[FoundObjects]) -> list[str]:
+    found = []
+    if pictures.unlisted:
+        found.append(
+            f"{len(pictures.unlisted)} pictures that {truth.path} does not name were left out, such as "
+            f"{pictures.unlisted[0]!r}"
+        )
+    if truth.missing:
+        found.append(
+            f"{len(truth.missing)} pictures of {truth.path} are not in the folder, such as {truth.missing[0]!r}; the "
+            "figures are those of the others"
+        )
+    if truth.unlisted_annotations:
+        found.append(
+            f"{truth.unlisted_annotations} annotations of {truth.path} are of pictures that it does not list; they "
+            "count nowhere"
+        )
+    if truth.dropped_by_native:
+        found.append(
+            f"{truth.dropped_by_native} annotations reach beyond their picture; the native lines leave them out, as "
+            "the native tool's preparation does"
+        )
+    if truth.kind == "native proto":
+        found.append(
+            "a native ground_truth.pb knows no crowd regions and no areas of outlines, so the COCO figures may differ "
+            "from those of the annotations it was made of; --ground_truth_annotations takes the JSON itself"
+        )
+    if not any(image.annotations for image in truth.images):
+        found.append("not one object is annotated in these pictures, so no accuracy can be told")
+    return found + _other_sizes(truth, outcome)
+
+
+def _other_sizes(truth: Truth, outcome: Outcome[FoundObjects]) -> list[str]:
+    differing = {}
+    for record in chain.from_iterable(outcome.records.values()):
+        found, image = record.observation, truth.images[record.example.index]
+        if found is not None and (found.width, found.height) != (image.width, image.height):
+            differing[record.example.index] = (record.example.id, found, image)
+    if not differing:
+        return []
+    name, found, image = next(iter(differing.values()))
+    return [
+        f"{len(differing)} pictures have another size than the ground truth states, such as {name!r}: "
+        f"{found.width}x{found.height} instead of {image.width}x{image.height}. Scaled pictures do no harm; turned or "
+        "cut ones do (EXIF orientation is ignored)"
+    ]
+
+
+def _about_classes(mapping: ClassMappingUsed) -> list[str]:
+    if mapping.better is not None:
+        return [
+            f"category = {describe_mapping(mapping.name)} fits {mapping.agreeing[mapping.name]} of {mapping.pairs} "
+            f"detections that lie on an object, {describe_mapping(mapping.better)} fits "
+            f"{mapping.agreeing[mapping.better]}: --class_offset={mapping.better}"
+        ]
+    if mapping.source == "default":
+        counts = ", ".join(f"{name} fits {count}" for name, count in mapping.agreeing.items())
+        return [
+            f"category = {describe_mapping(mapping.name)} is taken, as in the native tool: the evidence is too thin. "
+            f"Of {mapping.pairs} detections that lie on an object {counts}; state it with --class_offset"
+        ]
+    return []
+
+
+def _about_labels(labels: LabelFile, truth: Truth) -> list[str]:
+    found = []
+    most = max((category.id for category in truth.categories), default=0)
+    if most >= len(labels.lines):
+        found.append(
+            f"{labels.path} has {len(labels.lines)} lines and the ground truth has category {most}: the native tool "
+            "would stop at it, as line i (from 0) belongs to category i"
+        )
+    if truth.kind == "native proto":
+        return found
+    inside = [category for category in truth.categories if 0 <= category.id < len(labels.lines)]
+    other = [category for category in inside if _same(labels.lines[category.id]) != _same(category.name)]
+    if other:
+        first = other[0]
+        found.append(
+            f"{len(other)} of {len(inside)} categories have another name in {labels.path}: category {first.id} is "
+            f"{first.name!r}, line {first.id} (from 0) says {labels.lines[first.id]!r}"
+        )
+    return found
+
+
+def _invalid_classes(labels: LabelFile, outcome: Outcome[FoundObjects]) -> list[str]:
+    """Detections at which the native tool ends without figures."""
+    for record in chain.from_iterable(outcome.records.values()):
+        classes = record.observation.classes + 1 if record.observation is not None else ()
+        invalid = [number for number in classes if not 0 <= number < len(labels.lines)]
+        if invalid:
+            return [
+                f"the native tool would stop at {record.example.id}: Encountered invalid class ID: {invalid[0]} "
+                f"({labels.path} has {len(labels.lines)} lines)"
+            ]
+    return []
+
+
+def _same(name: str) -> str:
+    return name.strip().lower()

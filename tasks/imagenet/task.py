@@ -1,0 +1,264 @@
+"""ImageNet classification: Top-1 to Top-10 accuracy over a folder of labelled pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.datasets.image_folder import ImageFolder, list_images, printable_name
+from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.engine import Example, Outcome, Prepared, Record
+from evaltools.errors import DataError, ModelError
+from evaltools.metrics.agreement import Answer, ComparedAnswers, compare_answers
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
+from evaltools.runtime import Session
+from evaltools.runtime.session import Array
+from evaltools.tasks.shared.evaluation import require_stated
+from evaltools.tasks.shared.image_input import (
+    ACCEPTED_TYPES,
+    NATIVE_TYPES,
+    check_picture_input,
+    input_transform,
+    load_picture,
+)
+
+TOP_K: Final = 10
+
+
+@dataclass(frozen=True)
+class ImagenetOptions:
+    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``."""
+
+    ground_truth_images_path: Path
+    ground_truth_labels: Path
+    model_output_labels: Path
+    denylist_file_path: Path | None = None
+    num_images: int = 0
+    normalization: str = "auto"
+    label_offset: int | None = None
+    native: bool = False
+
+
+@dataclass(frozen=True)
+class TopKObservation:
+    """The best classes of one output with their raw scores, best first, and the rank of the right label.
+
+    ``rank`` is 0 for a right top-1 answer, None where the label is not among ``classes``. ``nonfinite`` counts NaN and
+    infinite scores.
+    """
+
+    classes: tuple[int, ...]
+    scores: tuple[float, ...]
+    rank: int | None
+    nonfinite: int
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """Pictures with their right labels, after the denylist and ``num_images``, and what was left out."""
+
+    folder: ImageFolder
+    paths: Sequence[Path]
+    truths: tuple[str, ...]
+    denylisted: int
+    truths_sha256: str
+
+
+class ImagenetTask:
+    """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`.
+
+    ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
+    where the output's bytes are to be read as another type than its own (what the native tool does).
+    """
+
+    observation_type: Final = TopKObservation
+    in_order: Final = False
+    keeps_state: Final = False
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        to_tensor: ImageToTensor,
+        class_labels: Sequence[str | None],
+        scores_dtype: np.dtype[np.generic] | None = None,
+    ) -> None:
+        self.images: Final = images
+        self.to_tensor: Final = to_tensor
+        self.class_labels: Final = tuple(class_labels)
+        self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(images.paths))
+        self.top_k: Final = min(TOP_K, len(class_labels))
+        self._scores_dtype = scores_dtype
+
+    def prepare(self, example: Example) -> Prepared:
+        """Decode, crop, resize and convert one picture; the context is its right label."""
+        return _prepare(*self._picture(example))
+
+    def recipe(self, example: Example) -> Callable[[], Prepared]:
+        """The same, to be done by a process of its own."""
+        return partial(_prepare_elsewhere, *self._picture(example))
+
+    def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:
+        return self.images.paths[example.index], self.to_tensor, self.images.truths[example.index]
+
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
+    ) -> TopKObservation:
+        """Rank the classes of the first output, which has one score per class in any shape."""
+        scores = outputs[0].ravel()
+        if self._scores_dtype is not None:
+            scores = np.frombuffer(scores.tobytes(), self._scores_dtype)[: len(self.class_labels)]
+        classes = best_classes(scores, self.top_k).tolist()
+        return TopKObservation(
+            classes=tuple(classes),
+            scores=tuple(float(scores[index]) for index in classes),
+            rank=rank_of_label(classes, self.class_labels, prepared.context),
+            nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
+        )
+
+    def summarise(self, records: Iterable[Record[TopKObservation]]) -> ClassificationMetrics:
+        """Accuracy over the records of one configuration; failed ones do not count."""
+        ranks: list[int | None] = []
+        answers: set[int] = set()
+        nonfinite = 0
+        for record in records:
+            if record.observation is not None:
+                ranks.append(record.observation.rank)
+                answers.add(record.observation.classes[0])
+                nonfinite += record.observation.nonfinite > 0
+        return ClassificationMetrics(
+            topk=topk_accuracy(ranks, self.top_k), outputs_with_nonfinite=nonfinite, distinct_answers=len(answers)
+        )
+
+    def with_normalization(self, normalization: Normalization) -> ImagenetTask:
+        """The same task with other input values."""
+        to_tensor = replace(self.to_tensor, normalization=normalization)
+        return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype)
+
+
+def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
+    use_reference_kernel()
+    return _prepare(path, to_tensor, truth)
+
+
+def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
+    picture = load_picture(path, to_tensor)
+    return Prepared((picture.values,), truth, picture.steps)
+
+
+def compare(outcome: Outcome[TopKObservation], baseline: str, other: str, most: int) -> ComparedAnswers:
+    """Agreement and flips of Top-1..``most`` between two configurations, over the examples that both finished."""
+    return compare_answers(_pairs_of_answers(outcome.records[baseline], outcome.records[other]), most)
+
+
+def _pairs_of_answers(
+    baseline: Iterable[Record[TopKObservation]], other: Iterable[Record[TopKObservation]]
+) -> Iterator[tuple[Answer, Answer]]:
+    """Both are in the order of the examples."""
+    theirs = _answers(other)
+    index, answer = next(theirs, (-1, None))
+    for place, own in _answers(baseline):
+        while answer is not None and index < place:
+            index, answer = next(theirs, (-1, None))
+        if answer is not None and index == place:
+            yield own, answer
+
+
+def _answers(records: Iterable[Record[TopKObservation]]) -> Iterator[tuple[int, Answer]]:
+    for record in records:
+        if record.observation is not None:
+            yield record.example.index, Answer(record.observation.classes[0], record.observation.rank)
+
+
+def check_model(model: ModelFile, native: bool = False) -> None:
+    """Refuse a model that is no image classifier; raises :class:`ModelError` naming what was found."""
+    if len(model.inputs) != 1 or len(model.outputs) != 1:
+        message = (
+            f"{model.path} is no image classifier: it has {_listed(model.inputs, 'input')} and "
+            f"{_listed(model.outputs, 'output')}; one picture in and one vector of scores out is expected"
+        )
+        raise ModelError(message)
+    types = NATIVE_TYPES if native else ACCEPTED_TYPES
+    check_picture_input(model, types)
+    output = model.outputs[0]
+    if class_count(model) < 2 or (native and (len(output.shape) != 2 or class_count(model) < TOP_K)):
+        shapes = f"[1,N] with N >= {TOP_K}" if native else "[1,N] or [1,1,1,N] with N >= 2"
+        raise ModelError(f"{model.path}: the output {output} is no vector of scores; expected {shapes}")
+    if output.dtype not in types:
+        message = f"{model.path}: the output {output} has the type {output.dtype}; accepted are {', '.join(types)}"
+        raise ModelError(message)
+
+
+def check_session(session: Session, model: ModelFile) -> None:
+    """Refuse a model whose tensors at run time are not those that its file states; raises :class:`ModelError`."""
+    advice = "convert the model again"
+    require_stated(model, session, "input", model.inputs[0], session.inputs[0], advice)
+    require_stated(model, session, "output", model.outputs[0], session.outputs[0], advice)
+
+
+def _listed(tensors: Sequence[TensorInfo], word: str) -> str:
+    names = ", ".join(str(tensor) for tensor in tensors[:4])
+    return f"{len(tensors)} {word}{'' if len(tensors) == 1 else 's'} ({names})"
+
+
+def class_count(model: ModelFile) -> int:
+    """Number of scores in the output: the only size that is not 1, else 0."""
+    sizes = [size for size in model.outputs[0].shape if size != 1]
+    return sizes[0] if len(sizes) == 1 else 0
+
+
+def load_labelled_images(options: ImagenetOptions) -> LabelledImages:
+    """List pictures and labels, check that they fit, apply denylist and ``num_images``."""
+    folder = list_images(options.ground_truth_images_path, "--ground_truth_images_path", options.native)
+    truths = read_labels(options.ground_truth_labels, "--ground_truth_labels", options.native)
+    if len(truths.lines) != len(folder.paths):
+        left_out = f" ({len(folder.skipped)} other files were left out)" if folder.skipped else ""
+        message = (
+            f"{options.ground_truth_images_path} has {len(folder.paths)} pictures{left_out}, "
+            f"{options.ground_truth_labels} has {len(truths.lines)} lines. Line i is the label of the i-th picture by "
+            "sorted name, so both numbers must be equal"
+        )
+        raise DataError(message)
+    denied: frozenset[int] = frozenset()
+    if options.denylist_file_path is not None:
+        denied = read_denylist(options.denylist_file_path, "--denylist_file_path", len(truths.lines))
+    kept = [index for index in range(len(truths.lines)) if index not in denied]
+    if not kept:
+        raise DataError(f"--denylist_file_path={options.denylist_file_path} leaves no picture")
+    if 0 < options.num_images < len(kept):
+        kept = kept[: options.num_images]
+    blank = [index + 1 for index in kept if not truths.lines[index]]
+    if blank:
+        raise DataError(f"{options.ground_truth_labels}, line {blank[0]} is empty; every picture needs a label")
+    return LabelledImages(
+        folder=folder,
+        paths=folder.paths.chosen(kept),
+        truths=tuple(truths.lines[index] for index in kept),
+        denylisted=len(denied),
+        truths_sha256=truths.sha256,
+    )
+
+
+def build_task(
+    model: ModelFile, images: LabelledImages, class_labels: Sequence[str | None], options: ImagenetOptions
+) -> ImagenetTask:
+    """The task over labelled pictures; ``class_labels`` has one label per class of the output."""
+    scores_dtype = None
+    if options.native and model.outputs[0].dtype != model.inputs[0].dtype:
+        scores_dtype = np.dtype(model.inputs[0].dtype)
+        if scores_dtype.itemsize > np.dtype(model.outputs[0].dtype).itemsize:
+            message = (
+                f"{model.path}: input {model.inputs[0].dtype}, output {model.outputs[0].dtype}. The native tool takes "
+                "the output for the input's type and reads beyond its end; that cannot be reproduced. "
+                "Leave out --compat=native"
+            )
+            raise ModelError(message)
+    to_tensor = input_transform(model, model.inputs[0], options.normalization, options.native)
+    return ImagenetTask(images, to_tensor, class_labels, scores_dtype)

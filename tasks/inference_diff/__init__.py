@@ -1,0 +1,1 @@
+"""The same inputs through a reference and other configurations."""

@@ -1,0 +1,273 @@
+"""From what an inference diff measured to its typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evaltools.engine import Outcome
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import TensorInfo
+from evaltools.report.assemble import (
+    describe_model,
+    describe_tensor,
+    failed_examples,
+    with_figures,
+    without_figures,
+)
+from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
+from evaltools.report.environment import describe_environment
+from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
+from evaltools.tasks.inference_diff.judgement import (
+    NOTHING_SAMPLED,
+    Sampled,
+    coarse_floor,
+    judge,
+    repeatability_of,
+    variant,
+)
+from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
+from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
+from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
+from evaltools.tasks.inference_diff.second_look import run_changes
+from evaltools.tasks.inference_diff.task import DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.yardsticks import (
+    NOISE_FLOOR,
+    PRECISION,
+    REPEAT,
+    SecondLook,
+)
+from evaltools.tasks.shared.evaluation import (
+    Observer,
+)
+from evaltools.tasks.shared.measured import Measured, describe_execution, lost_configuration
+from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+
+
+@dataclass
+class DiffPass:
+    """What the pass over all runs gave, and the times of the very first runs."""
+
+    measured: Measured
+    first_run_us: dict[str, int | None] = field(default_factory=dict)
+
+
+def assemble_diff(
+    request: DiffRequest,
+    material: DiffMaterial,
+    described: Sequence[ConfigurationResult],
+    done: DiffPass,
+    look: SecondLook,
+    started_at: str,
+    observer: Observer,
+) -> EvaluationResult:
+    """Sum up, judge, and put the result together; the folder of saved outputs gets its manifest."""
+    observer.measured()
+    outcome = done.measured.outcome
+    summaries = {name: _summary(material, outcome, name) for name in outcome.records}
+    sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
+    configurations = with_conditions([_figures(entry, done, summaries) for entry in described], done.measured)
+    if material.loaded is not None:
+        configurations.insert(0, _loaded_reference(material))
+    comparisons = [
+        judge(
+            material.model,
+            entry.name,
+            summaries.get(entry.name),
+            sampled.get(entry.name, NOTHING_SAMPLED),
+            entry.reason,
+            look,
+            request.limits,
+            other_model=material.compares_models,
+        )
+        for entry in configurations
+        if entry.role == "test"
+    ]
+    if material.writer is not None:
+        material.writer.finish(_manifest(request, material, configurations))
+    return EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task="inference_diff",
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
+        stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
+        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
+        model=describe_model(material.model),
+        data=None,
+        configurations=configurations,
+        comparisons=[],
+        failed=failed_examples(outcome),
+        warnings=_warnings(comparisons, look),
+        examples=None,
+        inference_diff=_details(request, material, look, comparisons),
+        execution=describe_execution(request.execution, done.measured),
+        latency_comparisons=latency_comparisons(configurations, done.measured),
+    )
+
+
+def _summary(
+    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, runs: Collection[int] | None = None
+) -> DiffSummary | None:
+    """Over all runs, or over some."""
+    differences = [
+        record.observation.difference
+        for record in outcome.records[name]
+        if record.observation is not None and record.observation.difference is not None
+        if runs is None or record.example.index in runs
+    ]
+    return material.comparison.summarise(differences) if differences else None
+
+
+def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook) -> Sampled:
+    """Over the runs of the yardsticks, with whether those that differ most are among them."""
+    summary = _summary(material, outcome, name, look.runs)
+    changes = run_changes(outcome, name)
+    farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
+    inside = tuple(run in look.runs for run in farthest)
+    boxes = None
+    if summary is not None and len(look.runs) < len(material.task.examples):
+        most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
+        boxes = summary.boxes if most in look.runs else None
+    return Sampled(summary, inside, boxes, len(look.runs))
+
+
+def _figures(
+    described: ConfigurationResult, measured_pass: DiffPass, summaries: Mapping[str, DiffSummary | None]
+) -> ConfigurationResult:
+    measured, name = measured_pass.measured, described.name
+    lost = lost_configuration(described, measured.outcome)
+    if lost is not None:
+        return lost
+    if described.role == "test" and summaries[name] is None:
+        return without_figures(described, 0, f"the reference has no outputs to compare with{_why(measured.outcome)}")
+    invokes_us = measured.invokes_us(name)
+    return replace(
+        with_figures(described, measured.outcome.records[name], invokes_us),
+        first_run_us=measured_pass.first_run_us.get(name),
+        run_and_read_latency=summarise_latency(measured.run_and_read_us(name)),
+        invokes_us=invokes_us,
+    )
+
+
+def _why(outcome: Outcome[DiffObservation]) -> str:
+    """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
+    first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
+    reasons = [failure.reason for failure in first if failure is not None]
+    return f": {reasons[0]}" if reasons else ""
+
+
+def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
+    assert material.loaded is not None
+    saved = material.loaded.configuration
+    return ConfigurationResult(
+        name=LOCAL_REFERENCE,
+        role="reference",
+        flags=saved.flags,
+        num_threads=saved.num_threads,
+        status="measured",
+        reason=None,
+        fallback=None,
+        runtime=saved.runtime,
+        delegates=[],
+        delegation=None,
+        inference_latency=None,
+        failed_examples=0,
+        classification=None,
+    )
+
+
+def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequence[ConfigurationResult]) -> Manifest:
+    assert material.writer is not None
+    return Manifest(
+        schema_version="1",
+        signature=request.signature,
+        invocations_per_run=request.invocations,
+        warmup_runs=request.warmup_runs,
+        inputs=[_saved_tensor(tensor) for tensor in material.inputs],
+        input_files=material.writer.input_files,
+        configurations=[
+            _saved_configuration(entry, entry.runtime, material, material.writer.outputs(entry.name))
+            for entry in configurations
+            if entry.runtime is not None and material.writer.outputs(entry.name)
+        ],
+    )
+
+
+def _saved_configuration(
+    entry: ConfigurationResult, runtime: RuntimeUsed, material: DiffMaterial, files: list[SavedFile]
+) -> SavedConfiguration:
+    is_reference = entry.role == "reference"
+    model = material.reference_model if is_reference else material.model
+    outputs = material.pair.reference_outputs if material.pair and is_reference else material.model.outputs
+    return SavedConfiguration(
+        name=entry.name,
+        role=entry.role,
+        model_file=str(model.path),
+        model_sha256=model.sha256,
+        flags=entry.flags,
+        num_threads=entry.num_threads,
+        runtime=runtime,
+        tensors=[_saved_tensor(tensor) for tensor in outputs],
+        outputs=files,
+    )
+
+
+def _saved_tensor(tensor: TensorInfo) -> Tensor:
+    """The tensor with the shape that it was run with."""
+    return replace(describe_tensor(tensor), shape=list(tensor.shape))
+
+
+def _details(
+    request: DiffRequest, material: DiffMaterial, look: SecondLook, comparisons: list[DiffComparison]
+) -> InferenceDiff:
+    reference = request.reference.name if request.reference else LOCAL_REFERENCE
+    return InferenceDiff(
+        num_runs=len(material.task.examples),
+        invocations_per_run=request.invocations,
+        warmup_runs=request.warmup_runs,
+        seed=request.inputs.seed,
+        compat="native" if request.native else "",
+        signature=request.signature,
+        inputs=[
+            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
+            for tensor, source in zip(material.inputs, material.input_sources, strict=True)
+        ],
+        reference_model=describe_model(material.pair.reference) if material.pair else None,
+        reference_loaded_from=str(request.load_reference) if request.load_reference else None,
+        yardstick_runs=len(look.runs),
+        noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
+        precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
+        reference_repeatability=repeatability_of(look.repeated(reference)),
+        not_saved=material.writer.failure if material.writer else None,
+        comparisons=comparisons,
+    )
+
+
+def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[str]:
+    found = [look.problem] if look.problem else []
+    found += [
+        f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
+        for kind in (NOISE_FLOOR, PRECISION)
+        for entry in look.of_kind(kind)
+        if entry.summary is None
+    ]
+    for entry in look.of_kind(REPEAT):
+        repeatability = repeatability_of(entry)
+        if repeatability is not None and repeatability.identical is False:
+            found.append(
+                f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
+                f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
+            )
+    return found + _constant_outputs(comparisons) + coarse_floor(look)
+
+
+def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
+    """Outputs that agree because they never change; the count of a detector may."""
+    compared = [comparison for comparison in comparisons if comparison.outputs]
+    judged = [entry for comparison in compared[:1] if comparison.boxes is None for entry in comparison.outputs]
+    return [
+        f"output {entry.difference.output!r} is {entry.difference.reference.low:g} everywhere in the reference; these "
+        "inputs show nothing of it"
+        for entry in judged
+        if entry.difference.reference.constant and entry.difference.elements > 1
+    ]

@@ -1,0 +1,185 @@
+"""From measured differences to the comparisons of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.gates.limits import Limit, LimitCheck, check_limits
+from evaltools.gates.verdict import (
+    NOT_MEASURED,
+    OutputVerdict,
+    Yardsticks,
+    coarse_size,
+    judge_boxes,
+    judge_output,
+    over_some_runs,
+    wording,
+    worst,
+)
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.model import ModelFile
+from evaltools.report.diff_result import DiffComparison, JudgedOutput, Repeatability, Variant
+from evaltools.tasks.inference_diff.task import DiffSummary, output_names
+from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A configuration's difference over the runs of the yardsticks.
+
+    ``farthest_inside`` says per output whether the run that differs most is among them; ``boxes`` is None where one
+    with more changes is not, or where these are all the runs.
+    """
+
+    summary: DiffSummary | None
+    farthest_inside: tuple[bool, ...]
+    boxes: BoxAgreement | None
+    runs: int
+
+    def output(self, position: int) -> OutputDifference | None:
+        """What one output is to be judged by, None for all of its runs."""
+        if self.summary is None or not self.farthest_inside[position]:
+            return None
+        return self.summary.outputs[position]
+
+
+NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
+
+
+def judge(
+    model: ModelFile,
+    configuration: str,
+    summary: DiffSummary | None,
+    sampled: Sampled,
+    why_not: str | None,
+    look: SecondLook,
+    limits: Sequence[Limit],
+    other_model: bool = False,
+) -> DiffComparison:
+    """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
+
+    ``other_model`` says that the reference's outputs are those of another model. Sizes are judged over the runs of the
+    yardsticks where ``sampled`` has the run that differs most.
+    """
+    repeatability = repeatability_of(look.repeated(configuration))
+    if summary is None:
+        kept = False if limits else None
+        return DiffComparison(configuration, NOT_MEASURED, why_not or "", [], None, None, repeatability, [], kept)
+    outputs = [
+        JudgedOutput(
+            found,
+            judge_output(found, _yardsticks(model, look, position, other_model), sampled.output(position)),
+            _in_boxes(model, summary, position),
+        )
+        for position, found in enumerate(summary.outputs)
+    ]
+    boxes_verdict = None
+    if summary.boxes is not None:
+        floor = list(_boxes(look, NOISE_FLOOR).values())
+        boxes_verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(look, PRECISION))
+        if sampled.boxes is not None:
+            boxes_verdict = over_some_runs(boxes_verdict, sampled.runs)
+    verdicts = _decisive(outputs, boxes_verdict)
+    grade = worst([verdict.grade for _, verdict, _ in verdicts])
+    name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
+    named = list(zip(summary.outputs, output_names(model), strict=True))
+    checks = check_limits(limits, named)
+    return DiffComparison(
+        configuration=configuration,
+        verdict=wording(grade),
+        reason=f"{name}: {verdict.reason}",
+        outputs=outputs,
+        boxes=summary.boxes,
+        boxes_verdict=boxes_verdict,
+        repeatability=repeatability,
+        limits=checks,
+        within_limits=_within(checks) if limits else None,
+    )
+
+
+def _within(checks: Sequence[LimitCheck]) -> bool:
+    return all(check.kept for check in checks)
+
+
+def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:
+    return summary.boxes is not None and model.detection is not None and model.detection.holds(position)
+
+
+def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> list[tuple[str, OutputVerdict, float]]:
+    """The verdicts that count, with the size of the difference.
+
+    Boxes stand in for the four outputs that hold them, unless those are damaged.
+    """
+    found = []
+    for judged in outputs:
+        is_damaged = judged.verdict.grade == "diverged" and not judged.verdict.tolerances
+        if not judged.in_boxes or is_damaged:
+            found.append((judged.difference.output, judged.verdict, judged.difference.relative_rms or 0.0))
+    return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
+
+
+def _yardsticks(model: ModelFile, look: SecondLook, position: int, other_model: bool) -> Yardsticks:
+    by_kind = {
+        kind: {entry.rerun.name: entry.summary.outputs[position] for entry in look.of_kind(kind) if entry.summary}
+        for kind in (NOISE_FLOOR, PRECISION)
+    }
+    return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count, other_model)
+
+
+def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:
+    return {
+        entry.rerun.name: entry.summary.boxes
+        for entry in look.of_kind(kind)
+        if entry.summary is not None and entry.summary.boxes is not None
+    }
+
+
+def coarse_floor(look: SecondLook) -> list[str]:
+    """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
+    coarse: dict[str, str] = {}
+    for entry in look.of_kind(NOISE_FLOOR):
+        for found in entry.summary.outputs if entry.summary else ():
+            size = coarse_size(found)
+            if size is not None and found.output not in _box_outputs(look):
+                coarse.setdefault(found.output, f"{size} ({entry.rerun.name})")
+    return [
+        f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "
+        "difference of a delegate proves little; real data may tell more (--input_images, --input_files)"
+        for output, text in coarse.items()
+    ]
+
+
+def _box_outputs(look: SecondLook) -> set[str]:
+    """Names of outputs that are compared as boxes."""
+    return {
+        found.output
+        for entry in look.seen
+        if entry.summary is not None and entry.summary.boxes is not None
+        for found in entry.summary.outputs
+    }
+
+
+def variant(entry: Seen) -> Variant:
+    """A rerun as it stands in the result."""
+    outputs = list(entry.summary.outputs) if entry.summary else []
+    boxes = entry.summary.boxes if entry.summary else None
+    return Variant(entry.rerun.name, entry.rerun.driven.configuration.to_flags(), entry.reason, outputs, boxes)
+
+
+def repeatability_of(entry: Seen | None) -> Repeatability | None:
+    """Whether the second time gave the same."""
+    if entry is None:
+        return None
+    if entry.summary is None:
+        return Repeatability(0, None, None, entry.reason)
+    outputs = entry.summary.outputs
+    largest = [found.max for found in outputs if found.max is not None]
+    return Repeatability(
+        runs=max(found.runs for found in outputs),
+        identical=all(found.identical for found in outputs),
+        max=max(largest, default=None),
+        reason=None,
+    )

@@ -1,0 +1,324 @@
+"""What an inference diff is asked to do, checked and made ready."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.configuration import Configuration
+from evaltools.engine import Execution
+from evaltools.errors import DataError, ModelError, UsageError
+from evaltools.gates.limits import Limit
+from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.report.diff_result import LOADED_FROM
+from evaltools.report.result import Tensor
+from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.saved_outputs import (
+    OutputsWriter,
+    SavedReference,
+    SavingInputs,
+    read_saved_reference,
+    require_new_folder,
+)
+from evaltools.tasks.inference_diff.task import (
+    NATIVE_INVOCATIONS,
+    InferenceDiffTask,
+    InputSource,
+    OutputComparison,
+    check_types,
+    output_names,
+)
+
+YARDSTICK_RUNS: Final = 10
+_MOST_KEPT_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True)
+class DiffRequest:
+    """What to compare.
+
+    ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
+    texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability. ``native`` does
+    what the native tool does. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
+    """
+
+    model_file: Path
+    reference: Configuration | None
+    tests: tuple[Configuration, ...]
+    inputs: InputOptions = field(default_factory=InputOptions)
+    reference_model_file: Path | None = None
+    signature: str = ""
+    input_shapes: tuple[str, ...] = ()
+    yardstick_runs: int = YARDSTICK_RUNS
+    warmup_runs: int = 1
+    limits: tuple[Limit, ...] = ()
+    save_outputs: Path | None = None
+    load_reference: Path | None = None
+    allow_model_mismatch: bool = False
+    allow_fallback: bool = False
+    max_failed_examples: int | None = None
+    native: bool = False
+    execution: Execution = field(default_factory=Execution)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+
+    @property
+    def invocations(self) -> int:
+        """Invocations per run."""
+        return NATIVE_INVOCATIONS if self.native else 1
+
+
+@dataclass(frozen=True)
+class DiffMaterial:
+    """The checked parts of an inference diff. ``source`` gives the inputs that ``inputs`` describes.
+
+    ``comparison`` is of test against reference, ``own_comparison`` of the test model against itself,
+    ``reference_comparison`` of the reference model against itself. ``kept`` has the runs whose inputs and outputs are
+    remembered, among which those for the yardsticks are chosen.
+    """
+
+    model: ModelFile
+    pair: ModelPair | None
+    inputs: tuple[TensorInfo, ...]
+    input_sources: tuple[str, ...]
+    source: InputSource
+    comparison: OutputComparison
+    own_comparison: OutputComparison
+    reference_comparison: OutputComparison
+    task: InferenceDiffTask
+    kept: tuple[int, ...]
+    stateful: bool
+    loaded: SavedReference | None
+    writer: OutputsWriter | None
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether the reference's outputs are those of another model."""
+        other = self.loaded is not None and self.loaded.configuration.model_sha256 != self.model.sha256
+        return other or (self.pair is not None and self.pair.reference.sha256 != self.model.sha256)
+
+    @property
+    def reference_model(self) -> ModelFile:
+        """The model that the reference runs."""
+        return self.pair.reference if self.pair else self.model
+
+
+def prepare(request: DiffRequest) -> DiffMaterial:
+    """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
+    if request.save_outputs is not None and request.execution.run_dir is not None:
+        raise UsageError("--save_outputs cannot go on where an earlier run ended; leave it or --run_dir out")
+    model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
+    if not model.outputs:
+        raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
+    check_types(model, request.native)
+    pair = _pair(request, model)
+    inputs = pair.inputs if pair else model.inputs
+    loaded = _loaded(request, model)
+    own, other = model.outputs, pair.reference_outputs if pair else model.outputs
+    if loaded is not None:
+        inputs = _as_saved(model.inputs, loaded.manifest.inputs, loaded.input_order)
+        saved_outputs = _as_saved(model.outputs, loaded.configuration.tensors, loaded.output_order)
+    against = saved_outputs if loaded else other
+    _check_limits(request, model, against)
+    comparison = OutputComparison(model, own, against, request.native)
+    source: InputSource
+    if loaded is None:
+        plan = plan_inputs(model, inputs, request.inputs)
+        source, names, described = plan.source, plan.example_ids, plan.described
+    else:
+        source = loaded
+        names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
+        described = (f"{LOADED_FROM}{request.load_reference}",) * len(inputs)
+    writer = None
+    if request.save_outputs is not None:
+        require_new_folder(request.save_outputs)
+        writer = OutputsWriter(request.save_outputs)
+        source = SavingInputs(source, writer)
+    stateful = model.stateful or (pair is not None and pair.reference.stateful)
+    if stateful and request.execution.shard.count > 1:
+        raise UsageError(
+            f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from run to run, so that one "
+            "host must do all runs; leave the shards out"
+        )
+    per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
+    kept = runs_to_keep(len(names), request.yardstick_runs, stateful, per_run)
+    if loaded is None:
+        plan.source.remember = frozenset({0, *kept})
+    task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded, stateful)
+    return DiffMaterial(
+        model=model,
+        pair=pair,
+        inputs=inputs,
+        input_sources=described,
+        source=source,
+        comparison=comparison,
+        own_comparison=OutputComparison(model, own, own, request.native),
+        reference_comparison=OutputComparison(model, other, other, request.native),
+        task=task,
+        kept=kept,
+        stateful=stateful,
+        loaded=loaded,
+        writer=writer,
+    )
+
+
+def runs_to_keep(total: int, count: int, stateful: bool, bytes_per_run: int) -> tuple[int, ...]:
+    """The runs to be remembered, in order: all that fit into memory, at least ``count``; none for a count of 0.
+
+    Of a model with a state only the first ``count`` can be done again.
+
+    >>> runs_to_keep(50, 3, True, 1), runs_to_keep(5, 3, False, 1), runs_to_keep(50, 3, False, 1 << 40)
+    ((0, 1, 2), (0, 1, 2, 3, 4), (0, 24, 49))
+    """
+    if stateful:
+        return tuple(range(min(count, total)))
+    return spread(total, min(total, max(count, _MOST_KEPT_BYTES // max(1, bytes_per_run)))) if count else ()
+
+
+def spread(total: int, count: int) -> tuple[int, ...]:
+    """``count`` of the numbers below ``total``, spread evenly, first and last among them."""
+    return tuple(round(place * (total - 1) / max(1, count - 1)) for place in range(min(count, total)))
+
+
+def _bytes(tensors: Sequence[TensorInfo]) -> int:
+    """Size of some tensors; texts, and sizes that are not known yet, count as one."""
+    return sum(_item_bytes(tensor.dtype) * math.prod(max(1, size) for size in tensor.shape) for tensor in tensors)
+
+
+def _item_bytes(dtype: str) -> int:
+    return 1 if dtype == "string" else np.dtype(dtype).itemsize
+
+
+def _shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
+    shapes: dict[int, tuple[int, ...]] = {}
+    for text in texts:
+        name, _, sizes = text.rpartition(":")
+        try:
+            shape = tuple(int(size) for size in sizes.split(","))
+        except ValueError:
+            raise UsageError(f"--input_shape={text}: use NAME:SIZE,SIZE,..., as in image:1,224,224,3") from None
+        if not name and len(model.inputs) != 1:
+            raise UsageError(
+                f"--input_shape={text}: the model has {len(model.inputs)} inputs; say which, as NAME:{sizes}"
+            )
+        position = model.named("input", name, model.inputs) if name else 0
+        if shapes.setdefault(position, shape) != shape:
+            raise UsageError(f"--input_shape: the input {name!r} is given two shapes; keep one")
+    return model.with_input_shapes(shapes)
+
+
+def _pair(request: DiffRequest, model: ModelFile) -> ModelPair | None:
+    if request.reference_model_file is None:
+        return None
+    if request.load_reference is not None:
+        raise UsageError("--reference_model_file and --load_reference both state the reference; keep one")
+    if request.native:
+        raise UsageError("--compat=native compares a model with itself; leave --reference_model_file out")
+    reference = read_model(request.reference_model_file)
+    if request.signature in reference.signatures:
+        reference = read_model(request.reference_model_file, request.signature)
+    check_types(reference, native=False)
+    return pair_models(model, reference)
+
+
+def _loaded(request: DiffRequest, model: ModelFile) -> SavedReference | None:
+    if request.load_reference is None:
+        if request.allow_model_mismatch:
+            raise UsageError("--allow_model_mismatch has no effect without --load_reference; leave it out")
+        return None
+    random_or_files = replace(request.inputs, num_runs=None)
+    if random_or_files != InputOptions(native=request.native):
+        raise UsageError("--load_reference brings its inputs along; leave --seed and the --input_* flags out")
+    loaded = read_saved_reference(request.load_reference)
+    manifest, saved = loaded.manifest, loaded.configuration
+    if saved.model_sha256 != model.sha256 and not request.allow_model_mismatch:
+        raise DataError(
+            f"--load_reference={request.load_reference} was saved from {saved.model_file} with the sha256 "
+            f"{saved.model_sha256[:16]}..., {model.path} has {model.sha256[:16]}.... If the models are meant to "
+            "differ (compiled ahead of time, quantised), add --allow_model_mismatch=true"
+        )
+    driven = (manifest.invocations_per_run, manifest.warmup_runs)
+    if driven != (request.invocations, request.warmup_runs):
+        raise DataError(
+            f"--load_reference={request.load_reference} was saved with {driven[0]} invocations per run and "
+            f"--warmup_runs={driven[1]}, here there are {request.invocations} and {request.warmup_runs}; "
+            "use the same --compat and --warmup_runs"
+        )
+    if manifest.signature != request.signature:
+        raise DataError(
+            f"--load_reference={request.load_reference} was saved with --signature={manifest.signature!r}, here it is "
+            f"{request.signature!r}; use the same"
+        )
+    return replace(
+        loaded,
+        input_order=_saved_order(request, model, "input", model.inputs, manifest.inputs),
+        output_order=_saved_order(request, model, "output", model.outputs, saved.tensors),
+    )
+
+
+def _saved_order(
+    request: DiffRequest, model: ModelFile, what: str, own: Sequence[TensorInfo], saved: Sequence[Tensor]
+) -> tuple[int, ...]:
+    """Saved positions of the model's tensors, matched by name, then by order."""
+    if len(own) == len(saved):
+        order = match_by_name([names_of(tensor) for tensor in own], [{tensor.name} - {""} for tensor in saved])
+        pairs = [(mine, saved[position]) for mine, position in zip(own, order, strict=True)]
+        texts_fit = all((mine.dtype == "string") == (theirs.dtype == "string") for mine, theirs in pairs)
+        if texts_fit and all(_sizes(mine.shape) == _sizes(theirs.shape) for mine, theirs in pairs):
+            return order
+    raise DataError(
+        f"--load_reference={request.load_reference} has {what}s that do not fit {model.path}: "
+        f"{', '.join(f'{tensor.name}: {tensor.dtype}{tensor.shape}' for tensor in saved)}, here "
+        f"{', '.join(f'{tensor.name}: {tensor.dtype}{list(tensor.shape)}' for tensor in own)}. "
+        "Repeat the --input_shape that it was saved with, or save it anew"
+    )
+
+
+def _sizes(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _as_saved(own: Sequence[TensorInfo], saved: Sequence[Tensor], order: Sequence[int]) -> tuple[TensorInfo, ...]:
+    """The model's tensors with the types and quantisation that were saved."""
+    found = []
+    for mine, position in zip(own, order, strict=True):
+        tensor = saved[position]
+        quantisation = {"scale": tensor.scale, "zero_point": tensor.zero_point}
+        found.append(replace(mine, dtype=tensor.dtype, shape=tuple(tensor.shape), **quantisation))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _runs_asked_for(loaded: SavedReference, num_runs: int | None) -> list[int]:
+    if num_runs is not None and num_runs > len(loaded.runs):
+        raise UsageError(f"--num_runs={num_runs}: {loaded.folder} has {len(loaded.runs)} runs; use no more")
+    return loaded.runs[:num_runs]
+
+
+def _check_limits(request: DiffRequest, model: ModelFile, reference: Sequence[TensorInfo]) -> None:
+    """A limit on an output that does not exist, or has no such figure, would say nothing."""
+    known = output_names(model)
+    for limit in request.limits:
+        if limit.output is not None and not any(limit.output in names for names in known):
+            model.named("output", limit.output, model.outputs)
+        concerned = [
+            (tensor, other)
+            for tensor, other, names in zip(model.outputs, reference, known, strict=True)
+            if limit.output is None or limit.output in names
+        ]
+        if not any(_has_figure(limit, *pair) for pair in concerned):
+            listed = ", ".join(str(tensor) for tensor, _ in concerned)
+            figure = "compared in quanta" if limit.name == "max_quanta" else "numbers"
+            raise ModelError(f"{limit}: of the outputs that it is about none is {figure} ({listed}); use another limit")
+
+
+def _has_figure(limit: Limit, tensor: TensorInfo, other: TensorInfo) -> bool:
+    if limit.name != "max_quanta":
+        return tensor.dtype != "string"
+    same = (tensor.dtype, tensor.scale, tensor.zero_point) == (other.dtype, other.scale, other.zero_point)
+    return tensor.is_quantized and same

@@ -1,0 +1,270 @@
+"""Inputs and outputs in a folder: saved on one machine, held against another's.
+
+The folder has ``manifest.json``, ``inputs/00000.npz`` and, per configuration, ``outputs-0-NAME/00000.npz``. A file
+holds the arrays of one run in the model's order, named ``arr_0``, ``arr_1``, ... The manifest has the sha256 of the
+model and of every file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+
+from evaltools.errors import DataError, ImageError, UsageError
+from evaltools.report.json_file import encode_json
+from evaltools.report.result import RuntimeUsed, Tensor
+from evaltools.runtime import Inference, Session
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.task import InputSource
+
+_MANIFEST: Final = "manifest.json"
+_INPUTS: Final = "inputs"
+
+
+@dataclass(frozen=True)
+class SavedFile:
+    """One run's arrays; ``run`` counts from 0."""
+
+    run: int
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SavedConfiguration:
+    """The outputs of one configuration, ``tensors`` in the order of the files, and the model that gave them."""
+
+    name: str
+    role: Literal["reference", "test"]
+    model_file: str
+    model_sha256: str
+    flags: list[str]
+    num_threads: int
+    runtime: RuntimeUsed
+    tensors: list[Tensor]
+    outputs: list[SavedFile]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What stands in ``manifest.json``.
+
+    ``invocations_per_run`` and ``warmup_runs`` matter for models that keep a state from one run to the next.
+    """
+
+    schema_version: Literal["1"]
+    signature: str
+    invocations_per_run: int
+    warmup_runs: int
+    inputs: list[Tensor]
+    input_files: list[SavedFile]
+    configurations: list[SavedConfiguration]
+
+
+def require_new_folder(folder: Path) -> None:
+    """Raise :class:`UsageError` where a folder cannot be made, or holds files already."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = any(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"--save_outputs={folder} cannot be made: {error.strerror}") from error
+    if taken:
+        raise UsageError(f"--save_outputs={folder} is not empty; give a new folder")
+
+
+class OutputsWriter:
+    """Writes the arrays of each run as they come, and the manifest at the end.
+
+    A file that cannot be written must not end the run: nothing more is written then, and ``failure`` says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.failure: str | None = None
+        self.folder: Final = folder
+        self.input_files: Final[list[SavedFile]] = []
+        self._outputs: dict[str, list[SavedFile]] = {}
+        self._run = 0
+
+    def outputs(self, name: str) -> list[SavedFile]:
+        """The files of a configuration."""
+        return self._outputs.get(name, [])
+
+    def save_inputs(self, run: int, arrays: Sequence[Array]) -> None:
+        """Write the inputs of a run, to which the outputs saved next belong."""
+        self._run = run
+        if run not in [entry.run for entry in self.input_files]:
+            self.input_files.append(self._write(_INPUTS, run, arrays))
+
+    def save_outputs(self, name: str, arrays: Sequence[Array]) -> None:
+        """Write the outputs of one configuration."""
+        files = self._outputs.setdefault(name, [])
+        files.append(self._write(_folder_name(list(self._outputs).index(name), name), self._run, arrays))
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest, without which the folder is nothing."""
+        self._write_bytes(_MANIFEST, encode_json(manifest))
+
+    def _write(self, part: str, run: int, arrays: Sequence[Array]) -> SavedFile:
+        content = _packed(arrays)
+        file = f"{part}/{run:05d}.npz"
+        self._write_bytes(file, content)
+        return SavedFile(run, file, hashlib.sha256(content).hexdigest())
+
+    def _write_bytes(self, file: str, content: bytes) -> None:
+        if self.failure is not None:
+            return
+        path = self.folder / file
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            self.failure = f"--save_outputs: {path} cannot be written: {error.strerror}; the folder is of no use"
+
+
+class SavingInputs:
+    """An input source that saves what it gives."""
+
+    def __init__(self, source: InputSource, writer: OutputsWriter) -> None:
+        self._source = source
+        self._writer = writer
+
+    def inputs(self, index: int) -> tuple[Array, ...]:
+        """The inputs of a run."""
+        values = self._source.inputs(index)
+        self._writer.save_inputs(index, values)
+        return values
+
+
+@dataclass(frozen=True)
+class SavedReference:
+    """A folder's inputs and its reference's outputs, checked as they are read.
+
+    ``input_order`` and ``output_order`` have the saved positions of the tensors, in the order in which they are given.
+    """
+
+    folder: Path
+    manifest: Manifest
+    configuration: SavedConfiguration
+    input_order: tuple[int, ...] = ()
+    output_order: tuple[int, ...] = ()
+
+    @cached_property
+    def runs(self) -> list[int]:
+        """The runs that have inputs and outputs."""
+        with_inputs = {entry.run for entry in self.manifest.input_files}
+        return [entry.run for entry in self.configuration.outputs if entry.run in with_inputs]
+
+    def inputs(self, index: int) -> tuple[Array, ...]:
+        """Inputs of the run at that place; raises :class:`ImageError` for a file that cannot be read."""
+        return self._arrays(self.manifest.input_files, self.runs[index], self.manifest.inputs, self.input_order)
+
+    def __getitem__(self, index: int) -> tuple[Array, ...]:
+        """The reference's outputs of the run at that place."""
+        saved = self.configuration
+        return self._arrays(saved.outputs, self.runs[index], saved.tensors, self.output_order)
+
+    def _arrays(
+        self, files: Sequence[SavedFile], run: int, tensors: Sequence[Tensor], order: Sequence[int]
+    ) -> tuple[Array, ...]:
+        entry = next(file for file in files if file.run == run)
+        path = self.folder / entry.file
+        try:
+            content = path.read_bytes() if path.is_file() or not path.exists() else b""
+            if hashlib.sha256(content).hexdigest() != entry.sha256:
+                raise ImageError(f"{path} is not the file that was saved: its sha256 differs from the manifest's")
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                arrays = [_unpacked(archive[f"arr_{position}"]) for position in range(len(tensors))]
+        except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+            raise ImageError(f"{path} cannot be read: {error}") from error
+        for array, tensor in zip(arrays, tensors, strict=True):
+            dtype = "string" if array.dtype == object else array.dtype.name
+            if dtype != tensor.dtype:
+                raise ImageError(f"{path} has {dtype} where the manifest states {tensor.dtype} ({tensor.name})")
+        return tuple(arrays[position] for position in order)
+
+
+def read_saved_reference(folder: Path) -> SavedReference:
+    """Open a folder written by ``--save_outputs``; raises :class:`DataError`.
+
+    The outputs are those of the reference, or of the first configuration where there was none.
+    """
+    path = folder / _MANIFEST
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(f"--load_reference: {path} is no regular file")
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise DataError(f"--load_reference: {path} cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise DataError(f"--load_reference: {path} is no manifest of saved outputs: {error}") from error
+    for entry in (*manifest.input_files, *(file for saved in manifest.configurations for file in saved.outputs)):
+        if not re.fullmatch(r"[A-Za-z0-9_-]+/[0-9]+\.npz", entry.file):
+            raise DataError(f"--load_reference: {path} names the file {entry.file!r}, which is not inside the folder")
+    ordered = sorted(manifest.configurations, key=lambda saved: saved.role != "reference")
+    if not ordered or not manifest.input_files:
+        raise DataError(f"--load_reference: {path} names no outputs; save them again")
+    reference = SavedReference(
+        folder,
+        manifest,
+        ordered[0],
+        tuple(range(len(manifest.inputs))),
+        tuple(range(len(ordered[0].tensors))),
+    )
+    if not reference.runs:
+        raise DataError(f"--load_reference: {path} has no run with both inputs and outputs; save them again")
+    return reference
+
+
+class SavingSession:
+    """A session that saves the outputs of every run."""
+
+    def __init__(self, session: Session, name: str, writer: OutputsWriter) -> None:
+        self.inner: Final = session
+        self._name = name
+        self._writer = writer
+        self.facts: Final = session.facts
+        self.delegation: Final = session.delegation
+        self.inputs: Final = session.inputs
+        self.outputs: Final = session.outputs
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        """Run, and write the outputs."""
+        inference = self.inner.run(inputs, invocations)
+        self._writer.save_outputs(self._name, inference.outputs)
+        return inference
+
+    def close(self) -> None:
+        """Close the session."""
+        self.inner.close()
+
+
+def _folder_name(number: int, name: str) -> str:
+    return f"outputs-{number}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"
+
+
+def _packed(arrays: Sequence[Array]) -> bytes:
+    """An ``.npz`` file; texts become arrays of bytes."""
+    buffer = io.BytesIO()
+    np.savez(buffer, *(array.astype("S") if array.dtype.kind == "O" else array for array in arrays))
+    return buffer.getvalue()
+
+
+def _unpacked(array: Array) -> Array:
+    if array.dtype.kind != "S":
+        return array
+    texts = np.empty(array.size, object)
+    texts[:] = array.ravel().tolist()
+    restored: Array = texts.reshape(array.shape)
+    return restored

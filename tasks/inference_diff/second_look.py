@@ -1,0 +1,136 @@
+"""Measures the yardsticks of an inference diff after its pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from evaltools.engine import Open, Opened, Outcome
+from evaltools.errors import ImageError
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
+from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, fit_of
+from evaltools.tasks.inference_diff.task import DiffObservation
+from evaltools.tasks.inference_diff.yardsticks import Driven, Rerun, Runs, Sample, SecondLook, drive, look_again
+
+
+def second_look(
+    request: DiffRequest,
+    material: DiffMaterial,
+    opened: Sequence[Opened],
+    reruns: Sequence[Rerun],
+    outcome: Outcome[DiffObservation],
+    open_with: Open,
+    on_step: Callable[[], None],
+) -> SecondLook:
+    """Do the reruns on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
+
+    Where the reference's outputs were loaded, the CPU here stands in for it.
+    """
+    readable = _readable(material, choose_sample(request, material, outcome))
+    if not readable:
+        return SecondLook()
+    sample, inputs = list(readable), list(readable.values())
+    outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
+    problem = None
+    try:
+        if request.reference is None:
+            base = Driven(material.model, base_configuration(opened, None), fit_of(material, is_reference=True))
+            local = drive(base, inputs, request.warmup_runs, request.invocations, open_with)
+            outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
+            problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
+        driven = Sample(inputs, outputs, request.warmup_runs, request.invocations)
+        look = look_again(reruns, driven, open_with, on_step)
+    except KeyboardInterrupt:
+        look = SecondLook(interrupted=True)
+    if look.interrupted:
+        outcome.stopped = "interrupted"
+    return SecondLook(look.seen, tuple(sample), look.interrupted, problem)
+
+
+def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
+    """The runs for the yardsticks, in order: half of them spread evenly, the others where differences are largest.
+
+    So what a rare input does to a test is held against what it does to the CPU. Of a model with a state, the first
+    runs.
+    """
+    count = request.yardstick_runs
+    if material.stateful or len(material.kept) <= count:
+        return material.kept[:count]
+    chosen = {material.kept[place] for place in spread(len(material.kept), count - count // 2)}
+    evenly = [material.kept[place] for place in spread(len(material.kept), count)]
+    in_turn = chain.from_iterable(zip_longest(*_rankings(request, material, outcome)))
+    for index in chain(in_turn, evenly):
+        if index is not None and len(chosen) < count:
+            chosen.add(index)
+    return tuple(sorted(chosen))
+
+
+@dataclass(frozen=True)
+class RunChanges:
+    """How much each run of a configuration differs: per output, and in boxes that have no equal partner."""
+
+    outputs: tuple[dict[int, tuple[float, int]], ...]
+    boxes: dict[int, float]
+
+
+def run_changes(outcome: Outcome[DiffObservation], name: str) -> RunChanges:
+    """The sizes of the differences by run."""
+    found = {
+        record.example.index: record.observation.difference
+        for record in outcome.records.get(name, [])
+        if record.observation is not None and record.observation.difference is not None
+    }
+    count = max((len(difference.tensors) for difference in found.values()), default=0)
+    outputs = tuple(
+        {
+            run: (difference.tensors[position].sums.squared, difference.tensors[position].different)
+            for run, difference in found.items()
+        }
+        for position in range(count)
+    )
+    boxes = {run: _box_change(difference.boxes) for run, difference in found.items() if difference.boxes is not None}
+    return RunChanges(outputs, boxes)
+
+
+def _box_change(boxes: BoxAgreement) -> float:
+    return boxes.lost + boxes.new + boxes.class_changes + boxes.score_shift + boxes.moved
+
+
+def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> list[list[int]]:
+    """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
+    rankings = []
+    for configuration in request.tests:
+        changes = run_changes(outcome, configuration.name)
+        boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
+        for sizes in (boxes, *changes.outputs):
+            moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}
+            rankings.append(sorted(moved, key=lambda run, sizes=moved: sizes[run], reverse=True))  # type: ignore[misc]
+    return rankings
+
+
+def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[Array, ...]]:
+    """The inputs of the sampled runs by run; for a model with a state, up to the first that cannot be read."""
+    inputs: dict[int, tuple[Array, ...]] = {}
+    for index in sample:
+        try:
+            inputs[index] = material.source.inputs(index)
+        except ImageError:
+            if material.stateful:
+                break
+    return inputs
+
+
+def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
+    """The remembered outputs of a configuration, up to the first failure."""
+    wanted = set(sample)
+    kept: list[tuple[Array, ...]] = []
+    for record in outcome.records[name]:
+        if record.example.index not in wanted:
+            continue
+        if record.observation is None or record.observation.outputs is None:
+            break
+        kept.append(record.observation.outputs)
+    return kept

@@ -1,0 +1,146 @@
+"""Drives sessions a second time through some runs of a pass, to measure what differences are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evaltools.configuration import Configuration
+from evaltools.engine import NotMeasured, Open, open_configuration
+from evaltools.errors import InferenceError
+from evaltools.model import ModelFile
+from evaltools.runtime import Session
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
+
+Kind = Literal["noise floor", "precision", "repeat"]
+NOISE_FLOOR: Final = "noise floor"
+PRECISION: Final = "precision"
+REPEAT: Final = "repeat"
+Runs = Sequence[tuple[Array, ...]]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a session is opened from; ``fit`` wraps it as the pass does."""
+
+    model: ModelFile
+    configuration: Configuration
+    fit: Callable[[Session], Session]
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A session to be driven through the sampled runs; ``expected_from`` names the outputs that it is held against.
+
+    Inputs are changed by ``change_inputs`` where that is given.
+    """
+
+    kind: Kind
+    name: str
+    driven: Driven
+    expected_from: str
+    comparison: OutputComparison
+    change_inputs: Callable[[Runs], Runs] | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came out of a rerun; ``summary`` is None, and ``reason`` says why, where it failed."""
+
+    rerun: Rerun
+    summary: DiffSummary | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
+
+    ``problem`` says what else went wrong.
+    """
+
+    seen: tuple[Seen, ...] = ()
+    runs: tuple[int, ...] = ()
+    interrupted: bool = False
+    problem: str | None = None
+
+    def of_kind(self, kind: Kind) -> list[Seen]:
+        """Those of one kind, in order."""
+        return [entry for entry in self.seen if entry.rerun.kind == kind]
+
+    def repeated(self, name: str) -> Seen | None:
+        """The second time of a configuration."""
+        return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs and expected outputs of the sampled runs, and how the pass drove its sessions through them.
+
+    A model with a state gives the same outputs again only when it is driven in the same way from the start.
+    ``outputs`` has the outputs by configuration, as far as all sampled runs up to there succeeded.
+    """
+
+    inputs: Runs
+    outputs: Mapping[str, Runs]
+    warmup_runs: int
+    invocations: int
+
+
+def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> int | None:
+    """Run a few times; returns the time of the very first invocation in microseconds, None without one.
+
+    Failures are left to the runs that count.
+    """
+    first = None
+    try:
+        for _ in range(runs):
+            inference = session.run(inputs, invocations)
+            first = inference.invokes_us[0] if first is None else first
+    except InferenceError:
+        return first
+    return first
+
+
+def look_again(
+    reruns: Sequence[Rerun], sample: Sample, open_with: Open, on_step: Callable[[], None] = lambda: None
+) -> SecondLook:
+    """Do the reruns one after the other; those without expected outputs are left out, and those after Ctrl-C."""
+    seen = []
+    try:
+        for entry in reruns:
+            expected = sample.outputs.get(entry.expected_from, ())
+            if expected:
+                seen.append(_look(entry, sample, expected, open_with))
+            on_step()
+    except KeyboardInterrupt:
+        return SecondLook(tuple(seen), interrupted=True)
+    return SecondLook(tuple(seen))
+
+
+def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> Seen:
+    inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
+    outputs = drive(entry.driven, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
+    if isinstance(outputs, str):
+        return Seen(entry, None, outputs)
+    differences = [entry.comparison.compare(*pair) for pair in zip(outputs, expected, strict=True)]
+    return Seen(entry, entry.comparison.summarise(differences), None)
+
+
+def drive(
+    driven: Driven, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
+) -> list[tuple[Array, ...]] | str:
+    """Open, warm up, run all inputs; returns the outputs of each run, or why there are none."""
+    opened = open_configuration(driven.model, driven.configuration, open_with, allow_fallback=True)
+    if isinstance(opened, NotMeasured):
+        return opened.reason
+    try:
+        session = driven.fit(opened.session)
+        warm_up(session, inputs[0], warmup_runs, invocations)
+        return [session.run(values, invocations).outputs for values in inputs]
+    except InferenceError as error:
+        return str(error)
+    finally:
+        opened.session.close()

@@ -1,0 +1,1 @@
+"""What kind of model this is, and what works on this machine."""

@@ -1,0 +1,79 @@
+"""An inspection: what is in a model, what follows from that, and what delegates take of it when they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.model.contents import Graph, ModelContents, operator_counts, read_contents
+from evaltools.model.gpu_traps import gpu_traps
+from evaltools.model.half_precision import constants_outside_half
+from evaltools.model.kind import quantization_kind
+from evaltools.model.kind_support import SOURCE, support_of
+from evaltools.report.inspection_result import (
+    BASIS,
+    FROM_DOCUMENT,
+    Inspection,
+    ModelFacts,
+    SupportOfKind,
+    TensorFacts,
+)
+from evaltools.runtime import open_session
+from evaltools.runtime.isolated import Opener
+from evaltools.tasks.inspection.runs import try_delegates
+
+
+def inspect_model(path: Path, run: bool = True, opener: Opener = open_session) -> Inspection:
+    """Read a model, and with ``run`` open it with the delegates that this machine may have, each in its own process.
+
+    Raises :class:`~evaltools.errors.ModelError` for a file that is no sound model. A delegate that cannot be tried is
+    ``not tested`` in the result, with the reason.
+    """
+    model = read_model(path)
+    contents = read_contents(model)
+    kind = quantization_kind(contents.graphs)
+    return Inspection(
+        evaltools=version("evaltools"),
+        basis=BASIS,
+        model=_facts(model, contents),
+        kind=kind,
+        support=SupportOfKind(FROM_DOCUMENT, SOURCE, support_of(kind.kind)),
+        runs=tuple(try_delegates(model, contents.main, run, opener)),
+        gpu_traps=gpu_traps(contents.main),
+        outside_fp16=constants_outside_half(contents.graphs),
+    )
+
+
+def _facts(model: ModelFile, contents: ModelContents) -> ModelFacts:
+    return ModelFacts(
+        path=str(model.path),
+        size_bytes=model.size_bytes,
+        sha256=model.sha256,
+        description=contents.description,
+        graphs=len(contents.graphs),
+        tensors=contents.tensor_count,
+        nodes=len(contents.main.nodes),
+        constant_bytes=contents.constant_bytes,
+        operators=operator_counts(contents.graphs),
+        inputs=_tensors(contents.main, model.inputs),
+        outputs=_tensors(contents.main, model.outputs),
+        signatures=contents.signatures,
+        metadata=contents.metadata,
+        dynamic_tensors=sum(tensor.is_dynamic for graph in contents.graphs for tensor in graph.tensors),
+        stateful=model.stateful,
+    )
+
+
+def _tensors(graph: Graph, tensors: Sequence[TensorInfo]) -> tuple[TensorFacts, ...]:
+    return tuple(
+        TensorFacts(
+            name=tensor.name,
+            signature_name=tensor.signature_name,
+            dtype=tensor.dtype,
+            shape=tensor.shape_signature,
+            quantization=graph.tensors[tensor.index].quantization,
+        )
+        for tensor in tensors
+    )

@@ -1,0 +1,1 @@
+"""What the native tools' own programs found, as results of evaltools."""

@@ -1,0 +1,201 @@
+"""A native coco run as our own detection result: its figures, and from what it prints of each picture, ours."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.datasets.image_folder import printable_name
+from evaltools.engine import Example, Outcome, Record
+from evaltools.errors import ImageError
+from evaltools.metrics.coco_stats import require_evaluator
+from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.preprocess import picture_header
+from evaltools.report.coco_result import CocoDetection, Detection, DetectionFigures
+from evaltools.report.native_eval_log import LoggedPicture
+from evaltools.report.native_run import DetectorFigures
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
+from evaltools.tasks.coco.data import coco_data
+from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
+from evaltools.tasks.coco.outputs import NATIVE_ORDER
+from evaltools.tasks.coco.task import FoundObjects
+from evaltools.tasks.coco.truth import dense_category_ids
+from evaltools.tasks.coco.warnings import general_warnings
+from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured
+from evaltools.tasks.native.inputs import CocoInputs
+from evaltools.tasks.native.outcome import NativeOutcome
+
+_CLASS_OFFSET: Final = 1
+_MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)
+_CLEARLY_ABOVE_NOTHING: Final = 0.05
+_SIX_DIGITS: Final = (
+    "the native tool prints detections with six digits; the figures of COCO and the comparisons of boxes are taken "
+    "from those, the native mAP is the tool's own"
+)
+Records = Sequence[Record[FoundObjects]]
+
+
+@dataclass(frozen=True)
+class NativeDetection:
+    """The configurations with their figures, what the task adds to a result, and warnings."""
+
+    configurations: list[ConfigurationResult]
+    detection: CocoDetection
+    warnings: list[str]
+
+
+def assemble_detection(inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> NativeDetection:
+    """Put together what the runs of all configurations gave.
+
+    A run without the detections of every picture is not measured: they are what configurations are compared by.
+    """
+    if inputs.pictures.truth is not None:
+        require_evaluator(inputs.request.options.coco_evaluator)
+    sizes = [_size(inputs, index) for index in range(len(inputs.pictures.paths))]
+    records: dict[str, Records] = {}
+    configurations, stated = [], {}
+    for outcome in outcomes:
+        described, found = outcome.described, outcome.figures
+        if isinstance(found, DetectorFigures):
+            pictures, reason = _matched(inputs.pictures.paths, outcome.log.pictures)
+            if reason is None and (found.overall is None) != (inputs.pictures.truth is None):
+                reason = "the native tool's ground truth was not the one that it was given: it could not read it"
+            if reason is None:
+                records[described.name] = _records(described.name, inputs.pictures.paths, pictures, sizes)
+                stated[described.name] = found
+                described = _with_figures(described, found)
+            else:
+                described = replace(described, status="not measured", reason=reason)
+        configurations.append(described)
+    return _detection(inputs, configurations, records, stated)
+
+
+def _detection(
+    inputs: CocoInputs,
+    configurations: list[ConfigurationResult],
+    records: Mapping[str, Records],
+    stated: Mapping[str, DetectorFigures],
+) -> NativeDetection:
+    request, pictures = inputs.request, inputs.pictures
+    options, truth = request.options, pictures.truth
+    pairs = overlapping_pairs(truth, next(iter(records.values()))) if records and truth else []
+    mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), pairs)
+    resamples = request.bootstrap_resamples if len(records) > 1 else 0
+    figures = []
+    for name, own in records.items():
+        found = figures_of(name, own, truth, mapping, options.coco_evaluator, resamples)
+        unread = _unread_truth(found, stated[name])
+        if unread is None:
+            figures.append(replace(found, native=_as_stated(found.native, stated[name])))
+        else:
+            configurations = [_lost(entry, unread) if entry.name == name else entry for entry in configurations]
+    kept = {entry.configuration: records[entry.configuration] for entry in figures}
+    shown = first_measured(configurations)
+    data = coco_data(
+        replace(options, resize="stretch", score_threshold=0.0, native=False),
+        pictures,
+        inputs.labels,
+        inputs.to_tensor,
+        output_map=NATIVE_ORDER if kept else None,
+        class_mapping=mapping_used if kept else None,
+        preprocessing_latency=as_latency(stated[shown].preprocessing if shown else NOTHING_TIMED),
+    )
+    detection = CocoDetection(
+        data=data,
+        figures=figures,
+        comparisons=compare_configurations(configurations, kept, figures, request.margin),
+        pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
+    )
+    all_records: dict[str, list[Record[FoundObjects]]] = {name: [*own] for name, own in kept.items()}
+    warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, Outcome(all_records))
+    if kept:
+        warnings.append(_SIX_DIGITS)
+    return NativeDetection(configurations, replace(detection, data=replace(data, native=True)), warnings)
+
+
+def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[list[tuple[Detection, ...]], str | None]:
+    """The detections of each picture in the order of evaluation, or why they are not those of all pictures."""
+    wanted = [_as_printed(path) for path in paths]
+    if [picture.name for picture in logged] == wanted:
+        return [picture.detections for picture in logged], None
+    found = {picture.name for picture in logged}
+    missing = [name for name in wanted if name not in found]
+    what = f"{missing[0]!r} is missing" if missing else "they stand in another order"
+    return [], (
+        f"the native tool's text has the detections of {len(logged)} pictures, there were {len(wanted)}: {what}. Was "
+        "it run with --debug_mode=true, and its text kept whole?"
+    )
+
+
+def _as_printed(path: Path) -> str:
+    """A picture's name as it is read back from the text."""
+    return os.fsencode(path.name).decode("utf-8", errors="replace").strip()
+
+
+def _records(
+    name: str, paths: Sequence[Path], pictures: Sequence[Sequence[Detection]], sizes: Sequence[tuple[int, int]]
+) -> Records:
+    return [
+        Record(Example(index, printable_name(path)), name, (), _found_objects(detections, size))
+        for index, (path, detections, size) in enumerate(zip(paths, pictures, sizes, strict=True))
+    ]
+
+
+def _found_objects(detections: Sequence[Detection], size: tuple[int, int]) -> FoundObjects:
+    finite = [
+        found for found in detections if math.isfinite(found.score) and all(math.isfinite(side) for side in found.box)
+    ]
+    return FoundObjects(
+        classes=np.array([found.category_id - _CLASS_OFFSET for found in finite], np.int64),
+        boxes=np.array([found.box for found in finite], np.float32).reshape(-1, 4),
+        scores=np.array([found.score for found in finite], np.float32),
+        stated=float(len(detections)),
+        rows=len(detections),
+        nonfinite=len(detections) - len(finite),
+        fractional=0,
+        width=size[0],
+        height=size[1],
+    )
+
+
+def _size(inputs: CocoInputs, index: int) -> tuple[int, int]:
+    """Width and height of a picture; raw ones have those of the model's input."""
+    path = inputs.pictures.paths[index]
+    try:
+        header = picture_header(path)
+    except ImageError:
+        header = None
+    return (header.width, header.height) if header else (inputs.to_tensor.width, inputs.to_tensor.height)
+
+
+def _with_figures(described: ConfigurationResult, found: DetectorFigures) -> ConfigurationResult:
+    return replace(described, inference_latency=as_latency(found.inference), finished_examples=found.runs)
+
+
+def _unread_truth(found: DetectionFigures, stated: DetectorFigures) -> str | None:
+    """Why the tool's mAP is none of these pictures: it goes on without a word where it cannot read its ground truth."""
+    if found.native is None or stated.overall != 0 or found.native.overall < _CLEARLY_ABOVE_NOTHING:
+        return None
+    return (
+        f"the native tool says mAP 0, but the detections that it prints give {found.native.overall:.3g}: it could not "
+        "read its ground truth"
+    )
+
+
+def _lost(entry: ConfigurationResult, reason: str) -> ConfigurationResult:
+    return replace(entry, status="not measured", reason=reason, inference_latency=None, finished_examples=0)
+
+
+def _as_stated(counted: NativeAveragePrecision | None, stated: DetectorFigures) -> NativeAveragePrecision | None:
+    """The tool's own figures, with the numbers of classes that the detections show."""
+    if counted is None or stated.overall is None:
+        return None
+    values = tuple(value for _, value in stated.precisions)
+    return replace(counted, thresholds=values, overall=stated.overall)

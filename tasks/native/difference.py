@@ -1,0 +1,168 @@
+"""Native inference_diff runs as our own result: one number per output, and what can be said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.errors import DataError
+from evaltools.gates.limits import Limit, LimitCheck
+from evaltools.gates.verdict import EQUIVALENT, NOT_MEASURED
+from evaltools.metrics.native_error import NativeError
+from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
+from evaltools.report.native_run import INVOCATIONS, DiffFigures, NativeDifference
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.inference_diff.task import output_names
+from evaltools.tasks.native.delegation import reference_delegation
+from evaltools.tasks.native.figures import as_latency, merge_latencies
+from evaltools.tasks.native.inputs import DiffInputs
+from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome
+
+NOT_JUDGED: Final = "not judged"
+_INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
+
+
+@dataclass(frozen=True)
+class NativeDiff:
+    """The configurations with their figures, those of a place behind its reference; what the task adds to a result."""
+
+    configurations: list[ConfigurationResult]
+    diff: InferenceDiff
+
+
+def assemble_difference(inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary) -> NativeDiff:
+    """Put together what the runs of all configurations gave.
+
+    Each run has a reference of its own, always the same at one place: with several test configurations it was run
+    several times there, and its times are taken over all of them. Raises :class:`DataError` for a run of another model,
+    which has other outputs.
+    """
+    configurations, comparisons = [], []
+    for outcome in outcomes:
+        described, figures = outcome.described, outcome.figures
+        if isinstance(figures, DiffFigures):
+            _require_outputs(inputs, described.name, figures)
+            described = replace(described, inference_latency=as_latency(figures.test), finished_examples=figures.runs)
+            comparisons.append(_comparison(inputs, described.name, figures))
+        else:
+            kept = False if inputs.request.limits else None
+            reason = described.reason or ""
+            comparisons.append(DiffComparison(described.name, NOT_MEASURED, reason, [], None, None, None, [], kept))
+        configurations.append(described)
+    by_place = []
+    for place in dict.fromkeys(entry.place for entry in configurations):
+        own = [outcome for outcome in outcomes if outcome.described.place == place]
+        tests = [entry for entry in configurations if entry.place == place]
+        by_place += [_reference(inputs, own, place, binary), *tests]
+    return NativeDiff(by_place, _details(inputs, comparisons))
+
+
+def _require_outputs(inputs: DiffInputs, name: str, figures: DiffFigures) -> None:
+    if len(figures.differences) != len(inputs.model.outputs):
+        raise DataError(
+            f"{name}: the native tool compared {len(figures.differences)} outputs, {inputs.model.path} has "
+            f"{len(inputs.model.outputs)}; give the run of this model"
+        )
+
+
+def _reference(
+    inputs: DiffInputs, outcomes: Sequence[NativeOutcome], place: str, binary: NativeBinary
+) -> ConfigurationResult:
+    """The reference inside the tool: one thread, the default kernels, no delegate, whatever the test's flags say.
+
+    ``outcomes`` are those of one place, whose times of the reference are merged.
+    """
+    configuration = inputs.request.reference or Configuration("reference")
+    measured = next((outcome for outcome in outcomes if outcome.figures is not None), None)
+    lines = measured.delegate_lines if measured else ()
+    taken = reference_delegation(lines, inputs.model.node_count)
+    found = [outcome.figures for outcome in outcomes]
+    latency = merge_latencies([figures.reference for figures in found if isinstance(figures, DiffFigures)])
+    return ConfigurationResult(
+        name=f"{configuration.name}@{place}" if place else configuration.name,
+        role="reference",
+        flags=[],
+        num_threads=1,
+        status="measured" if measured else "not measured",
+        reason=None if measured else "no run came to its end, and the reference is a part of each",
+        fallback=None,
+        runtime=binary.as_runtime("default"),
+        delegates=taken.delegates,
+        delegation=taken.proof,
+        inference_latency=as_latency(latency) if measured else None,
+        failed_examples=0,
+        classification=None,
+        finished_examples=inputs.num_runs if measured else 0,
+        place=place,
+    )
+
+
+def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComparison:
+    names = output_names(inputs.model)
+    errors = list(zip((shown[0] for shown in names), figures.differences, strict=True))
+    identical = figures.runs > 0 and all(error.avg_error == 0 for _, error in errors)
+    checks = [
+        _check(limit, shown[0], error)
+        for limit in inputs.request.limits
+        for shown, error in zip(names, figures.differences, strict=True)
+        if limit.output is None or limit.output in shown
+    ]
+    return DiffComparison(
+        configuration=name,
+        verdict=EQUIVALENT if identical else NOT_JUDGED,
+        reason="the raw numbers are the same in every element of every run" if identical else _worst(errors),
+        outputs=[],
+        boxes=None,
+        boxes_verdict=None,
+        repeatability=None,
+        limits=checks,
+        within_limits=all(check.kept for check in checks) if inputs.request.limits else None,
+        native_errors=[_native_error(error) for error in figures.differences],
+    )
+
+
+def _native_error(error: NativeDifference) -> NativeError:
+    figures = (error.avg_error, error.std_dev, error.min_error, error.max_error)
+    return NativeError(*(figure if math.isfinite(figure) else None for figure in figures))
+
+
+def _worst(errors: Sequence[tuple[str, NativeDifference]]) -> str:
+    """The largest avg_error: those without a number first."""
+    name, error = max(errors, key=lambda entry: (math.isnan(entry[1].avg_error), entry[1].avg_error))
+    if math.isnan(error.avg_error):
+        return f"{name}: avg_error is no number: one side has NaN or infinite values, or the output has no elements"
+    return (
+        f"{name}: avg_error {error.avg_error:g} in raw numbers, at most {error.max_error:g} in a run; the native tool "
+        "gives nothing to hold that against"
+    )
+
+
+def _check(limit: Limit, name: str, error: NativeDifference) -> LimitCheck:
+    found = error.avg_error if math.isfinite(error.avg_error) else None
+    return LimitCheck(str(limit), name, found, found is not None and found <= limit.value)
+
+
+def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> InferenceDiff:
+    return InferenceDiff(
+        num_runs=inputs.num_runs,
+        invocations_per_run=INVOCATIONS,
+        warmup_runs=0,
+        seed=1,
+        compat="native",
+        signature="",
+        inputs=[
+            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), _INPUT_SOURCE)
+            for tensor in inputs.model.inputs
+        ],
+        reference_model=None,
+        reference_loaded_from=None,
+        yardstick_runs=0,
+        noise_floor=[],
+        precisions=[],
+        reference_repeatability=None,
+        not_saved=None,
+        comparisons=comparisons,
+    )

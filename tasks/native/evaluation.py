@@ -1,0 +1,166 @@
+"""From runs of TensorFlow's own evaluation binaries to our typed result.
+
+:mod:`evaltools.tasks.native.inputs` says what such a run is given, :mod:`evaltools.cli.native_flags` its command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from evaltools.engine.run_folder import digest
+from evaltools.errors import UsageError
+from evaltools.report.assemble import describe_model
+from evaltools.report.environment import describe_environment
+from evaltools.report.native_run import ClassifierFigures, NativeRun
+from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, Data, EvaluationResult
+from evaltools.tasks.native.detection import assemble_detection
+from evaltools.tasks.native.difference import assemble_difference
+from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured
+from evaltools.tasks.native.inputs import (
+    CocoInputs,
+    DiffInputs,
+    ImagenetInputs,
+    NativeInputs,
+    NativePart,
+    normalization_warnings,
+    prepare_native,
+)
+from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome, outcomes_of
+from evaltools.tasks.shared.image_input import describe_normalization
+from evaltools.tasks.shared.paired_statistics import accuracy_intervals
+
+__all__ = ["NativeBinary", "NativeInputs", "NativePart", "assemble_native", "prepare_native"]
+
+_NOT_TOLD: Final = {
+    "imagenet": "the native tool tells no single times and no single answers: there is no median, and nothing is known "
+    "of NaN scores, of the number of different answers, and of which pictures changed sides",
+    "coco": "the native tool tells no single times: there is no median",
+    "inference_diff": "the native tool tells no single times: there is no median. Of an output it tells avg_error "
+    "alone, which is in raw numbers",
+}
+
+
+def assemble_native(
+    inputs: NativeInputs, runs: Sequence[NativeRun], binary: NativeBinary, started_at: str, elapsed_s: float = 0.0
+) -> EvaluationResult:
+    """The result of all configurations, each run once, or imagenet in parts.
+
+    Runs of the reference stand among the others, but for inference_diff, which has its reference inside. Where several
+    places did the same, the reference is that of the first run's place, and those of others are tests; an
+    inference_diff has one of each place. ``started_at`` is ISO 8601, ``elapsed_s`` what the command took until now, in
+    seconds. A configuration is ``not measured``, with the reason, where a run of it did not come to its end, or where
+    its log does not prove that the delegates that it asked for took nodes, unless the request allows a fallback, or
+    where its text and its result file contradict each other.
+    Raises :class:`~evaltools.errors.UsageError` for parts of a task whose figures do not add up.
+    """
+    runs = runs if inputs.task == "inference_diff" else _with_one_reference(runs)
+    _require_runs(inputs, runs)
+    outcomes = outcomes_of(inputs, runs, binary, inputs.request.allow_fallback)
+    empty = EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task=inputs.task,
+        complete=True,
+        stopped=None,
+        examples_done=0,
+        environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
+        model=describe_model(inputs.model),
+        data=None,
+        configurations=[],
+        comparisons=[],
+        failed=[],
+        warnings=[],
+        examples=None,
+    )
+    if isinstance(inputs, ImagenetInputs):
+        result = _with_classification(empty, inputs, outcomes)
+    elif isinstance(inputs, CocoInputs):
+        result = _with_detection(empty, inputs, outcomes)
+    else:
+        result = _with_difference(empty, inputs, outcomes, binary)
+    return _finished(result, [warning for outcome in outcomes for warning in outcome.warnings])
+
+
+def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
+    return [run if run.place == runs[0].place else replace(run, role="test") for run in runs]
+
+
+def _require_runs(inputs: NativeInputs, runs: Sequence[NativeRun]) -> None:
+    references = {run.name for run in runs if run.role == "reference"}
+    if inputs.task == "inference_diff" and references:
+        raise UsageError("inference_diff runs a reference of its own; give runs of test configurations only")
+    if len(references) > 1:
+        raise UsageError(f"there are runs of {len(references)} references: {', '.join(sorted(references))}; give one")
+    if not any(run.role == "test" for run in runs):
+        raise UsageError("there is no run of a test configuration; give one at least")
+
+
+def _with_classification(
+    empty: EvaluationResult, inputs: ImagenetInputs, outcomes: Sequence[NativeOutcome]
+) -> EvaluationResult:
+    figures = {
+        outcome.described.name: outcome.figures
+        for outcome in outcomes
+        if isinstance(outcome.figures, ClassifierFigures)
+    }
+    configurations = [_classified(outcome.described, figures.get(outcome.described.name)) for outcome in outcomes]
+    options, images = inputs.request.options, inputs.images
+    shown = first_measured(configurations)
+    data = Data(
+        images=str(options.ground_truth_images_path),
+        example_count=len(images.paths),
+        skipped_files=len(images.folder.skipped),
+        denylisted=images.denylisted,
+        ground_truth_sha256=images.truths_sha256,
+        labels_sha256=inputs.labels.sha256,
+        label_offset=0,
+        normalization=describe_normalization(inputs.to_tensor),
+        preprocessing_latency=as_latency(figures[shown].preprocessing if shown else NOTHING_TIMED),
+    )
+    return replace(
+        empty,
+        data=data,
+        configurations=configurations,
+        warnings=normalization_warnings(inputs),
+        pictures_digest=digest(path.name for path in images.paths),
+    )
+
+
+def _classified(described: ConfigurationResult, found: ClassifierFigures | None) -> ConfigurationResult:
+    if found is None:
+        return described
+    classification = as_classification(found)
+    return replace(
+        described,
+        inference_latency=as_latency(found.inference),
+        classification=classification,
+        finished_examples=found.runs,
+        topk_intervals=accuracy_intervals(classification.topk),
+    )
+
+
+def _with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
+    found = assemble_detection(inputs, outcomes)
+    return replace(
+        empty,
+        configurations=found.configurations,
+        coco=found.detection,
+        warnings=normalization_warnings(inputs) + found.warnings,
+        pictures_digest=digest(path.name for path in inputs.pictures.paths),
+    )
+
+
+def _with_difference(
+    empty: EvaluationResult, inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary
+) -> EvaluationResult:
+    found = assemble_difference(inputs, outcomes, binary)
+    return replace(empty, configurations=found.configurations, inference_diff=found.diff)
+
+
+def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:
+    """Examples that a measured configuration finished were done; what a native tool does not tell is said once."""
+    measured = [entry for entry in result.configurations if entry.status == "measured"]
+    told = [_NOT_TOLD[result.task]] if measured else []
+    done = max((entry.finished_examples for entry in measured), default=0)
+    return replace(result, examples_done=done, warnings=[*result.warnings, *warnings, *told])

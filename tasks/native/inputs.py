@@ -1,0 +1,281 @@
+"""What a native tool is given to evaluate: the same material that an evaluation here takes, checked for that tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from evaltools.configuration import Configuration
+from evaltools.datasets.labels import LabelFile, read_labels
+from evaltools.datasets.native_ground_truth import NativeGroundTruth
+from evaltools.errors import DataError, ModelError, UsageError
+from evaltools.model import ModelFile, read_model
+from evaltools.preprocess import NATIVE, ImageToTensor
+from evaltools.report.native_eval_log import NativeTask
+from evaltools.tasks.coco.evaluation import CocoRequest
+from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
+from evaltools.tasks.coco.task import check_detector
+from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
+from evaltools.tasks.imagenet.evaluation import ImagenetRequest
+from evaltools.tasks.imagenet.task import LabelledImages, check_model, class_count, load_labelled_images
+from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.inference_diff.task import check_types, output_names
+from evaltools.tasks.shared.image_input import describe_normalization, input_transform
+
+NATIVE_ENDINGS: Final = frozenset({".jpg", ".jpeg", ".rgb8"})
+NATIVE_RUNS: Final = 50
+"""Runs of inference_diff where nothing else is asked for."""
+_FEWEST_CLASS_LINES: Final = 1000
+_ELSEWHERE: Final = "or evaluate with --device_program=evaltools, which can"
+_WHY_ONE_PART: Final[dict[NativeTask, str]] = {
+    "coco": "average precision is taken over the detections of all pictures at once, so that figures of parts do not "
+    "give it",
+    "inference_diff": "its random inputs follow each other from run to run, so that parts would repeat the same ones",
+}
+
+
+@dataclass(frozen=True)
+class NativePart:
+    """What one run of a native tool gets: pictures in the order of evaluation, and its ground truth as a file holds it.
+
+    ``ground_truth`` is None for coco without one, and for inference_diff.
+    """
+
+    pictures: tuple[Path, ...]
+    ground_truth: bytes | None
+
+
+@dataclass(frozen=True)
+class ImagenetInputs:
+    """Checked inputs of imagenet.
+
+    Those of each task have the same members. ``label_text`` is the content of ``--model_output_labels``, None where the
+    tool takes none. ``example_count`` counts pictures, or runs; ``num_runs`` is asked for of inference_diff alone.
+    ``can_be_split``: figures of parts add up to those of the whole, so that ``part`` gives them.
+    """
+
+    request: ImagenetRequest
+    model: ModelFile
+    images: LabelledImages
+    labels: LabelFile
+    to_tensor: ImageToTensor
+    task: ClassVar[NativeTask] = "imagenet"
+    num_runs: ClassVar[int | None] = None
+    can_be_split: ClassVar[bool] = True
+
+    @property
+    def label_text(self) -> bytes:
+        """One label per line, without Windows' line ends, which the native tool would take for a part of the label."""
+        return _text(self.labels.lines)
+
+    def part(self, index: int = 0, count: int = 1) -> NativePart:
+        """Every ``count``-th picture from ``index`` on, with their labels."""
+        return NativePart(tuple(self.images.paths[index::count]), _text(self.images.truths[index::count]))
+
+    @property
+    def example_count(self) -> int:
+        """The pictures of all parts."""
+        return len(self.images.paths)
+
+
+@dataclass(frozen=True)
+class CocoInputs:
+    """Checked inputs of coco, with the members of :class:`ImagenetInputs`."""
+
+    request: CocoRequest
+    model: ModelFile
+    pictures: EvaluatedPictures
+    labels: LabelFile | None
+    to_tensor: ImageToTensor
+    task: ClassVar[NativeTask] = "coco"
+    num_runs: ClassVar[int | None] = None
+    can_be_split: ClassVar[bool] = False
+
+    @property
+    def label_text(self) -> bytes:
+        """A line for each class that can occur: the native tool ends at a class beyond them, names mean nothing to it.
+
+        More lines than classes change no figure.
+        """
+        lines = self.labels.lines if self.labels else ()
+        truth = self.pictures.truth
+        ids = [number for picture in (truth.native if truth else ()) for number in picture.class_ids.tolist()]
+        missing = max(_FEWEST_CLASS_LINES, 1 + max(ids, default=0)) - len(lines)
+        return _text([*lines, *["???"] * missing])
+
+    def part(self, index: int = 0, count: int = 1) -> NativePart:
+        """Everything; raises :class:`UsageError` for one of several parts."""
+        require_parts(self, count)
+        truth = self.pictures.truth
+        content = None if truth is None else NativeGroundTruth(truth.native).to_bytes()
+        return NativePart(tuple(self.pictures.paths[index::count]), content)
+
+    @property
+    def example_count(self) -> int:
+        """All pictures."""
+        return len(self.pictures.paths)
+
+
+@dataclass(frozen=True)
+class DiffInputs:
+    """Checked inputs of inference_diff, which makes its own random numbers; members as of :class:`ImagenetInputs`."""
+
+    request: DiffRequest
+    model: ModelFile
+    num_runs: int
+    task: ClassVar[NativeTask] = "inference_diff"
+    label_text: ClassVar[bytes | None] = None
+    can_be_split: ClassVar[bool] = False
+
+    def part(self, index: int = 0, count: int = 1) -> NativePart:
+        """Nothing but the model is needed; raises :class:`UsageError` for one of several parts."""
+        require_parts(self, count)
+        return NativePart((), None)
+
+    @property
+    def example_count(self) -> int:
+        """Its runs."""
+        return self.num_runs
+
+
+NativeInputs = ImagenetInputs | CocoInputs | DiffInputs
+
+
+def require_parts(inputs: NativeInputs, count: int) -> None:
+    """Raise :class:`UsageError` for several parts of a task whose figures do not add up."""
+    if count > 1 and not inputs.can_be_split:
+        raise UsageError(
+            f"{count} parts of a native {inputs.task}: {_WHY_ONE_PART[inputs.task]}. Run it in one part, or with "
+            "--device_program=evaltools, whose records do add up"
+        )
+
+
+def prepare_imagenet(request: ImagenetRequest) -> ImagenetInputs:
+    """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
+
+    Options about reading are not looked at: :mod:`evaltools.cli.native_flags` refuses those that the tool lacks.
+    """
+    options = request.options
+    model = read_model(request.model_file)
+    check_model(model, native=True)
+    input_type, output_type = model.inputs[0].dtype, model.outputs[0].dtype
+    if input_type != output_type:
+        raise ModelError(
+            f"{model.path}: input {input_type}, output {output_type}. The native tool takes the output for the input's "
+            f"type, so its accuracy would mean nothing; convert the model with one type for both, {_ELSEWHERE}"
+        )
+    labels = read_labels(options.model_output_labels, "--model_output_labels")
+    if len(labels.lines) != class_count(model):
+        raise DataError(
+            f"{options.model_output_labels} has {len(labels.lines)} lines, the model's output has "
+            f"{class_count(model)}, and the native tool wants as many. Take the label list that belongs to this model"
+        )
+    images = load_labelled_images(options)
+    _require_native_pictures(images.paths)
+    if not set(images.truths) & set(labels.lines):
+        raise DataError(
+            f"not one label in {options.ground_truth_labels} (such as {images.truths[0]!r}) is in "
+            f"{options.model_output_labels} (such as {labels.lines[-1]!r}); both must use the same words"
+        )
+    to_tensor = input_transform(model, model.inputs[0], native=True)
+    return ImagenetInputs(request, model, images, labels, to_tensor)
+
+
+def prepare_coco(request: CocoRequest) -> CocoInputs:
+    """Read and check what coco is to evaluate, as :func:`prepare_imagenet` does."""
+    options = request.options
+    model = read_model(request.model_file)
+    check_detector(model, native=True)
+    known = operator_output_map(model)
+    if known is not None and str(known) != str(NATIVE_ORDER):
+        raise ModelError(
+            f"{model.path}: its outputs are {known}, the native tool reads them as {NATIVE_ORDER}; convert the model "
+            f"with its outputs in that order, {_ELSEWHERE}"
+        )
+    odd = [str(tensor) for tensor in model.outputs if tensor.dtype != "float32"]
+    if odd:
+        raise ModelError(
+            f"{model.path}: the output {odd[0]} is not float32, but the native tool reads it as that; convert the "
+            f"model with float outputs, {_ELSEWHERE}"
+        )
+    labels = None
+    if options.model_output_labels is not None:
+        labels = read_labels(options.model_output_labels, "--model_output_labels")
+    to_tensor = input_transform(model, model.inputs[0], native=True, crop_fraction=None)
+    pictures = load_pictures(
+        options.ground_truth_images_path,
+        options.ground_truth_annotations,
+        options.ground_truth_proto,
+        labels.lines if labels else (),
+        options.num_images,
+        options.native,
+        raw_size=(to_tensor.width, to_tensor.height),
+    )
+    _require_native_pictures(pictures.paths)
+    for picture in pictures.truth.native if pictures.truth else ():
+        negative = [number for number in picture.class_ids.tolist() if number < 0]
+        if negative:
+            raise DataError(f"{picture.name} has an object of the class {negative[0]}, at which the native tool ends")
+    return CocoInputs(request, model, pictures, labels, to_tensor)
+
+
+def prepare_diff(request: DiffRequest) -> DiffInputs:
+    """Read and check what inference_diff is to compare, as :func:`prepare_imagenet` does."""
+    model = read_model(request.model_file)
+    check_types(model, native=True)
+    if not model.outputs:
+        raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
+    _require_native_reference(request.reference)
+    for limit in request.limits:
+        if limit.name != "max_avg_error":
+            raise UsageError(f"{limit}: the native tool gives avg_error alone; use --max_avg_error, {_ELSEWHERE}")
+        if limit.output is not None and not any(limit.output in names for names in output_names(model)):
+            model.named("output", limit.output, model.outputs)
+    runs = NATIVE_RUNS if request.inputs.num_runs is None else request.inputs.num_runs
+    return DiffInputs(request, model, runs)
+
+
+def prepare_native(request: ImagenetRequest | CocoRequest | DiffRequest) -> NativeInputs:
+    """Read and check what a native tool is to evaluate."""
+    if isinstance(request, ImagenetRequest):
+        return prepare_imagenet(request)
+    return prepare_coco(request) if isinstance(request, CocoRequest) else prepare_diff(request)
+
+
+def normalization_warnings(inputs: ImagenetInputs | CocoInputs) -> list[str]:
+    """A warning where the model's metadata ask for other input values than the native tool feeds."""
+    tensor = inputs.model.inputs[0]
+    stated = input_transform(inputs.model, tensor, crop_fraction=None)
+    wanted = stated.normalization
+    if wanted is None or (set(wanted.mean), set(wanted.std)) == (set(NATIVE.mean), set(NATIVE.std)):
+        return []
+    return [
+        f"the model's metadata ask for input values by {describe_normalization(stated)}; the native tool feeds -1..1, "
+        "so its accuracy may be too low"
+    ]
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _require_native_pictures(paths: Sequence[Path]) -> None:
+    other = next((path for path in paths if path.suffix.lower() not in NATIVE_ENDINGS), None)
+    if other is not None:
+        raise DataError(
+            f"{other.name}: the native tool reads pictures that end in {', '.join(sorted(NATIVE_ENDINGS))} only, and "
+            f"ends at the first other one; convert the pictures to JPEG, {_ELSEWHERE}"
+        )
+
+
+def _require_native_reference(reference: Configuration | None) -> None:
+    if reference is None:
+        raise UsageError("the native tool always compares with its own reference; leave --reference=none out")
+    flags = [flag for flag in reference.to_flags() if flag != "--kernels=default"]
+    if flags:
+        raise UsageError(
+            f"--reference: {' '.join(flags)}: the native tool's reference is one thread with the default kernels, "
+            f"nothing else; leave --reference out, {_ELSEWHERE}"
+        )

@@ -1,0 +1,1 @@
+"""What the evaluations have in common."""

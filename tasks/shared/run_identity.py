@@ -1,0 +1,334 @@
+"""What a run is made of, so that it goes on only as what it was, and what the shards of one run make together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.engine import Execution, Journal, PassOptions, QuietTime, QuietTimes, Record, Task
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.run import settle
+from evaltools.engine.run_folder import (
+    COMMAND,
+    TIMES_OF_CHANGE,
+    decode,
+    differences,
+    encode,
+    identity_of,
+    journals_of,
+    require_same_run,
+)
+from evaltools.engine.task import Observation
+from evaltools.errors import UsageError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.result import ConfigurationResult
+from evaltools.tasks.shared.measured import Measured, nothing_measured
+
+DESCRIBED: Final = "configurations"
+QUIET: Final = "latency in quiet"
+SHARD: Final = "the shard"
+_FEWEST_WORDS: Final = 3
+LIBRARY: Final = "the library "
+_CONFIGURATION: Final = "configuration "
+_FLAG: Final = "--"
+
+
+def begin_run(
+    journal: Journal[Any],
+    described: Sequence[ConfigurationResult],
+    identity: Mapping[str, str],
+    execution: Execution,
+    command: Sequence[str],
+) -> None:
+    """Refuse to go on with a run that was another one; write down what this one is."""
+    configurations = {name: text for entry in described for name, text in _fingerprints(entry).items()}
+    shard = {SHARD: str(execution.shard)} if execution.shard.count > 1 else {}
+    require_same_run(journal, {"evaltools": version("evaltools"), **identity, **shard, **configurations})
+    journal.state({DESCRIBED: encode(described)})
+    if journal.fact(COMMAND) is None or not journal.examples():
+        journal.state({COMMAND: encode([os.getcwd(), *command])})
+
+
+def changed_meanwhile(journal: Journal[Any], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Warnings about what was changed while the run read it, and about a journal that is gone."""
+    found = [f"during the run, {change}; figures may be of both" for change in differences(before, now)]
+    if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
+        found.append(f"the journal in {journal.folder} was deleted during the run; it cannot be resumed or merged")
+    return found
+
+
+def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
+    """What the configurations of a run ran on."""
+    text = journal.fact(DESCRIBED)
+    found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
+    return found
+
+
+def command_in(folder: Path) -> list[str]:
+    """The command of the run in a folder: the folder that it was given in, then its words."""
+    command: list[str] = fact_in(folder, COMMAND, list[str])
+    if len(command) < _FEWEST_WORDS:
+        raise UsageError(f"the run in {folder} was started from a program of its own; start it from there")
+    return command
+
+
+def fact_in(folder: Path, name: str, wanted: Any) -> Any:
+    """A fact of the run in a folder; raises :class:`UsageError` where that run did not come so far."""
+    with journals_of([folder]) as (journal,):
+        text = journal.fact(name)
+    if text is None:
+        step = "give its command again" if name == COMMAND else "finish it with evaltools resume"
+        raise UsageError(f"the run in {folder} ended before its first example; {step}")
+    return decode(text, wanted, folder)
+
+
+def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
+    """A text for each thing about a configuration, so that a message can say what is another."""
+    what = f"{_CONFIGURATION}{entry.name}"
+    runtime, proof = entry.runtime, entry.delegation
+    taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)
+    devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
+    return {
+        f"{what}, its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
+        f"{what}, its flags": " ".join(entry.flags),
+        f"{what}, its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
+        f"{what}, nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
+        **({f"{what}, its device": devices} if devices else {}),
+    }
+
+
+def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
+    """The content of what external delegates are loaded from."""
+    paths = {library for configuration in configurations for library in configuration.libraries}
+    return {f"{LIBRARY}{path}": _sha256_of(path) for path in sorted(paths)}
+
+
+def _sha256_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "missing"
+
+
+def fingerprint_of_files(what: str, paths: Sequence[Path]) -> dict[str, str]:
+    """Changes with the names and sizes of files, and apart from that with their times of change.
+
+    Files that are missing count as empty.
+    """
+    sizes, times = hashlib.sha256(), hashlib.sha256()
+    for path in paths:
+        size, changed = _stamp(path)
+        sizes.update(f"{path.name} {size}\n".encode("utf-8", "surrogateescape"))
+        times.update(f"{changed}\n".encode())
+    return {
+        what: f"{len(paths)} files, {sizes.hexdigest()[:16]}",
+        f"{TIMES_OF_CHANGE}{what}": times.hexdigest()[:16],
+    }
+
+
+def files_below(paths: Sequence[Path]) -> list[Path]:
+    """Files, and those in folders, in order."""
+    return [
+        file
+        for path in paths
+        for file in (sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path])
+    ]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change, 0 for a file that is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class Place:
+    """The run folders of the shards that were done at one place, which together are a whole run.
+
+    Where several places did the same run, ``name`` stands behind the names of their configurations, ``NAME@PLACE``.
+    ``flags`` are the ones that the shards had to repeat, where files have other names there; None: those of this run.
+    """
+
+    folders: tuple[Path, ...]
+    name: str = ""
+    flags: Mapping[str, str] | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the names of configurations."""
+        return f"@{self.name}" if self.name else ""
+
+
+@dataclass(frozen=True)
+class MergedRun:
+    """What shards give together."""
+
+    described: list[ConfigurationResult]
+    measured: Measured
+
+
+def merged_run(
+    journal: Journal[Observation],
+    places: Sequence[Place],
+    task: Task[Observation],
+    identity: Mapping[str, str],
+    reference: str | None,
+    options: PassOptions,
+) -> MergedRun:
+    """Copy the rows of all shards into ``journal``, and settle them in the order of the examples.
+
+    The reference is that of the first place; those of others are tests. A place without a quiet phase had one worker,
+    so that its times are those of the pass. Raises :class:`UsageError` for folders of other runs, or where examples are
+    missing.
+    """
+    quiet: list[QuietTimes] = []
+    quiet_examples = missing = 0
+    described: list[ConfigurationResult] = []
+    for place in places:
+        with journals_of(place.folders) as shards:
+            _require_one_run(place, shards, identity)
+            own = described_in(shards[0])
+            done = sum(len(shard.examples()) for shard in shards)
+            if done or any(entry.role == "test" and entry.status == "measured" for entry in own):
+                missing = max(missing, len(task.examples) - done)
+            else:
+                own = [_unused(entry) for entry in own]
+            inputs_us = [time for shard in shards for time in shard.preprocessing_us(len(task.examples))]
+            described += [_at(entry, place, place is places[0], inputs_us) for entry in own]
+            for shard in shards:
+                journal.take_over(shard, place.suffix)
+            own_quiet = [_at_place(part, place) for part in map(_quiet_of, shards) if part is not None]
+            quiet += own_quiet
+            quiet_examples = max(quiet_examples, sum(part.examples for part in own_quiet))
+    names = [entry.name for entry in described if entry.status == "measured"]
+    if not any(entry.role == "test" for entry in described if entry.name in names):
+        return MergedRun(described, nothing_measured(dict.fromkeys(names)))
+    outcome = settle(task, names, journal, None if reference is None else reference + places[0].suffix, options)
+    folder_count = sum(len(place.folders) for place in places)
+    if missing and outcome.stopped is None:
+        raise UsageError(
+            f"{missing} of {len(task.examples)} examples are in none of the {folder_count} folders; give all shards, "
+            "and finish those that were interrupted with evaltools resume"
+        )
+    measured = Measured(outcome, workers=0, merged_shards=folder_count)
+    if quiet:
+        apart = replace(_pooled(quiet), examples=quiet_examples)
+        for name in names if len(places) > 1 else ():
+            apart.taken.setdefault(name, _times_of_pass(outcome.records[name]))
+        measured = replace(measured, quiet=apart)
+    return MergedRun(described, measured)
+
+
+def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
+    text = shard.fact(QUIET)
+    found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
+    return found
+
+
+def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: Mapping[str, str]) -> None:
+    """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
+    first = place.folders[0]
+    begun = [_begun(shard) for shard in shards]
+    _require_distinct(place.folders, begun)
+    stated = _portable(begun[0])
+    for folder, found in zip(place.folders, begun, strict=True):
+        changed = differences(stated, _portable(found))
+        if changed:
+            raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
+    wanted = {"evaltools": version("evaltools"), **_portable(identity)}
+    elsewhere: tuple[str, ...] = (_CONFIGURATION,)
+    if place.flags is not None:
+        wanted = {name: text for name, text in wanted.items() if not name.startswith((_FLAG, LIBRARY))}
+        wanted.update(place.flags)
+        elsewhere = (_CONFIGURATION, LIBRARY)
+    own = {name: text for name, text in stated.items() if not name.startswith(elsewhere)}
+    changed = differences(own, wanted)
+    if changed:
+        raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
+
+
+def _unused(described: ConfigurationResult) -> ConfigurationResult:
+    """A configuration of a run without a test configuration that can run: nothing was."""
+    if described.status == "not measured":
+        return described
+    return replace(described, status="not measured", reason="no test configuration can run there")
+
+
+def _at(described: ConfigurationResult, place: Place, is_first: bool, inputs_us: Sequence[int]) -> ConfigurationResult:
+    """A configuration under its name at a place; there is one reference, the first place's.
+
+    ``inputs_us`` are the times of making the inputs there.
+    """
+    if not place.name:
+        return described
+    return replace(
+        described,
+        name=described.name + place.suffix,
+        role=described.role if is_first else "test",
+        place=place.name,
+        preprocessing_latency=summarise_latency(inputs_us),
+    )
+
+
+def _at_place(quiet: QuietTimes, place: Place) -> QuietTimes:
+    """Times under the names of configurations at a place."""
+    return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
+
+
+def _times_of_pass(records: Iterable[Record[Any]]) -> list[QuietTime]:
+    """Those of a pass in which nothing else ran."""
+    return [
+        QuietTime(record.example.index, record.invokes_us, record.invokes_us[-1] + record.read_us)
+        for record in records
+        if record.read_us is not None
+    ]
+
+
+def differences_of_runs(one: Path, other: Path) -> list[str]:
+    """In words, what keeps the runs in two folders from being shards of the same run; none where they could be.
+
+    Raises :class:`UsageError` where one of them never began.
+    """
+    with journals_of([one, other]) as (first, second):
+        return differences(_portable(_begun(first)), _portable(_begun(second)))
+
+
+def _begun(shard: Journal[Any]) -> dict[str, str]:
+    """What a shard is made of; raises :class:`UsageError` where it never began."""
+    identity = identity_of(shard)
+    if identity is None:
+        raise UsageError(f"the run in {shard.folder} ended before its first example; give its command again")
+    return identity
+
+
+def _require_distinct(folders: Sequence[Path], identities: Sequence[Mapping[str, str]]) -> None:
+    """Raise :class:`UsageError` where two folders hold the same examples."""
+    numbers = [identity.get(SHARD, "0/1") for identity in identities]
+    for place, number in enumerate(numbers):
+        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:place]:
+            raise UsageError(
+                f"{folders[0]} holds shard {numbers[0]}, {folders[place]} holds shard {number}; give each shard of "
+                "one run once"
+            )
+
+
+def _portable(identity: Mapping[str, str]) -> dict[str, str]:
+    """What is the same for all shards of a run."""
+    return {name: text for name, text in identity.items() if name != SHARD and not name.startswith(TIMES_OF_CHANGE)}
+
+
+def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:
+    pooled = QuietTimes(sum(part.examples for part in parts))
+    for part in parts:
+        for name, times in part.taken.items():
+            pooled.taken.setdefault(name, []).extend(times)
+    return pooled
