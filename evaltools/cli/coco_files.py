@@ -17,10 +17,10 @@ from evaltools.cli.flags import GivenFlags
 from evaltools.datasets.image_folder import printable_name
 from evaltools.errors import ImageError, OutputError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.report.coco_detections import coco_results
-from evaltools.report.disagreements import draw_disagreements
 from evaltools.report.files import file_per_configuration
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.detections_file import coco_results
+from evaltools.tasks.coco.disagreements import draw_disagreements
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.preprocess import parse_normalization
 from evaltools.report.native import measured_tests
-from evaltools.report.native_coco import debug_lines
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.coco.evaluation import CocoRequest, evaluate_coco, merge_coco
+from evaltools.tasks.coco.native_lines import debug_lines
 from evaltools.tasks.coco.task import CocoOptions, Resize
 
 _FEWEST_RESAMPLES: Final = 100

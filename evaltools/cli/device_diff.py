@@ -11,9 +11,9 @@ from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.report.environment import describe_environment
-from evaltools.report.json_file import read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
 
 _REFERENCE: Final = "reference"
 _OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "allow_fallback"})

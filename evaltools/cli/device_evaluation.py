@@ -39,8 +39,8 @@ from evaltools.device.store import new_mark
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
-from evaltools.report.device_run import HOST, DeviceLeftOut
-from evaltools.report.diff_result import LOADED_FROM
+from evaltools.result.device_run import HOST, DeviceLeftOut
+from evaltools.tasks.inference_diff.result import LOADED_FROM
 from evaltools.tasks.shared.run_identity import Place
 
 _WHOLE: Final = "result.json"

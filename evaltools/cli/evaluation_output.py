@@ -22,8 +22,8 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.report.files import plan_files, rendered
 from evaltools.report.native import native_lines
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 _ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 _INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)

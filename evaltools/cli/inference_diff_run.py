@@ -16,7 +16,7 @@ from evaltools.cli.terminal import make_console
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.limits import LIMIT_NAMES, parse_limit
 from evaltools.preprocess import parse_normalization
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.inference_diff.evaluation import evaluate_diff, merge_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions

@@ -11,6 +11,11 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Execution, Open, Outcome, PassOptions, Record, run_journal
+from evaltools.engine.describe import (
+    describe_model,
+    failed_examples,
+    with_figures,
+)
 from evaltools.engine.run_folder import digest, encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -18,17 +23,8 @@ from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import ImageToTensor
-from evaltools.report.assemble import (
-    describe_model,
-    failed_examples,
-    with_figures,
-)
-from evaltools.report.coco_result import (
-    CocoDetection,
-    OutputMap,
-)
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
@@ -41,6 +37,10 @@ from evaltools.tasks.coco.outputs import (
     recognised_output_map,
     require_fitting,
     stated_output_map,
+)
+from evaltools.tasks.coco.result import (
+    CocoDetection,
+    OutputMap,
 )
 from evaltools.tasks.coco.task import (
     CocoOptions,

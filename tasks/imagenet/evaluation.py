@@ -13,19 +13,19 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Execution, Open, Opened, Outcome, PassOptions, open_all, run_journal
-from evaltools.engine.run_folder import digest
-from evaltools.errors import DataError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
-from evaltools.metrics.latency import summarise_latency
-from evaltools.model import ModelFile, read_model
-from evaltools.report.assemble import (
+from evaltools.engine.describe import (
     comparison_pairs,
     describe_model,
     failed_examples,
     with_figures,
 )
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import (
+from evaltools.engine.run_folder import digest
+from evaltools.errors import DataError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import ModelFile, read_model
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import (
     SCHEMA_VERSION,
     Comparison,
     ConfigurationResult,

@@ -13,7 +13,7 @@ from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_a
 from evaltools.engine.run_folder import decode, encode, journals_of
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array

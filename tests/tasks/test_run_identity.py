@@ -26,7 +26,7 @@ from evaltools.engine import (
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import COMMAND, encode, identity_of
 from evaltools.errors import DataError, UsageError
-from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUsed
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.tasks.shared.run_identity import (
     QUIET,
     MergedRun,
@@ -39,7 +39,7 @@ from evaltools.tasks.shared.run_identity import (
     fingerprint_of_files,
     merged_run,
 )
-from tests.report.results import configuration
+from tests.results import configuration
 from tests.tasks.part_runs import Numbers
 from tests.tasks.part_runs import quiet as quiet_times
 
