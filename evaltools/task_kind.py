@@ -7,7 +7,8 @@ or it comes from outside, by an entry point of the group ``evaltools.tasks``. No
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -16,6 +17,9 @@ from evaltools.parameter import Parameter, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from evaltools.gates.evidence import Judged
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
     "imagenet": "evaltools.tasks.imagenet:KIND",
@@ -29,14 +33,22 @@ ENTRY_POINTS: Final = "evaltools.tasks"
 class TaskReport(Protocol):
     """How a task's figures are shown: a module or an object with these functions."""
 
-    def lines(self, result: Any, configuration: Any) -> list[str]:
+    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
         """The native tool's lines of one measured configuration, none where there is no such tool."""
 
-    def fill(self, message: Any, result: Any, configuration: Any) -> None:
+    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
 
-    def print_figures(self, result: Any, console: Console) -> None:
+    def print_figures(self, result: EvaluationResult, console: Console) -> None:
         """The figures for a person, on stderr."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
+
+    figure: str
+    label: str
 
 
 class TaskKind(Protocol):
@@ -59,12 +71,25 @@ class TaskKind(Protocol):
         """Its own options under their headings, without those that all tasks have."""
 
     @property
+    def accuracy(self) -> Accuracy | None:
+        """What is the accuracy of a configuration, None for a task without a ground truth."""
+
+    @property
     def part_type(self) -> type:
         """The type of its part of the result, a dataclass."""
 
     @property
     def report(self) -> TaskReport:
         """How its figures are shown."""
+
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        """The figures of a measured configuration by the names that limits use, from the task's part of the result."""
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        """What limits and baselines need of a measured configuration beside its figures."""
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        """Texts that are the same for two results of the same examples, for a baseline."""
 
 
 def kind_of(name: str) -> TaskKind:
@@ -78,4 +103,25 @@ def kind_of(name: str) -> TaskKind:
         if entry.name == name:
             found: TaskKind = entry.load()
             return found
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, KINDS)} There are {', '.join(KINDS)}")
+    names = task_names()
+    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
+
+
+def task_names() -> list[str]:
+    """The names of all tasks, those from outside last."""
+    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
+
+
+def registered_kinds() -> Iterator[TaskKind]:
+    """The tasks that come with evaltools."""
+    return map(kind_of, KINDS)
+
+
+def with_task_figures(result: EvaluationResult) -> EvaluationResult:
+    """The same with the figures of every measured configuration, taken from the task's part."""
+    kind = kind_of(result.task)
+    configurations = [
+        replace(entry, figures=kind.figures(result, entry)) if entry.status == "measured" else entry
+        for entry in result.configurations
+    ]
+    return replace(result, configurations=configurations)

@@ -17,8 +17,9 @@ MAY_IMPORT = {
     "metrics": {"stats"},
     "stats": set(),
     "proto": set(),
-    "result": {"gates", "metrics", "model", "parameter", "runtime", "stats", "tasks"},
-    "gates": {"metrics", "parameter", "result", "stats", "tasks"},
+    "task_kind": {"gates", "parameter", "result"},
+    "result": {"metrics", "model", "parameter", "runtime", "stats", "task_kind"},
+    "gates": {"metrics", "parameter", "result", "stats", "task_kind"},
     "runtime": {"configuration", "delegates", "metrics", "model"},
     "datasets": {"preprocess", "proto"},
     "engine": {"configuration", "delegates", "model", "result", "runtime", "metrics"},
@@ -34,7 +35,7 @@ MAY_IMPORT = {
         "result",
         "runtime",
         "stats",
-        "tasks",
+        "task_kind",
     },
     "benchmark": {
         "configuration",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
         "result",
         "runtime",
         "stats",
+        "task_kind",
     },
     "device": {"report", "result"},
     "tasks": {
@@ -63,6 +65,7 @@ MAY_IMPORT = {
         "result",
         "runtime",
         "stats",
+        "task_kind",
     },
 }
 

@@ -67,11 +67,11 @@ def run_coco(flags: GivenFlags, command: list[str], shards: FinishedShards | Non
         not_written = _print_debug_lines(result) if flags.is_on("debug_mode") else []
         not_written += hand_out(_as_asked(result, flags.is_on("record_examples")), files, console)
         not_written += write_more_files(result, more_files, options.ground_truth_images_path, console)
-        total = request.execution.shard.size_of(result.coco.data.example_count if result.coco else 0)
+        total = request.execution.shard.size_of(result.part.data.example_count)
         print_early_end(result, total, request.max_failed_examples, options.native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    damaged = result.coco is not None and any(figures.nonfinite_detections for figures in result.coco.figures)
+    damaged = any(figures.nonfinite_detections for figures in result.part.figures)
     return exit_codes.NOT_WRITTEN if not_written else exit_code(result, damaged)
 
 
@@ -152,6 +152,4 @@ def _print_debug_lines(result: EvaluationResult) -> list[OutputError]:
 
 def _as_asked(result: EvaluationResult, with_pictures: bool) -> EvaluationResult:
     """Detections stand in the result only where they were asked for."""
-    if with_pictures or result.coco is None:
-        return result
-    return replace(result, coco=replace(result.coco, pictures=None))
+    return result if with_pictures else replace(result, part=replace(result.part, pictures=None))

@@ -48,11 +48,11 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: FinishedSha
         else:
             result = shards.complete(merge(prepare, request, shards.places, terminal))
         not_written = hand_out(result, files, console)
-        total = request.execution.shard.size_of(result.data.example_count if result.data else 0)
+        total = request.execution.shard.size_of(result.part.data.example_count)
         print_early_end(result, total, request.max_failed_examples, options.native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    damaged = any(c.classification and c.classification.outputs_with_nonfinite for c in result.configurations)
+    damaged = any(answered.metrics.outputs_with_nonfinite for answered in result.part.classified.values())
     return exit_codes.NOT_WRITTEN if not_written else exit_code(result, damaged)
 
 

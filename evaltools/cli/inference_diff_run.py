@@ -44,10 +44,9 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Finis
             terminal.opened(shards.whole.configurations)
             result = shards.complete(shards.whole)
         not_written = hand_out(result, files, console)
-        assert result.inference_diff is not None
-        if result.inference_diff.not_saved is not None:
-            not_written.append(OutputError(result.inference_diff.not_saved))
-        total = request.execution.shard.size_of(result.inference_diff.num_runs)
+        if result.part.not_saved is not None:
+            not_written.append(OutputError(result.part.not_saved))
+        total = request.execution.shard.size_of(result.part.num_runs)
         print_early_end(result, total, request.max_failed_examples, native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
@@ -149,8 +148,7 @@ def _count(flags: GivenFlags, name: str, lowest: int, unless_given: int | None =
 
 
 def _exit_code(result: EvaluationResult) -> int:
-    assert result.inference_diff is not None
-    comparisons = result.inference_diff.comparisons
+    comparisons = result.part.comparisons
     if result.stopped == "interrupted":
         return exit_codes.INTERRUPTED
     if any(entry.status == "not measured" for entry in result.configurations):

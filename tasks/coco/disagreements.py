@@ -99,9 +99,9 @@ def draw_disagreements(result: EvaluationResult, load: LoadPicture) -> bytes | N
 
     None where there is nothing to draw: no comparison, or no visible difference.
     """
-    coco = result.coco
-    rows = worst_disagreements(coco) if coco is not None else []
-    if coco is None or not rows:
+    coco: CocoDetection = result.part
+    rows = worst_disagreements(coco)
+    if not rows:
         return None
     names = coco.data.category_names
     has_truth = coco.data.ground_truth is not None

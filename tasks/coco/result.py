@@ -150,8 +150,7 @@ class StatChange:
 class BoxComparison:
     """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished.
 
-    ``changes`` has the figures of COCO that both have, where both finished the same pictures; ``verdict`` is in words,
-    on mAP.
+    ``changes`` has the figures of COCO that both have, where both finished the same pictures.
     """
 
     baseline: str
@@ -159,7 +158,6 @@ class BoxComparison:
     example_count: int
     boxes: BoxAgreement
     changes: list[StatChange] = field(default_factory=list)
-    verdict: str = ""
 
 
 @dataclass(frozen=True)

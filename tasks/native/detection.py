@@ -110,7 +110,7 @@ def _detection(
     detection = CocoDetection(
         data=data,
         figures=figures,
-        comparisons=compare_configurations(configurations, kept, figures, request.margin),
+        comparisons=compare_configurations(configurations, kept, figures),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
     all_records: dict[str, list[Record[FoundObjects]]] = {name: [*own] for name, own in kept.items()}
