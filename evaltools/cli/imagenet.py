@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evaltools.cli import configurations, execution_flags
@@ -17,20 +18,39 @@ from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
+from evaltools.parameter import NotNative, Parameter
 
 if TYPE_CHECKING:
     from evaltools.cli.finished_shards import FinishedShards
 
-REQUIRED: Final = ("model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels")
+_NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
 
 TASK_PARAMETERS: Final = (
-    Parameter("model_file", "string", "", "The .tflite model. Required."),
-    Parameter("model_output_labels", "string", "", "Label file: line i names output i of the model. Required."),
+    Parameter("model_file", "string", "", "The .tflite model. Required.", role="input_file", required=True),
+    Parameter(
+        "model_output_labels",
+        "string",
+        "",
+        "Label file: line i names output i of the model. Required.",
+        role="input_file",
+        required=True,
+    ),
     IMAGES_PATH,
-    Parameter("ground_truth_labels", "string", "", "Label file: line i is the label of picture i. Required."),
-    Parameter("denylist_file_path", "string", "", "File of picture numbers (from 1) to leave out, one per line."),
+    Parameter(
+        "ground_truth_labels",
+        "string",
+        "",
+        "Label file: line i is the label of picture i. Required.",
+        role="input_file",
+        required=True,
+    ),
+    Parameter(
+        "denylist_file_path",
+        "string",
+        "",
+        "File of picture numbers (from 1) to leave out, one per line.",
+        role="input_file",
+    ),
     OUTPUT_FILE_PATH,
     NUM_IMAGES,
     NORMALIZATION,
@@ -39,16 +59,26 @@ TASK_PARAMETERS: Final = (
         "int32",
         0,
         "Line i (from 0) of the labels belongs to output i + offset; their number need not fit then.",
+        given_counts=True,
+        not_native=NotNative("line i of the labels is output i for the native tool", (0,)),
     ),
     Parameter(
         "label_check",
         "bool",
         True,
         "Try a few pictures first, and stop where another reading of the labels fits far better.",
+        in_parts=False,
     ),
     MAX_FAILED_EXAMPLES,
-    MARGIN,
-    Parameter("record_examples", "bool", False, "Write the best classes of every picture to the JSON result."),
+    replace(MARGIN, not_native=_NO_ANSWERS),
+    Parameter(
+        "record_examples",
+        "bool",
+        False,
+        "Write the best classes of every picture to the JSON result.",
+        about="result",
+        not_native=_NO_ANSWERS,
+    ),
 )
 
 GROUPS: Final = {
@@ -78,6 +108,4 @@ def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
 
 def require(flags: GivenFlags) -> None:
     """Raise :class:`UsageError` where a flag that the task needs is missing."""
-    missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
-    if missing:
-        raise UsageError(f"missing: {' '.join(missing)}. See evaltools imagenet --help")
+    flags.require("imagenet")

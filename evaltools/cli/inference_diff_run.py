@@ -65,8 +65,6 @@ def plan_files(flags: GivenFlags, configurations: Configurations, request: DiffR
 def diff_configurations(flags: GivenFlags) -> Configurations:
     """The native tool's reference has the runtime's default kernels, ours builtin ones."""
     loads = "load_reference" in flags
-    if loads and "reference" in flags:
-        raise UsageError("--load_reference and --reference both state the reference; keep one")
     native = flags.text("compat") == "native"
     found = read_configurations(flags, "default" if native else REFERENCE_KERNELS)
     if loads:
@@ -111,8 +109,6 @@ def _inputs(flags: GivenFlags, native: bool) -> InputOptions:
         raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
     normalization = flags.text("normalization")
     images = flags.path("input_images")
-    if "normalization" in flags and images is None:
-        raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
     if normalization != "auto":
         parse_normalization(normalization)
     return InputOptions(

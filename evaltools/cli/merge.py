@@ -8,9 +8,6 @@ from typing import Final
 from evaltools.cli.stored_command import StoredCommand, run_folder_parser
 from evaltools.errors import UsageError
 
-_MAY_BE_GIVEN: Final = (
-    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode", "progress",
-)  # fmt: skip
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
@@ -30,4 +27,4 @@ def run(arguments: list[str]) -> int:
     command = StoredCommand.of(folders[0]).without("run_dir", "shard_index", "shard_count")
     from evaltools.cli.finished_shards import FinishedShards
 
-    return command.with_flags(given, _MAY_BE_GIVEN).run(FinishedShards.of_one_run(folders))
+    return command.with_flags(given, ["result"]).run(FinishedShards.of_one_run(folders))

@@ -32,10 +32,6 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 _RETRIES: Final = 5
 _TASKS: Final = "tasks on the cluster"
 _SECONDS_TO_CONNECT: Final = 5.0
-_ONLY_HERE: Final = (
-    "executor", "ray_address", "ray_tasks", "run_dir", "workers", "trace", "progress", "latency_examples",
-    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode",
-)  # fmt: skip
 _WITH_A_JOURNAL: Final = (
     exit_codes.OK, exit_codes.LIMIT_BROKEN, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED,
 )  # fmt: skip
@@ -68,7 +64,7 @@ def run_on_ray(name: str, flags: GivenFlags, arguments: Sequence[str]) -> int:
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             with run_journal(folder) as journal:
                 journal.state({_TASKS: str(count)})
-            folders = _collect(ray, command.without(*_ONLY_HERE), count, folder, flags.text("progress"))
+            folders = _collect(ray, command.without(*_only_here(command)), count, folder, flags.text("progress"))
         finally:
             ray.shutdown()
         return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(
@@ -142,6 +138,12 @@ def _collect(ray: Any, command: StoredCommand, count: int, folder: Path, progres
             tally.done += 1
             on_progress(tally)
     return folders
+
+
+def _only_here(command: StoredCommand) -> list[str]:
+    """The flags that shards are not told of: about the result, the run as a whole, or another executor."""
+    of_shards = [each for each in command.parameters if each.must_agree or (each.is_sent and not each.only_with)]
+    return [each.name for each in command.parameters if each not in of_shards]
 
 
 def _result(ray: Any, finished: Any, index: int) -> ShardDone:

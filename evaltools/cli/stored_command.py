@@ -10,17 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME
 from evaltools.cli.exit_codes import EXIT_CODE_HELP
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean, split_flag
+from evaltools.parameter import About, Parameter, did_you_mean, split_flag
 
 if TYPE_CHECKING:
     from evaltools.cli.finished_shards import FinishedShards
 
 ON_DEVICES: Final = "device run "
-_MAY_BE_GIVEN_ANEW: Final = MAY_DIFFER_ON_RESUME - {"run_dir", "shard_index", "shard_count", "executor"}
-_PATHS: Final = ("output_file_path", "detections_path", "disagreements_path", "trace", "device_wheels")
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,13 @@ class StoredCommand:
                 kept.append(word)
         return replace(self, arguments=tuple(kept))
 
-    def with_flags(self, given: Sequence[str], allowed: Collection[str] | None = None) -> StoredCommand:
-        """The same with flags put in the place of those that it had; raises :class:`UsageError` for others.
+    def with_flags(self, given: Sequence[str], about: Collection[About] = ("execution", "result")) -> StoredCommand:
+        """The same with flags put in the place of those that it had, which change no figure.
 
-        ``allowed`` None: those that change no figure.
+        Raises :class:`UsageError` for flags that are about something else.
         """
-        allowed = self._may_be_given_anew if allowed is None else allowed
+        parameters = {each.name: each for each in self.parameters}
+        allowed = [name for name, each in parameters.items() if each.about in about]
         stated = [self._stated(word) for word in given]
         for word in stated:
             if _name(word) not in allowed:
@@ -85,7 +83,7 @@ class StoredCommand:
                     f"be given anew: {', '.join(sorted(allowed))}.{hint}"
                 )
         changed = self.without(*map(_name, stated))
-        words = [_absolute(word) for word in stated]
+        words = [_absolute(word, parameters[_name(word)]) for word in stated]
         return replace(changed, arguments=(*changed.arguments, *words))
 
     def _stated(self, word: str) -> str:
@@ -95,18 +93,10 @@ class StoredCommand:
         if "=" in word:
             return word
         try:
-            name, text = split_flag(word, {parameter.name: parameter for parameter in self._parameters()})
+            name, text = split_flag(word, {parameter.name: parameter for parameter in self.parameters})
         except UsageError:
             raise UsageError(f"{word!r}: give flags as --name=value") from None
         return f"--{name}={text}"
-
-    @property
-    def _may_be_given_anew(self) -> frozenset[str]:
-        if not self._is_on_devices:
-            return _MAY_BE_GIVEN_ANEW
-        from evaltools.cli.device_run_flags import CHANGE_NO_FIGURE
-
-        return _MAY_BE_GIVEN_ANEW | CHANGE_NO_FIGURE
 
     @property
     def _is_on_devices(self) -> bool:
@@ -116,7 +106,9 @@ class StoredCommand:
     def _task(self) -> str:
         return self.name.removeprefix(ON_DEVICES)
 
-    def _parameters(self) -> list[Parameter]:
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The flags that the command has."""
         groups: Mapping[str, Sequence[Parameter]] = self._module().GROUPS
         found = [parameter for group in groups.values() for parameter in group]
         if self._is_on_devices:
@@ -177,8 +169,7 @@ def _name(word: str) -> str:
     return word.removeprefix("--").partition("=")[0].replace("-", "_") if word.startswith("--") else ""
 
 
-def _absolute(word: str) -> str:
+def _absolute(word: str, parameter: Parameter) -> str:
     """A flag that names a file, as seen from here."""
     name, _, text = word.partition("=")
-    is_path = _name(word) in _PATHS or (_name(word) == "adb" and os.sep in text)
-    return f"{name}={Path(text).resolve()}" if is_path and text else word
+    return f"{name}={parameter.rewrite(text, lambda path: str(path.resolve()))}"

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli import coco, execution_flags, imagenet, inference_diff
-from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME, flags_to_repeat, read_execution
+from evaltools.cli import execution_flags
+from evaltools.cli.execution_flags import flags_to_repeat, read_execution
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.engine import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 
-OTHERS = tuple(Parameter(name, "string", "", "") for name in ("model_file", "normalization", "config"))
+OTHERS = (
+    Parameter("model_file", "string", "", "", role="input_file"),
+    Parameter("normalization", "string", "", ""),
+    Parameter("config", "string", "", "", about="candidates"),
+)
 
 
 def given(*words: str, one_worker: bool = False) -> GivenFlags:
@@ -79,11 +83,5 @@ def test_flags_that_change_figures_are_those_to_repeat() -> None:
     assert flags_to_repeat(given(*words, "--model_file=m")) == repeated, "what is in a file counts, not where it lies"
 
 
-def test_only_flags_that_a_command_has_may_be_given_anew() -> None:
-    groups = [*imagenet.GROUPS.values(), *coco.GROUPS.values(), *inference_diff.GROUPS.values()]
-    assert {parameter.name for group in groups for parameter in group} >= MAY_DIFFER_ON_RESUME
-
-
 def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_up() -> None:
-    names = {parameter.name for parameter in execution_flags.PARAMETERS}
-    assert names - MAY_DIFFER_ON_RESUME == {"max_crashes"}
+    assert [each.name for each in execution_flags.PARAMETERS if each.must_agree] == ["max_crashes"]
