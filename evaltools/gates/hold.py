@@ -15,11 +15,11 @@ from evaltools.gates.evidence import Change, CountedChange, Evidence, ResampledC
 from evaltools.gates.gate_file import Gate
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.report.coco_result import BoxComparison, CocoDetection
-from evaltools.report.places import reference_of
-from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import Comparison, ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
 from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import paired_differences
+from evaltools.tasks.coco.result import BoxComparison, CocoDetection
 
 
 @dataclass(frozen=True)

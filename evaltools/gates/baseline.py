@@ -12,9 +12,9 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from evaltools.errors import DataError
-from evaltools.report.gate_report import evidence_of
-from evaltools.report.json_file import encode_json, read_json
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.gates.hold import evidence_of
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import encode_json, read_json
 
 BASELINE_VERSION: Final = "1"
 _RANKS: Final = "0123456789"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evaltools.report.device_result import DeviceCpu, DeviceFacts
+from evaltools.result.device import DeviceCpu, DeviceFacts
 
 HOST = "host"
 """The name of this computer beside those of devices."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaltools.report.coco_result import CocoDetection
-from evaltools.report.json_file import encode_json
+from evaltools.result.json_file import encode_json
+from evaltools.tasks.coco.result import CocoDetection
 
 
 def coco_results(coco: CocoDetection, configuration: str) -> bytes:

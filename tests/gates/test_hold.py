@@ -12,6 +12,7 @@ from evaltools.gates.criteria import FIGURES, PER_OUTPUT, parse_criterion
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import CountedChange, Share
 from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import GateReport, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import ClassificationMetrics
@@ -19,15 +20,14 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
 from evaltools.metrics.topk import topk_accuracy
-from evaltools.report.gate_report import GateReport, evidence_of, hold_gates, report_unjudged
-from evaltools.report.paired_result import LatencyComparison, TopKChange
-from evaltools.report.result import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
+from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
+from evaltools.result.paired import LatencyComparison, TopKChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
-from tests.report.coco_results import detection_result
-from tests.report.results import configuration, result
-from tests.report.test_inference_diff import DIFFERENCE, comparison, judged
-from tests.report.test_inference_diff import result as diff_result
+from tests.results import configuration, result
+from tests.tasks.coco_results import detection_result
+from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
+from tests.tasks.test_inference_diff_report import result as diff_result
 
 REFERENCE = configuration("reference", "reference")
 FAST = configuration("fast")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaltools.report.assemble import comparison_pairs
-from evaltools.report.result import ConfigurationResult
-from tests.report.results import configuration
+from evaltools.engine.describe import comparison_pairs
+from evaltools.result.evaluation import ConfigurationResult
+from tests.results import configuration
 
 REFERENCE = configuration("reference", "reference")
 CPU = configuration("cpu")

@@ -16,11 +16,11 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values
 from evaltools.proto import message_class
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Repeatability, Variant
 from evaltools.report.native import native_lines, native_proto
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_result
-from tests.report import results
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, Repeatability, Variant
+from tests import results
 
 VALUES = Values(0, 0, 0, -1.0, 1.0, False, False, 4)
 DIFFERENCE = OutputDifference(

@@ -7,7 +7,7 @@ from typing import Any
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.report.native_latency import fill_latency
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.coco_stats import CategoryPrecision
-from evaltools.report.coco_result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
-from evaltools.report.result import EvaluationResult
 from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
 
 _STATS: Final = {
     "mAP": "ap",

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from evaltools.errors import DataError
-from evaltools.report.json_file import json_schema, read_result, to_json
-from tests.report.results import configuration, result
+from evaltools.result.json_file import json_schema, read_result, to_json
+from tests.results import configuration, result
 
 
 def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.topk import TopKAccuracy
-from evaltools.report.result import (
+from evaltools.result.evaluation import (
     Comparison,
     ConfigurationResult,
     Data,

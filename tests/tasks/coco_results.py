@@ -8,7 +8,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
-from evaltools.report.coco_result import (
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     ClassMappingUsed,
@@ -20,8 +21,7 @@ from evaltools.report.coco_result import (
     GroundTruthUsed,
     OutputMap,
 )
-from evaltools.report.result import EvaluationResult
-from tests.report.results import configuration, result
+from tests.results import configuration, result
 
 TRUTH = GroundTruthUsed("t.json", "COCO annotations", "00", 3, 9, 2, 1, 0, 0)
 MAPPING = ClassMappingUsed("+1", "detected", 9, {"+1": 8, "0": 1}, None)

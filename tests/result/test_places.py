@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.report.gate_report import evidence_of
-from evaltools.report.places import reference_of
-from evaltools.report.result import ConfigurationResult
-from tests.report.results import configuration, result
+from evaltools.gates.hold import evidence_of
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.places import reference_of
+from tests.results import configuration, result
 
 
 def at(place: str, name: str, role: str = "test") -> ConfigurationResult:

@@ -9,8 +9,8 @@ from typing import Any
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.report.native_latency import fill_latency
-from evaltools.report.places import reference_of
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

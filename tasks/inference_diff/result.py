@@ -10,7 +10,7 @@ from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.report.result_model import Model
+from evaltools.result.model import Model
 
 LOADED_FROM: Final = "loaded from "
 """What the source of an input begins with that was read from ``reference_loaded_from``."""

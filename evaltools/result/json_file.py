@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evaltools.errors import DataError
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 
 Kind = TypeVar("Kind")
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.report.table_cells import delegated, median, p_value, print_not_measured, speed, speed_heading
+from evaltools.result.evaluation import Comparison, ConfigurationResult, EvaluationResult, LatencyComparison
 
 
 def print_figures(result: EvaluationResult, console: Console) -> None:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from evaltools.metrics.boxes import Detections, compare_boxes, match_boxes
-from evaltools.report.coco_result import CocoDetection, DetectedPicture, Detection
-from evaltools.report.result import EvaluationResult
 from evaltools.report.table_cells import one_line
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.result import CocoDetection, DetectedPicture, Detection
 
 LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
 DRAWN_SCORE: Final = 0.3

@@ -15,13 +15,13 @@ from pycocotools.coco import COCO
 from evaltools.cli.terminal import make_console
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.proto import message_class
-from evaltools.report.coco_detections import coco_results
-from evaltools.report.coco_result import ClassMappingUsed, Detection, OutputMap
 from evaltools.report.native import native_lines, native_proto
-from evaltools.report.native_coco import debug_lines
-from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_result
-from tests.report.coco_results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.detections_file import coco_results
+from evaltools.tasks.coco.native_lines import debug_lines
+from evaltools.tasks.coco.result import ClassMappingUsed, Detection, OutputMap
+from tests.tasks.coco_results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [
     "INFO: Num evaluation runs: 4",

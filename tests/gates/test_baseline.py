@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from evaltools.errors import DataError
-from evaltools.report.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
-from evaltools.report.baseline_diff import BaselineComparison, compare_with_baseline
-from evaltools.report.result import ExampleAnswer, ExampleRecord, ExecutionUsed
-from tests.report.results import configuration, result
+from evaltools.gates.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
+from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
+from evaltools.result.evaluation import ExampleAnswer, ExampleRecord, ExecutionUsed
+from tests.results import configuration, result
 
 
 def baseline(examples: str = "same", count: int = 200, **configurations: BaselineConfiguration) -> Baseline:

@@ -12,13 +12,13 @@ from typing import Final, Literal
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
-from evaltools.report.coco_result import CocoDetection
-from evaltools.report.device_run import DeviceRun
-from evaltools.report.diff_result import InferenceDiff
-from evaltools.report.paired_result import Comparison, LatencyComparison
-from evaltools.report.result_model import Model, Tensor
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.model import Model, Tensor
+from evaltools.result.paired import Comparison, LatencyComparison
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
+from evaltools.tasks.coco.result import CocoDetection
+from evaltools.tasks.inference_diff.result import InferenceDiff
 
 __all__ = ["Comparison", "LatencyComparison", "Model", "Tensor"]
 

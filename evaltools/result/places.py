@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 
 
 def reference_of(

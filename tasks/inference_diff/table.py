@@ -10,10 +10,10 @@ from rich.table import Table
 
 from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, JudgedOutput, Variant
-from evaltools.report.places import reference_of
-from evaltools.report.result import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.report.table_cells import delegated, median, milliseconds, speed
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.places import reference_of
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, Variant
 
 _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"

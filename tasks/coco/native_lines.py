@@ -6,10 +6,10 @@ from typing import Any
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
-from evaltools.report.coco_result import CocoDetection, DetectionFigures
 from evaltools.report.native_latency import fill_latency
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table_cells import one_line
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 
 WITHOUT_TRUTH = "WARN: mAP metrics are meaningless w/o ground truth."
 _RULE = "=" * 54

@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.result import Environment
+from evaltools.result.evaluation import Environment
 
 _PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
+from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.gates.criteria import WITH_DROP
-from evaltools.report.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.stats.proportions import PairedCounts, mcnemar_p
 from evaltools.stats.resampled import drawn_bound, paired_differences
 

@@ -7,16 +7,45 @@ from typing import Final, Literal
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.op_profile import OpProfile
-from evaltools.report.device_run import DeviceRun
-from evaltools.report.native_benchmark_log import LoggedMemory
-from evaltools.report.native_stat_line import StatFigures
-from evaltools.report.result import DelegateUsed, DelegationProof, Environment, RuntimeUsed
-from evaltools.report.result_model import Model
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.evaluation import DelegateUsed, DelegationProof, Environment, RuntimeUsed
+from evaltools.result.model import Model
 from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift, LatencyRatio
 
 BENCHMARK_SCHEMA_VERSION: Final = "1"
+
+
+@dataclass(frozen=True)
+class StatFigures:
+    """What a stat line says, in microseconds. With no sample at all everything is 0.
+
+    The percentiles are None where the line does without, as in releases of TensorFlow and in reports about operators.
+    """
+
+    count: int
+    first_us: int
+    last_us: int
+    min_us: int
+    max_us: int
+    avg_us: float
+    std_us: int
+    p5_us: int | None = None
+    median_us: int | None = None
+    p95_us: int | None = None
+
+
+@dataclass(frozen=True)
+class LoggedMemory:
+    """Growth of resident memory until the session was initialized, and overall; the monitored peak.
+
+    All in units of 1024 * 1024 bytes.
+    """
+
+    init_mb: float
+    overall_mb: float
+    peak_mb: float | None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from evaltools.engine.task import Observation, Record
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.report.result import (
+from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
     DelegationProof,
