@@ -16,7 +16,7 @@ REFERENCE_NAME: Final = "reference"
 TEST_NAME: Final = "test"
 REFERENCE_KERNELS: Final = "builtin"
 
-PARAMETERS: Final = (
+CANDIDATES: Final = (
     Parameter(
         "config",
         "string",
@@ -34,6 +34,15 @@ PARAMETERS: Final = (
         role="input_file",
         about="candidates",
     ),
+)
+ALLOW_FALLBACK: Final = Parameter(
+    "allow_fallback",
+    "bool",
+    False,
+    "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+)
+PARAMETERS: Final = (
+    *CANDIDATES,
     Parameter(
         "reference",
         "string",
@@ -42,12 +51,7 @@ PARAMETERS: Final = (
         "none: no reference.",
         only_with=("load_reference=",),
     ),
-    Parameter(
-        "allow_fallback",
-        "bool",
-        False,
-        "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
-    ),
+    ALLOW_FALLBACK,
     Parameter(
         "compat",
         "string",
