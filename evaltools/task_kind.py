@@ -43,6 +43,19 @@ class TaskReport(Protocol):
         """The figures for a person, on stderr."""
 
 
+class TaskEvidence(Protocol):
+    """What a task's part of a result says in the words of limits: a module or an object with these functions."""
+
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        """The figures of a measured configuration by the names that limits use."""
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        """What limits and baselines need of a measured configuration beside its figures."""
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        """Texts that are the same for two results of the same examples, for a baseline."""
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
@@ -59,6 +72,10 @@ class TaskKind(Protocol):
         """As in results, such as ``inference_diff``."""
 
     @property
+    def command(self) -> str:
+        """As on the command line, such as ``inference-diff``."""
+
+    @property
     def summary(self) -> str:
         """A line for ``evaltools --help``."""
 
@@ -69,6 +86,10 @@ class TaskKind(Protocol):
     @property
     def options(self) -> Mapping[str, Sequence[Parameter]]:
         """Its own options under their headings, without those that all tasks have."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All options by name, its own and those that all tasks have."""
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -82,14 +103,14 @@ class TaskKind(Protocol):
     def report(self) -> TaskReport:
         """How its figures are shown."""
 
-    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-        """The figures of a measured configuration by the names that limits use, from the task's part of the result."""
+    @property
+    def evidence(self) -> TaskEvidence:
+        """What its part of a result says in the words of limits."""
 
-    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """What limits and baselines need of a measured configuration beside its figures."""
 
-    def examples(self, result: EvaluationResult) -> list[str]:
-        """Texts that are the same for two results of the same examples, for a baseline."""
+def kind_names() -> list[str]:
+    """The names of all tasks, those from outside last."""
+    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
 
 
 def kind_of(name: str) -> TaskKind:
@@ -103,13 +124,8 @@ def kind_of(name: str) -> TaskKind:
         if entry.name == name:
             found: TaskKind = entry.load()
             return found
-    names = task_names()
+    names = kind_names()
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
-
-
-def task_names() -> list[str]:
-    """The names of all tasks, those from outside last."""
-    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
 
 
 def registered_kinds() -> Iterator[TaskKind]:
@@ -119,9 +135,9 @@ def registered_kinds() -> Iterator[TaskKind]:
 
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:
     """The same with the figures of every measured configuration, taken from the task's part."""
-    kind = kind_of(result.task)
+    evidence = kind_of(result.task).evidence
     configurations = [
-        replace(entry, figures=kind.figures(result, entry)) if entry.status == "measured" else entry
+        replace(entry, figures=evidence.figures(result, entry)) if entry.status == "measured" else entry
         for entry in result.configurations
     ]
     return replace(result, configurations=configurations)

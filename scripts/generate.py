@@ -1,7 +1,8 @@
 """Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, the reference of flags, a model.
 
 Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result``, ``tasks/*/result.py`` or
-``evaltools/delegates``: ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the ``dev`` extra.
+``evaltools/delegates``: ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the
+``dev`` extra.
 """
 
 from __future__ import annotations

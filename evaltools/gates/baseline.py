@@ -83,7 +83,7 @@ def make_baseline(result: EvaluationResult) -> Baseline:
 
 
 def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> BaselineConfiguration:
-    evidence, judged = evidence_of(result, entry), kind_of(result.task).judged(result, entry)
+    evidence, judged = evidence_of(result, entry), kind_of(result.task).evidence.judged(result, entry)
     of_outputs = {name for _, values in evidence.outputs for name in values}
     runtime = (
         f"{entry.runtime.package} {entry.runtime.version}, {entry.runtime.kernels} kernels" if entry.runtime else ""
@@ -118,7 +118,7 @@ def _digest_of_examples(result: EvaluationResult) -> str:
     """Of what says which examples were taken, and of all that the task knows of them."""
     shard = result.execution.shard if result.execution is not None else None
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
-    parts += kind_of(result.task).examples(result)
+    parts += kind_of(result.task).evidence.examples(result)
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -25,7 +25,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import task_names
+from evaltools.task_kind import kind_names
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -169,7 +169,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_fits(name, gate.run) for name in names):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = task_names()
+    tasks = kind_names()
     if not any(_fits(task, gate.task) for task in tasks):
         hint = did_you_mean(gate.task, tasks)
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")

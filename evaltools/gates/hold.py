@@ -109,7 +109,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         if None not in taken:
             figures["partitions"] = float(sum(filter(None, taken)))
     ratio = against_reference(result, result.latency_comparisons, configuration)
-    judged = kind_of(result.task).judged(result, configuration)
+    judged = kind_of(result.task).evidence.judged(result, configuration)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration),

@@ -2,52 +2,108 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.task_kind import Accuracy, TaskReport
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
+from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS
+from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
-    from evaltools.gates.evidence import Judged
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from rich.console import Console
+
+    from evaltools.errors import OutputError
+    from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.coco.evaluation import CocoEvaluation
+    from evaltools.tasks.coco.request import CocoRequest
 
 
-class CocoKind:
-    """The task as engine, report, gates and command line know it."""
-
-    name: Final = "coco"
-    accuracy: Final = Accuracy("ap", "mAP")
+class _Coco(EvaluationKind):
+    name = "coco"
+    summary = "mAP of a detector on annotated pictures; do the boxes agree"
+    description = DESCRIPTION
+    options = OPTIONS
+    accuracy = Accuracy("ap", "mAP")
+    modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval")
 
     @property
     def part_type(self) -> type:
-        """:class:`CocoDetection`."""
         from evaltools.tasks.coco.result import CocoDetection
 
         return CocoDetection
 
     @property
     def report(self) -> TaskReport:
-        """Native lines and table."""
         from evaltools.tasks.coco import report
 
         return report
 
-    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-        """The figures of COCO, and the share of the reference's boxes that were found again."""
-        from evaltools.tasks.coco.judged import figures
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.coco import evidence
 
-        return figures(result, configuration)
+        return evidence
 
-    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """Resampled figures and their changes against the reference."""
-        from evaltools.tasks.coco.judged import judged
+    def read(self, request: Request) -> CocoRequest:
+        from evaltools.tasks.coco.request import read_request
 
-        return judged(result, configuration)
+        return read_request(request)
 
-    def examples(self, result: EvaluationResult) -> list[str]:
-        """Ground truth, and how many pictures it does not name."""
-        from evaltools.tasks.coco.judged import examples
+    def prepare(self, asked: CocoRequest) -> CocoEvaluation:
+        from evaltools.tasks.coco.evaluation import prepare
 
-        return examples(result)
+        return prepare(asked)
+
+    def files_read(self, asked: CocoRequest) -> Iterable[Path | None]:
+        options = asked.options
+        truths = (options.ground_truth_annotations, options.ground_truth_proto, options.model_output_labels)
+        return (asked.model_file, *truths)
+
+    def more_files(self, request: Request, asked: CocoRequest, outputs: Iterable[Path]) -> Any:
+        from evaltools.tasks.coco.files import plan_more_files
+
+        return plan_more_files(request, self.files_read(asked), outputs)
+
+    def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
+        from evaltools.tasks.coco.native_lines import debug_lines
+
+        if not options.is_on("debug_mode"):
+            return []
+        tests = [entry for entry in result.configurations if entry.role == "test"]
+        lines: list[str] = []
+        for entry in tests:
+            if entry.status == "measured":
+                lines += [f"Configuration: {entry.name}"] if len(tests) > 1 else []
+                lines += debug_lines(result, entry.name)
+        return [f"INFO: {line}" for line in lines]
+
+    def as_asked(self, result: EvaluationResult, options: Options) -> EvaluationResult:
+        if options.is_on("record_examples"):
+            return result
+        return replace(result, part=replace(result.part, pictures=None))
+
+    def write_more(
+        self, result: EvaluationResult, files: Any, asked: CocoRequest, console: Console
+    ) -> list[OutputError]:
+        from evaltools.tasks.coco.files import write_more_files
+
+        return write_more_files(result, files, asked.options.ground_truth_images_path, console)
+
+    def example_count(self, result: EvaluationResult) -> int:
+        count: int = result.part.data.example_count
+        return count
+
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        return any(figures.nonfinite_detections for figures in result.part.figures)
+
+    def parts(self, asked: CocoRequest) -> PartsOfTask:
+        from evaltools.tasks.coco.evaluation import PICTURES_TRIED
+
+        pictures = self.prepare(asked).pictures
+        return PartsOfTask(len(pictures), {"ground_truth_images_path": pictures}, shared=PICTURES_TRIED)
 
 
-KIND: Final = CocoKind()
+KIND: Final = _Coco()

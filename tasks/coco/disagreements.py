@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from evaltools.metrics.boxes import Detections, compare_boxes, match_boxes
+from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
 from evaltools.report.table_cells import one_line
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.result import CocoDetection, DetectedPicture, Detection
+from evaltools.tasks.coco.result import CocoDetection, DetectedPicture
 
 LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
 DRAWN_SCORE: Final = 0.3

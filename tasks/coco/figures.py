@@ -11,7 +11,7 @@ from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
 from evaltools.engine import Record
 from evaltools.engine.describe import comparison_pairs
-from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
+from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
     DetectedObject,
@@ -34,7 +34,6 @@ from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
-    Detection,
     DetectionFigures,
 )
 from evaltools.tasks.coco.task import FoundObjects

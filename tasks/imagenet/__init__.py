@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.task_kind import Accuracy, TaskReport
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
+from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
+from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
-    from evaltools.gates.evidence import Judged
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.request import Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
+    from evaltools.tasks.imagenet.request import ImagenetRequest
 
 
-class ImagenetKind:
-    """The task as engine, report, gates and command line know it."""
-
-    name: Final = "imagenet"
-    accuracy: Final = Accuracy("top1", "top-1")
+class _Imagenet(EvaluationKind):
+    name = "imagenet"
+    summary = "Top-1..10 accuracy of a classifier on labelled pictures"
+    description = DESCRIPTION
+    options = OPTIONS
+    accuracy = Accuracy("top1", "top-1")
+    modules_on_devices = ("evaltools.tasks.imagenet.evaluation", "scipy.stats")
 
     @property
     def part_type(self) -> type:
-        """:class:`ImagenetPart`."""
         from evaltools.tasks.imagenet.result import ImagenetPart
 
         return ImagenetPart
 
     @property
     def report(self) -> TaskReport:
-        """Native lines and table."""
         from evaltools.tasks.imagenet import report
 
         return report
 
-    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-        """Top-1 to Top-10 accuracy, agreement with the reference."""
-        from evaltools.tasks.imagenet.judged import figures
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.imagenet import evidence
 
-        return figures(result, configuration)
+        return evidence
 
-    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-        """Counts behind the accuracies, flips against the reference, ranks."""
-        from evaltools.tasks.imagenet.judged import judged
+    def read(self, request: Request) -> ImagenetRequest:
+        from evaltools.tasks.imagenet.request import read_request
 
-        return judged(result, configuration)
+        return read_request(request)
 
-    def examples(self, result: EvaluationResult) -> list[str]:
-        """Ground truth, pictures left out, and names and labels where examples were recorded."""
-        from evaltools.tasks.imagenet.judged import examples
+    def prepare(self, asked: ImagenetRequest) -> ImagenetEvaluation:
+        from evaltools.tasks.imagenet.evaluation import prepare
 
-        return examples(result)
+        return prepare(asked)
+
+    def files_read(self, asked: ImagenetRequest) -> Iterable[Path | None]:
+        options = asked.options
+        return (asked.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
+
+    def example_count(self, result: EvaluationResult) -> int:
+        count: int = result.part.data.example_count
+        return count
+
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        return any(answered.metrics.outputs_with_nonfinite for answered in result.part.classified.values())
+
+    def parts(self, asked: ImagenetRequest) -> PartsOfTask:
+        evaluation = self.prepare(asked)
+        evaluation.check_here()
+        return PartsOfTask(evaluation.example_count, {"ground_truth_images_path": evaluation.pictures})
 
 
-KIND: Final = ImagenetKind()
+KIND: Final = _Imagenet()

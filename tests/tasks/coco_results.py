@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
@@ -18,7 +18,6 @@ from evaltools.tasks.coco.result import (
     CocoData,
     CocoDetection,
     DetectedPicture,
-    Detection,
     DetectionFigures,
     GroundTruthUsed,
     OutputMap,

@@ -13,6 +13,7 @@ import pytest
 from pycocotools.coco import COCO
 
 from evaltools.cli.terminal import make_console
+from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
@@ -20,7 +21,7 @@ from evaltools.report.table import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.detections_file import coco_results
 from evaltools.tasks.coco.native_lines import debug_lines
-from evaltools.tasks.coco.result import ClassMappingUsed, Detection, OutputMap
+from evaltools.tasks.coco.result import ClassMappingUsed, OutputMap
 from tests.tasks.coco_results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pytest
 from PIL import Image
 
+from evaltools.metrics.boxes import Detection
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.disagreements import Disagreement, draw_disagreements, worst_disagreements
-from evaltools.tasks.coco.result import DetectedPicture, Detection
+from evaltools.tasks.coco.result import DetectedPicture
 from tests.tasks.coco_results import LEFT, RIGHT, detection_result, picture, with_data
 
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN, TEXT = 320, 240, 8, 32

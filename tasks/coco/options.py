@@ -1,11 +1,11 @@
-"""``evaltools coco``: flags in, pictures through every configuration, boxes and mAP out."""
+"""The options of a detection evaluation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evaltools.cli import configurations, execution_flags
-from evaltools.cli.evaluation_flags import (
+from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options.pictures import (
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -13,41 +13,47 @@ from evaltools.cli.evaluation_flags import (
     NUM_IMAGES,
     OUTPUT_FILE_PATH,
 )
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
 
-if TYPE_CHECKING:
-    from evaltools.cli.finished_shards import FinishedShards
+_IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 
-REQUIRED: Final = ("model_file", "ground_truth_images_path")
-
-TASK_PARAMETERS: Final = (
-    Parameter("model_file", "string", "", "The .tflite detector. Required."),
+_EVALUATION: Final = (
+    Parameter("model_file", "string", "", "The .tflite detector. Required.", role="input_file", required=True),
     IMAGES_PATH,
-    Parameter("ground_truth_annotations", "string", "", "COCO instances_*.json of the pictures."),
+    Parameter("ground_truth_annotations", "string", "", "COCO instances_*.json of the pictures.", role="input_file"),
     Parameter(
         "ground_truth_proto",
         "string",
         "",
         "The native tool's binary ground_truth.pb instead. With neither, boxes of configurations are only compared.",
+        role="input_file",
     ),
     Parameter(
         "model_output_labels",
         "string",
         "",
         "Label file: line i (from 0) names category i. Optional: names are checked and drawn.",
+        role="input_file",
     ),
     OUTPUT_FILE_PATH,
-    Parameter("debug_mode", "bool", False, "Print every detection to stdout, in the native tool's lines."),
+    Parameter(
+        "debug_mode",
+        "bool",
+        False,
+        "Print every detection to stdout, in the native tool's lines.",
+        about="result",
+        not_native=_IN_THE_RESULT,
+    ),
     NUM_IMAGES,
-    Parameter("score_threshold", "float", 0.0, "Leave out detections with a lower score, everywhere; 0: keep all."),
+    Parameter(
+        "score_threshold",
+        "float",
+        0.0,
+        "Leave out detections with a lower score, everywhere; 0: keep all.",
+        not_native=NotNative("the native tool keeps every detection"),
+    ),
     MAX_FAILED_EXAMPLES,
 )
-READING_PARAMETERS: Final = (
+_READING: Final = (
     NORMALIZATION,
     Parameter(
         "resize",
@@ -56,14 +62,23 @@ READING_PARAMETERS: Final = (
         "stretch: straight to the input's size, as native. letterbox, letterbox_top_left: keep the aspect ratio, in "
         "the middle or at the top left, and map boxes back.",
         choices=("stretch", "letterbox", "letterbox_top_left"),
+        not_native=NotNative("the native tool stretches pictures"),
     ),
-    Parameter("letterbox_fill", "int32", 114, "Pixel value around a letterboxed picture, 0..255."),
+    Parameter(
+        "letterbox_fill",
+        "int32",
+        114,
+        "Pixel value around a letterboxed picture, 0..255.",
+        only_with=("resize=letterbox|letterbox_top_left",),
+        not_native=NotNative("the native tool stretches pictures"),
+    ),
     Parameter(
         "output_map",
         "string",
         "auto",
         "Which output is what: boxes=0,classes=1,scores=2,count=3 with numbers or names. auto: from the operator, else "
         "by shapes, names and values, which the output names.",
+        not_native=NotNative("the native tool reads outputs by their order", ("boxes=0,classes=1,scores=2,count=3",)),
     ),
     Parameter(
         "class_offset",
@@ -71,9 +86,10 @@ READING_PARAMETERS: Final = (
         "auto",
         "Category of a class: a number to add (native: 1), or dense for the k-th category that exists (80->90 in "
         "COCO). auto: what fits the ground truth, which the output names.",
+        not_native=NotNative("the native tool adds 1 to every class", ("1", "+1")),
     ),
 )
-OUTPUT_PARAMETERS: Final = (
+_OUTPUT: Final = (
     Parameter(
         "coco_evaluator",
         "string",
@@ -86,54 +102,40 @@ OUTPUT_PARAMETERS: Final = (
         "int32",
         1000,
         "Draws of the pictures by which changes of the COCO figures are judged; 0: not judged, which saves time.",
+        about="result",
+        in_parts=0,
     ),
     MARGIN,
-    Parameter("record_examples", "bool", False, "Write every detection to the JSON result."),
+    Parameter("record_examples", "bool", False, "Write every detection to the JSON result.", about="result"),
     Parameter(
         "detections_path",
         "string",
         "",
         "Write the detections in the COCO results format: FILE.json for the first test configuration, FILE.NAME.json "
         "for the others and the reference.",
+        role="output_file",
+        about="result",
+        only_with=("split=pool",),
+        not_native=_IN_THE_RESULT,
     ),
     Parameter(
         "disagreements_path",
         "string",
         "",
         "Draw a PNG: the pictures where boxes differ most from the reference, with ground truth, reference and test.",
+        role="output_file",
+        about="result",
+        only_with=("split=pool",),
+        not_native=NotNative("the boxes of native runs are compared in the result alone"),
     ),
 )
 
-GROUPS: Final = {
-    "evaluation": TASK_PARAMETERS,
-    "reading pictures and outputs": READING_PARAMETERS,
-    "figures and files": OUTPUT_PARAMETERS,
-    "execution": execution_flags.PARAMETERS,
-    "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
-    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
-    "delegates, common": COMMON,
+OPTIONS: Final = {
+    "evaluation": _EVALUATION,
+    "reading pictures and outputs": _READING,
+    "figures and files": _OUTPUT,
 }
 DESCRIPTION: Final = """\
 Detection mAP on annotated pictures, and whether the boxes are the same, for a reference and any number of
 configurations in one pass. Without annotations, only whether the boxes are the same.
 stdout: the lines of the native tool. stderr: what ran, progress, tables, findings."""
-
-
-def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
-    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
-    flags = parse_flags("coco", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    require(flags)
-    if flags.text("executor") == "ray" and not shards:
-        from evaltools.cli.on_ray import run_on_ray
-
-        return run_on_ray("coco", flags, arguments)
-    from evaltools.cli.coco_run import run_coco
-
-    return run_coco(flags, ["evaltools", "coco", *arguments], shards)
-
-
-def require(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` where a flag that the task needs is missing."""
-    missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
-    if missing:
-        raise UsageError(f"missing: {' '.join(missing)}. See evaltools coco --help")

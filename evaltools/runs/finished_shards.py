@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaltools.cli.names_here import NamesHere
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.runs.names_here import NamesHere
 from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
 from evaltools.tasks.shared.run_identity import Place
 
