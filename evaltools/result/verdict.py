@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -30,8 +31,8 @@ class Reason:
     """
 
     kind: str
-    numbers: dict[str, int | float | None] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, int | float | None] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_text(cls, text: str) -> Reason:
