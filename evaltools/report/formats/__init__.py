@@ -25,7 +25,7 @@ class OutputFormat(Protocol):
     def PER_CONFIGURATION(self) -> bool:  # noqa: N802 - a constant of the module
         """Whether each test configuration has a file of its own, and no other is written."""
 
-    def render(self, result: EvaluationResult, configuration: ConfigurationResult | None) -> bytes:
+    def render(self, result: EvaluationResult, configuration: ConfigurationResult | None, /) -> bytes:
         """The content of a file: that of a measured test configuration, or with None that of the whole result."""
 
 
@@ -35,5 +35,5 @@ def format_of(path: Path) -> OutputFormat:
     >>> format_of(Path("a.JSON")).PER_CONFIGURATION, format_of(Path("a.pb")).PER_CONFIGURATION
     (False, True)
     """
-    module: OutputFormat = importlib.import_module(FORMATS.get(path.suffix.lower(), _NATIVE))  # type: ignore[assignment]
+    module: OutputFormat = importlib.import_module(FORMATS.get(path.suffix.lower(), _NATIVE))
     return module

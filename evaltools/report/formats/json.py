@@ -10,6 +10,6 @@ from evaltools.result.json_file import to_json
 PER_CONFIGURATION: Final = False
 
 
-def render(result: EvaluationResult, configuration: ConfigurationResult | None) -> bytes:
+def render(result: EvaluationResult, _configuration: ConfigurationResult | None) -> bytes:
     """The result, whatever the configuration."""
     return to_json(result)
