@@ -10,6 +10,7 @@
     ├── ConfigurationUnavailable  this machine cannot run a configuration              recorded, exit code 3
     │   └── DelegateTookNothing   a delegate was applied and took no node
     ├── ImageError                one picture cannot be read                           recorded, exit code 4
+    ├── TaskError                 a task's own code failed on one example              recorded, exit code 4
     └── InferenceError            one inference failed                                 recorded, exit code 4
         └── SessionEnded          its process died or hung; it may be started again
 
@@ -68,6 +69,12 @@ class DelegateTookNothing(ConfigurationUnavailable):
 
 class ImageError(EvaltoolsError):
     """One picture cannot be turned into an input; the evaluation goes on without it."""
+
+    exit_code = 4
+
+
+class TaskError(EvaltoolsError):
+    """The code of a task of your own failed on one example; the evaluation goes on with the next."""
 
     exit_code = 4
 

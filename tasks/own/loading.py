@@ -1,0 +1,148 @@
+"""Finds a task by its name: ``FILE.py:NAME``, or an entry point of the group ``evaltools.tasks``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean
+from evaltools.task_kind import ENTRY_POINTS
+from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.faults import sentence
+
+_HOW: Final = "write FILE.py:NAME, or the name of an installed task"
+_MODULES: Final = "evaltools_own_task_"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where another process finds the task again: an installed ``module``, or else the ``file``."""
+
+    file: Path
+    name: str
+    module: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+    def load(self) -> TaskFunction[...]:
+        """The task's function; raises :class:`UsageError`."""
+        return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
+
+    @property
+    def sha256(self) -> str:
+        """That of the file; empty where it is gone."""
+        try:
+            return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A task's function; ``origin`` is None where only this process has it, as in a notebook."""
+
+    function: TaskFunction[...]
+    origin: Origin | None
+
+
+def load_task(text: str) -> Loaded:
+    """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
+    file, colon, name = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        origin = Origin(Path(file).absolute(), name)
+        return Loaded(origin.load(), origin)
+    if text.endswith(".py"):
+        raise UsageError(f"{text}: which task in it? Write {text}:NAME{_tasks_in(Path(text))}")
+    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if text not in installed:
+        there_are = f"; installed are {', '.join(installed)}" if installed else "; none is installed"
+        raise UsageError(f"there is no task {text!r}.{did_you_mean(text, installed)} {_HOW.capitalize()}{there_are}")
+    module = _imported(installed[text].module)
+    origin = Origin(Path(module.__file__ or ""), installed[text].attr, module.__name__)
+    return Loaded(origin.load(), origin)
+
+
+def located(function: TaskFunction[...]) -> Loaded:
+    """The same for a function that is at hand: it has an origin where another process can import or load it."""
+    module = sys.modules.get(function.function.__module__)
+    name = getattr(function.function, "__qualname__", "")
+    if module is None or module.__name__ == "__main__" or getattr(module, name, None) is not function:
+        return Loaded(function, None)
+    file = getattr(module, "__file__", None)
+    if file is None or not Path(file).is_file():
+        return Loaded(function, None)
+    return Loaded(function, Origin(Path(file).absolute(), name, module.__name__ if module.__package__ else ""))
+
+
+def _task_in(module: ModuleType, name: str, place: str) -> TaskFunction[...]:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, TaskFunction):
+        return found
+    known = [each for each, value in vars(module).items() if isinstance(value, TaskFunction)]
+    there_are = f"it has {', '.join(known)}" if known else "it has none; put @evaltools.task above a function"
+    if found is None:
+        raise UsageError(f"{place} has no task {name!r}.{did_you_mean(name, known)} As a task {there_are}")
+    raise UsageError(f"{place}: {name} is no task but a {type(found).__name__}; put @evaltools.task above it")
+
+
+def _tasks_in(file: Path) -> str:
+    try:
+        known = [each for each, value in vars(_executed(file)).items() if isinstance(value, TaskFunction)]
+    except UsageError:
+        return ""
+    return f"; it has {', '.join(known)}" if known else ""
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", _imported)) from error
+
+
+def _executed(file: Path) -> ModuleType:
+    """The module that a file is; the same one each time, as long as its content is the same."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: the file of the task cannot be read: {error.strerror}") from None
+    name = _MODULES + hashlib.sha256(str(file).encode("utf-8", "surrogateescape") + content).hexdigest()
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file} is no Python file; {_HOW}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _folder_on_path(file.parent):
+            spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        raise UsageError(sentence(error, "the file of the task cannot be loaded", _executed)) from error
+    return module
+
+
+@contextmanager
+def _folder_on_path(folder: Path) -> Iterator[None]:
+    """What lies beside the file can be imported by it, as by a program."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
