@@ -1,7 +1,7 @@
 """What engine, report, gates, devices and command line know of a task, and where the tasks are found.
 
-A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``; or
-it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``;
+or it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ from evaltools.report.native import measured_tests
 from evaltools.report.native_coco import debug_lines
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.coco.evaluation import CocoRequest, evaluate_coco, merge_coco
+from evaltools.tasks.coco.evaluation import CocoRequest, prepare
 from evaltools.tasks.coco.task import CocoOptions, Resize
+from evaltools.tasks.shared.evaluation import evaluate, merge
 
 _FEWEST_RESAMPLES: Final = 100
 _MOST_RESAMPLES: Final = 100_000
@@ -60,9 +61,9 @@ def run_coco(flags: GivenFlags, command: list[str], shards: FinishedShards | Non
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
         if shards is None:
-            result = evaluate_coco(request, terminal, opener)
+            result = evaluate(prepare, request, terminal, opener)
         else:
-            result = shards.complete(merge_coco(request, shards.places, terminal))
+            result = shards.complete(merge(prepare, request, shards.places, terminal))
         not_written = _print_debug_lines(result) if flags.is_on("debug_mode") else []
         not_written += hand_out(_as_asked(result, flags.is_on("record_examples")), files, console)
         not_written += write_more_files(result, more_files, options.ground_truth_images_path, console)

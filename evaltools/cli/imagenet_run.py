@@ -21,8 +21,9 @@ from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest, evaluate, merge
+from evaltools.tasks.imagenet.evaluation import ImagenetRequest, prepare
 from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.shared.evaluation import evaluate, merge
 
 
 def plan_files(flags: GivenFlags, configurations: Configurations, request: ImagenetRequest) -> dict[str, Path]:
@@ -43,9 +44,9 @@ def evaluate_imagenet(flags: GivenFlags, command: list[str], shards: FinishedSha
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
         if shards is None:
-            result = evaluate(request, terminal, opener)
+            result = evaluate(prepare, request, terminal, opener)
         else:
-            result = shards.complete(merge(request, shards.places, terminal))
+            result = shards.complete(merge(prepare, request, shards.places, terminal))
         not_written = hand_out(result, files, console)
         total = request.execution.shard.size_of(result.data.example_count if result.data else 0)
         print_early_end(result, total, request.max_failed_examples, options.native, console)

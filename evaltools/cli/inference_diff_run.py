@@ -18,9 +18,10 @@ from evaltools.gates.limits import LIMIT_NAMES, parse_limit
 from evaltools.preprocess import parse_normalization
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
-from evaltools.tasks.inference_diff.evaluation import evaluate_diff, merge_diff
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.shared.evaluation import evaluate, merge
 
 _MOST_RUNS: Final = 1_000_000
 
@@ -36,9 +37,9 @@ def evaluate_inference_diff(flags: GivenFlags, command: list[str], shards: Finis
         terminal = Terminal(console, flags.text("progress"))
         opener = partial(open_isolated, timeout_s=request.execution.example_timeout_s)
         if shards is None:
-            result = evaluate_diff(request, terminal, opener)
+            result = evaluate(prepare_diff, request, terminal, opener)
         elif shards.whole is None:
-            result = shards.complete(merge_diff(request, shards.places, terminal, opener))
+            result = shards.complete(merge(prepare_diff, request, shards.places, terminal, opener))
         else:
             terminal.opened(shards.whole.configurations)
             result = shards.complete(shards.whole)

@@ -11,13 +11,11 @@ from evaltools.model import TensorInfo
 from evaltools.report.assemble import (
     describe_model,
     describe_tensor,
-    failed_examples,
     with_figures,
     without_figures,
 )
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
+from evaltools.report.result import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
     Sampled,
@@ -37,36 +35,28 @@ from evaltools.tasks.inference_diff.yardsticks import (
     REPEAT,
     SecondLook,
 )
-from evaltools.tasks.shared.evaluation import (
-    Observer,
-)
-from evaltools.tasks.shared.measured import Measured, describe_execution, lost_configuration
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.evaluation import Findings
+from evaltools.tasks.shared.measured import Measured, lost_configuration
 
 
-@dataclass
-class DiffPass:
-    """What the pass over all runs gave, and the times of the very first runs."""
+@dataclass(frozen=True)
+class DiffNotes:
+    """The times of the very first runs by configuration, and what the yardsticks showed."""
 
-    measured: Measured
     first_run_us: dict[str, int | None] = field(default_factory=dict)
+    look: SecondLook = field(default_factory=SecondLook)
 
 
-def assemble_diff(
+def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
-    described: Sequence[ConfigurationResult],
-    done: DiffPass,
+    configurations: list[ConfigurationResult],
+    outcome: Outcome[DiffObservation],
     look: SecondLook,
-    started_at: str,
-    observer: Observer,
-) -> EvaluationResult:
-    """Sum up, judge, and put the result together; the folder of saved outputs gets its manifest."""
-    observer.measured()
-    outcome = done.measured.outcome
+) -> Findings:
+    """Sum up and judge; a reference that was loaded joins ``configurations``, saved outputs get their manifest."""
     summaries = {name: _summary(material, outcome, name) for name in outcome.records}
     sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
-    configurations = with_conditions([_figures(entry, done, summaries) for entry in described], done.measured)
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
@@ -85,24 +75,9 @@ def assemble_diff(
     ]
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
-    return EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task="inference_diff",
-        complete=bool(outcome.examples_done) and outcome.stopped is None,
-        stopped=outcome.stopped,
-        examples_done=outcome.examples_done,
-        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
-        model=describe_model(material.model),
-        data=None,
-        configurations=configurations,
-        comparisons=[],
-        failed=failed_examples(outcome),
-        warnings=_warnings(comparisons, look),
-        examples=None,
-        inference_diff=_details(request, material, look, comparisons),
-        execution=describe_execution(request.execution, done.measured),
-        latency_comparisons=latency_comparisons(configurations, done.measured),
-    )
+    details = _details(request, material, look, comparisons)
+    fields: dict[str, object] = {"inference_diff": details, "data": None, "comparisons": [], "examples": None}
+    return Findings(fields, _warnings(comparisons, look))
 
 
 def _summary(
@@ -131,22 +106,28 @@ def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: st
     return Sampled(summary, inside, boxes, len(look.runs))
 
 
-def _figures(
-    described: ConfigurationResult, measured_pass: DiffPass, summaries: Mapping[str, DiffSummary | None]
+def diff_figures(
+    described: ConfigurationResult, measured: Measured, first_run_us: Mapping[str, int | None]
 ) -> ConfigurationResult:
-    measured, name = measured_pass.measured, described.name
+    """A configuration with its latencies; a test that the reference has no outputs for is ``not measured``."""
+    name = described.name
     lost = lost_configuration(described, measured.outcome)
     if lost is not None:
         return lost
-    if described.role == "test" and summaries[name] is None:
+    if described.role == "test" and not _has_differences(measured.outcome, name):
         return without_figures(described, 0, f"the reference has no outputs to compare with{_why(measured.outcome)}")
     invokes_us = measured.invokes_us(name)
     return replace(
         with_figures(described, measured.outcome.records[name], invokes_us),
-        first_run_us=measured_pass.first_run_us.get(name),
+        first_run_us=first_run_us.get(name),
         run_and_read_latency=summarise_latency(measured.run_and_read_us(name)),
         invokes_us=invokes_us,
     )
+
+
+def _has_differences(outcome: Outcome[DiffObservation], name: str) -> bool:
+    observations = (record.observation for record in outcome.records[name])
+    return any(observation is not None and observation.difference is not None for observation in observations)
 
 
 def _why(outcome: Outcome[DiffObservation]) -> str:

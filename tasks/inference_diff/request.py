@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from evaltools.configuration import Configuration
-from evaltools.engine import Execution
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import Limit
 from evaltools.model import ModelFile, TensorInfo, read_model
@@ -34,23 +32,21 @@ from evaltools.tasks.inference_diff.task import (
     check_types,
     output_names,
 )
+from evaltools.tasks.shared.evaluation import TaskRequest
 
 YARDSTICK_RUNS: Final = 10
 _MOST_KEPT_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True)
-class DiffRequest:
+class DiffRequest(TaskRequest):
     """What to compare.
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
     texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability. ``native`` does
-    what the native tool does. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
+    what the native tool does.
     """
 
-    model_file: Path
-    reference: Configuration | None
-    tests: tuple[Configuration, ...]
     inputs: InputOptions = field(default_factory=InputOptions)
     reference_model_file: Path | None = None
     signature: str = ""
@@ -61,12 +57,7 @@ class DiffRequest:
     save_outputs: Path | None = None
     load_reference: Path | None = None
     allow_model_mismatch: bool = False
-    allow_fallback: bool = False
-    max_failed_examples: int | None = None
     native: bool = False
-    execution: Execution = field(default_factory=Execution)
-    flags: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
 
     @property
     def invocations(self) -> int:

@@ -37,7 +37,7 @@ from tests.tasks.native_runs import PLAIN, REFERENCE
 
 def imagenet_request(**changes: Any) -> ImagenetRequest:
     options = ImagenetOptions(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
-    return replace(ImagenetRequest(sample.model_file("int8"), options, REFERENCE, (PLAIN,)), **changes)
+    return replace(ImagenetRequest(sample.model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
 
 
 def imagenet_options(**changes: Any) -> ImagenetRequest:
@@ -51,7 +51,7 @@ def coco_request(truth: bool = True, **changes: Any) -> CocoRequest:
         ground_truth_annotations=sample.detection_annotations_file() if truth else None,
         model_output_labels=sample.detection_labels_file(),
     )
-    return replace(CocoRequest(sample.detection_model_file("int8"), options, REFERENCE, (PLAIN,)), **changes)
+    return replace(CocoRequest(sample.detection_model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
 
 
 def diff_request(**changes: Any) -> DiffRequest:
