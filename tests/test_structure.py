@@ -46,6 +46,7 @@ MAY_IMPORT = {
         "stats",
     },
     "device": {"report"},
+    "task_kind": {"parameter"},
     "tasks": {
         "configuration",
         "datasets",
@@ -54,10 +55,12 @@ MAY_IMPORT = {
         "gates",
         "metrics",
         "model",
+        "parameter",
         "preprocess",
         "report",
         "runtime",
         "stats",
+        "task_kind",
     },
 }
 

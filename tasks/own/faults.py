@@ -16,14 +16,14 @@ _OURS: Final = Path(__file__).resolve().parents[1]
 _LONGEST: Final = 300
 
 
-def sentence(error: BaseException, doing: str, function: Callable[..., Any]) -> str:
-    """What was raised, and where: the last line of the task's own code, else that of the function that was called."""
+def sentence(error: BaseException, doing: str, place: str) -> str:
+    """What was raised, and where: the last line of the file of ``place``, which is what is known without an error."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}, line {error.lineno}"
     else:
-        place = _raised_at(error, place_of(function).partition(", line ")[0]) or place_of(function)
+        place = _raised_at(error, place.partition(", line ")[0]) or place
     said = " ".join(str(error).split())[:_LONGEST]
     return f"{place}: {doing}: {type(error).__name__}{f': {said}' if said else ''}"
 

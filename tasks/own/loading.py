@@ -110,7 +110,7 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", _imported)) from error
+        raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", name)) from error
 
 
 def _executed(file: Path) -> ModuleType:
@@ -134,7 +134,7 @@ def _executed(file: Path) -> ModuleType:
         del sys.modules[name]
         if not isinstance(error, (Exception, SystemExit)):
             raise
-        raise UsageError(sentence(error, "the file of the task cannot be loaded", _executed)) from error
+        raise UsageError(sentence(error, "the file of the task cannot be loaded", str(file))) from error
     return module
 
 

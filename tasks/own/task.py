@@ -92,13 +92,13 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
     except EvaltoolsError as error:
         raise UsageError(f"{place}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", function)) from error
+        raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
     if not isinstance(task, Task):
         raise UsageError(f"{place}: {loaded.function.name} gives {_kind(task)}; return an evaltools.Task(...)")
     try:
         examples = tuple(task.examples)
     except Exception as error:
-        raise UsageError(sentence(error, "its examples cannot be listed", function)) from error
+        raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
     for name in ("prepare", "score"):
@@ -189,7 +189,7 @@ def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepare
     except TaskError as error:
         raise TaskError(f"{place_of(task.prepare)}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise TaskError(sentence(error, f"prepare failed for {example.id!r}", task.prepare)) from error
+        raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
     place = f"{place_of(task.prepare)}: prepare gave"
     if len(arrays) != len(tensors):
         raise TaskError(f"{place} {len(arrays)} arrays for {example.id!r}; the model has {len(tensors)} inputs")
@@ -222,7 +222,7 @@ def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
         given = task.score(outputs, example.target)
         found = {str(name): float(value) for name, value in given.items()}
     except (Exception, SystemExit) as error:
-        raise TaskError(sentence(error, f"score failed for {example.id!r}", task.score)) from error
+        raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
     place = place_of(task.score)
     names = [metric.name for metric in task.metrics]
     for name in names:
