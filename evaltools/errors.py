@@ -19,10 +19,13 @@ A message says what was wrong, what was got, what would be right, and the next s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from evaltools.delegates.provider import Delegate
+
+DEBUG: Final = "EVALTOOLS_DEBUG"
+"""The environment variable that has tracebacks printed, also by processes that are started; ``--debug`` sets it."""
 
 
 class EvaltoolsError(Exception):

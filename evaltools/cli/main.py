@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.cli.streams import complain, say
-from evaltools.errors import EvaltoolsError
+from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.parameter import did_you_mean
+
+_DEBUG: Final = "--debug"
 
 
 class Command(NamedTuple):
@@ -36,6 +40,7 @@ COMMANDS: Final = {
         "evaltools.cli.benchmark", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
     "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
+    "run": Command("evaltools.cli.run", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),
     "gate": Command("evaltools.cli.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
@@ -61,9 +66,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if _DEBUG in arguments:
+        arguments.remove(_DEBUG)
+        os.environ[DEBUG] = "1"
     try:
         return _dispatch(arguments)
     except EvaltoolsError as error:
+        if DEBUG in os.environ:
+            traceback.print_exc()
         complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
@@ -115,7 +125,8 @@ def _help_text() -> str:
         "usage: evaltools COMMAND --flag=value ...\n\n"
         "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"
         f"commands:\n{commands}\n\n"
-        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n\n"
+        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n"
+        "--debug shows where an error comes from.\n\n"
         f"exit codes:\n{EXIT_CODE_HELP}"
     )
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from evaltools.report import native_coco, native_imagenet, native_inference_diff
+from evaltools.report import native_coco, native_imagenet, native_inference_diff, native_own
 from evaltools.report.result import ConfigurationResult, EvaluationResult
 
 _FACES: Final[dict[str, ModuleType]] = {
     "imagenet": native_imagenet,
     "inference_diff": native_inference_diff,
     "coco": native_coco,
+    "own": native_own,
 }
 
 

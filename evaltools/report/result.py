@@ -15,6 +15,7 @@ from evaltools.parameter import Value
 from evaltools.report.coco_result import CocoDetection
 from evaltools.report.device_run import DeviceRun
 from evaltools.report.diff_result import InferenceDiff
+from evaltools.report.own_result import OwnTaskResult
 from evaltools.report.paired_result import Comparison, LatencyComparison
 from evaltools.report.result_model import Model, Tensor
 from evaltools.stats.interval import Interval
@@ -213,12 +214,12 @@ class EvaluationResult:
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
     the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
-    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names. ``pictures_digest`` changes
+    ``imagenet``, ``inference_diff``, ``coco`` and ``own`` to the tasks of these names. ``pictures_digest`` changes
     with the names of the pictures and their order. ``device_run`` says how it was done on devices.
     """
 
     schema_version: Literal["1"]
-    task: Literal["imagenet", "inference_diff", "coco"]
+    task: Literal["imagenet", "inference_diff", "coco", "own"]
     complete: bool
     stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None
     examples_done: int
@@ -232,6 +233,7 @@ class EvaluationResult:
     examples: list[ExampleRecord] | None
     inference_diff: InferenceDiff | None = None
     coco: CocoDetection | None = None
+    own: OwnTaskResult | None = None
     execution: ExecutionUsed | None = None
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from evaltools.report import table_coco, table_imagenet, table_inference_diff
+from evaltools.report import table_coco, table_imagenet, table_inference_diff, table_own
 from evaltools.report.result import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult, RuntimeUsed
 from evaltools.report.table_cells import device_text, print_drift
 from evaltools.report.table_device_run import print_device_run
@@ -20,6 +20,7 @@ _TABLES: Final[dict[str, ModuleType]] = {
     "imagenet": table_imagenet,
     "inference_diff": table_inference_diff,
     "coco": table_coco,
+    "own": table_own,
 }
 _MOST_FAILURES: Final = 10
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-DEBUG: Final = "EVALTOOLS_DEBUG"
-"""The environment variable that has the traceback of each fault printed, also in processes that make inputs."""
+from evaltools.errors import DEBUG
+
 _OURS: Final = Path(__file__).resolve().parents[1]
 _LONGEST: Final = 300
 

@@ -33,7 +33,10 @@ def a_task(**changes: Any) -> Task:
 
 
 def made(task: Any) -> Task:
-    return make_task(Loaded(TaskFunction(lambda: task), None), {})
+    def function() -> Any:
+        return task
+
+    return make_task(Loaded(TaskFunction(function), None), {})
 
 
 def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
@@ -54,7 +57,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
         ({"examples": []}, "the task has no examples; check what its options point at"),
         ({"examples": ["a"]}, "example 0 is a str; give evaltools.Example(id, input, target)"),
         ({"examples": [Example("", 1)]}, "the id of example 0 is ''; give a text that is not empty"),
-        ({"examples": [Example(7, 1)]}, "the id of example 0 is 7; give a text"),
+        ({"examples": [Example(7, 1)]}, "the id of example 0 is 7; give a text"),  # type: ignore[arg-type]
         (
             {"examples": [Example("a", 1), Example("b", 1), Example("a", 2)]},
             "the examples 0 and 2 have the same id 'a'",
@@ -63,7 +66,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
         ({"metrics": mean("a")}, "give such as [evaltools.mean("),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
-        ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),
+        ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
         ({"score": None}, "score is nothing; give a function"),
         ({"examples": (Example(str(1 // n), n) for n in (1, 0))}, "its examples cannot be listed: ZeroDivisionError"),
     ],
