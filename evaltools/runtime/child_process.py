@@ -54,7 +54,7 @@ class ChildProcess:
         for context in _contexts():
             connection, theirs = context.Pipe()
             bell, rope = context.Pipe(duplex=False)
-            process = context.Process(
+            process = context.Process(  # type: ignore[attr-defined]
                 target=serve, args=(theirs, rope, *arguments), daemon=True
             )
             try:
