@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean
+from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +23,8 @@ KINDS: Final = {
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
 ENTRY_POINTS: Final = "evaltools.tasks"
+_OF_ONES_OWN: Final = "evaltools.tasks.own"
+"""Makes a task of what is no whole :class:`TaskKind`: ``FILE.py:NAME``, or an installed function."""
 
 
 class TaskReport(Protocol):
@@ -47,6 +48,10 @@ class TaskKind(Protocol):
         """As in results, such as ``inference_diff``."""
 
     @property
+    def command(self) -> str:
+        """As on the command line, such as ``inference-diff``."""
+
+    @property
     def summary(self) -> str:
         """A line for ``evaltools --help``."""
 
@@ -59,12 +64,21 @@ class TaskKind(Protocol):
         """Its own options under their headings, without those that all tasks have."""
 
     @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All options by name, its own and those that all tasks have."""
+
+    @property
     def part_type(self) -> type:
         """The type of its part of the result, a dataclass."""
 
     @property
     def report(self) -> TaskReport:
         """How its figures are shown."""
+
+
+def kind_names() -> list[str]:
+    """The names of all tasks, those from outside last."""
+    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
 
 
 def kind_of(name: str) -> TaskKind:
@@ -75,7 +89,8 @@ def kind_of(name: str) -> TaskKind:
         kind: TaskKind = getattr(importlib.import_module(module), attribute)
         return kind
     for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name == name:
+        if entry.name == name and hasattr(entry.load(), "part_type"):
             found: TaskKind = entry.load()
             return found
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, KINDS)} There are {', '.join(KINDS)}")
+    own: TaskKind = importlib.import_module(_OF_ONES_OWN).kind_named(name)
+    return own

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli import benchmark_flags, configurations
+from evaltools.cli import benchmark_flags
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.tasks.shared.options import configurations
 
 BEYOND_PARAMETERS: Final = (
     Parameter("output_file_path", "string", "", "JSON file with every time, the conditions and the figures."),

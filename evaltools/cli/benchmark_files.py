@@ -9,9 +9,7 @@ from typing import Final
 
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest
-from evaltools.cli.evaluation_output import require_output_file
 from evaltools.cli.flags import GivenFlags
-from evaltools.cli.output_file import write_file
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_profile import CSV, profile_file
@@ -21,6 +19,7 @@ from evaltools.report.files import file_per_configuration
 from evaltools.report.json_file import encode_json
 from evaltools.report.native_benchmark import saved_lines
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
+from evaltools.report.output_file import require_output_file, write_file
 from evaltools.runtime.session import Array
 
 _OF_ALL: Final = ("output_file_path", "trace", "plot")

@@ -10,7 +10,7 @@ from rich.console import Console
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest
-from evaltools.cli.evaluation_output import ignore_interrupts
+from evaltools.cli.evaluate.output import ignore_interrupts
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration

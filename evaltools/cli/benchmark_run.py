@@ -10,14 +10,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from evaltools import exit_codes
 from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accuracies
 from evaltools.benchmark.run import run_benchmark
-from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_files import planned_files
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
-from evaltools.cli.evaluation_output import interrupts_restored
+from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.errors import UsageError

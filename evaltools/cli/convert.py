@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
 
 OUTPUT_PARAMETERS: Final = (

@@ -12,18 +12,16 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli import exit_codes
+from evaltools import exit_codes
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored, require_output_file
+from evaltools.cli.evaluate.output import interrupts_restored, require_output_file
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
-from evaltools.cli.names_here import NamesHere
-from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
 from evaltools.device.errors import CommandFailed, ProgramMissing
@@ -37,8 +35,10 @@ from evaltools.report.benchmark_trace import trace_json
 from evaltools.report.device_run import HOST
 from evaltools.report.environment import describe_environment
 from evaltools.report.json_file import encode_json, read_json
+from evaltools.report.output_file import write_file
 from evaltools.report.table_benchmark import print_benchmark
 from evaltools.report.table_device_run import print_device_run
+from evaltools.runs.names_here import NamesHere
 
 _RESULT: Final = "result.json"
 _OF_ROWS: Final = ("output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file")

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.report.environment import describe_environment
 from evaltools.report.json_file import read_result
 from evaltools.report.result import EvaluationResult

@@ -23,13 +23,9 @@ from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_run_folder import Begun, begin, begun
 from evaltools.cli.device_words import DeviceWords, device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored
-from evaltools.cli.execution_flags import flags_to_repeat
-from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
-from evaltools.cli.finished_shards import FinishedShards
+from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.host_run import run_here
-from evaltools.cli.names_here import NamesHere
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
 from evaltools.device.errors import NoSuchDevice
@@ -39,8 +35,12 @@ from evaltools.device.store import new_mark
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
 from evaltools.report.device_run import HOST, DeviceLeftOut
 from evaltools.report.diff_result import LOADED_FROM
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.names_here import NamesHere
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import Place
 
 _WHOLE: Final = "result.json"

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.report.output_file import require_writable, write_file
 
 DESCRIPTION: Final = """\
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.

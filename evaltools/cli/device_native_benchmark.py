@@ -12,9 +12,10 @@ from typing import Final
 
 from rich.console import Console
 
+from evaltools import exit_codes
 from evaltools.benchmark.matrix import ALL_OF_NATIVE
 from evaltools.benchmark.options import Candidate
-from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
 from evaltools.cli.benchmark_run import accuracies_of, exit_code_of, options_in_force, with_accuracies
 from evaltools.cli.device_benchmark import joined_rows, planned_files, show_benchmark
@@ -23,7 +24,7 @@ from evaltools.cli.device_native_evaluation import require_binary
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords, device_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored
+from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.native_flags import configuration_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app

@@ -26,13 +26,12 @@ from evaltools.cli.device_jobs import (
 )
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import (
+from evaltools.cli.evaluate.output import (
     exit_code,
     hand_out,
     interrupts_restored,
     planned_files,
 )
-from evaltools.cli.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.cli.native_flags import NativePaths, native_command, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
@@ -50,6 +49,7 @@ from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
+from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.report.device_result import DeviceFacts
 from evaltools.report.device_run import DevicePart
 from evaltools.report.native_eval_log import NativeTask

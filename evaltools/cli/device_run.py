@@ -8,16 +8,16 @@ from types import ModuleType
 from typing import Final
 
 from evaltools.cli.device_run_flags import NAMES, PARAMETERS, DeviceCommand, DeviceFlags, read_device_flags
-from evaltools.cli.exit_codes import (
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.streams import complain, say
+from evaltools.errors import UsageError
+from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
     DEVICE_EXIT_CODE_HELP,
     NOT_WRITTEN,
     OK,
     USAGE,
 )
-from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.cli.streams import complain, say
-from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
 
 TASKS: Final[Mapping[str, str]] = {

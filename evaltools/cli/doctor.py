@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import OutputError
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:

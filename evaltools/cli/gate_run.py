@@ -13,11 +13,9 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli import exit_codes
-from evaltools.cli.evaluation_output import require_output_file
+from evaltools import exit_codes
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.gate_runs import run_source
-from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
@@ -29,6 +27,7 @@ from evaltools.report.gate_report import hold_gates, report_unjudged
 from evaltools.report.gate_table import print_gates
 from evaltools.report.gate_words import GateOutcome, outcome_of
 from evaltools.report.json_file import encode_json, read_result
+from evaltools.report.output_file import require_output_file, write_file
 from evaltools.report.result import EvaluationResult
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")

@@ -11,7 +11,6 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Outcome, Record
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -36,8 +35,8 @@ from evaltools.tasks.coco.outputs import (
     require_fitting,
     stated_output_map,
 )
+from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import (
-    CocoOptions,
     CocoTask,
     Floats,
     FoundObjects,
@@ -47,7 +46,7 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import general_warnings
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready, TaskRequest
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import load_picture
 from evaltools.tasks.shared.measured import Measured, lost_configuration
 from evaltools.tasks.shared.measuring import (
@@ -65,23 +64,6 @@ from evaltools.tasks.shared.run_identity import (
 _OUTPUTS = "how the outputs are read"
 PICTURES_TRIED = 4
 _MORE_PICTURES = 32
-
-
-DEFAULT_RESAMPLES: Final = 1000
-
-
-@dataclass(frozen=True)
-class CocoRequest(TaskRequest):
-    """What to evaluate with which configurations.
-
-    ``keep_pictures`` puts every detection into the result. ``margin`` is the change of mAP, 0..1, that counts as none;
-    changes are judged over ``bootstrap_resamples`` draws of the pictures, 0: not at all.
-    """
-
-    options: CocoOptions
-    keep_pictures: bool = False
-    margin: float = DEFAULT_MARGIN
-    bootstrap_resamples: int = DEFAULT_RESAMPLES
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,6 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import (
@@ -31,6 +30,7 @@ from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -43,7 +43,7 @@ from evaltools.tasks.imagenet.task import (
     compare,
     load_labelled_images,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready, TaskRequest
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import Measured, lost_configuration
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations
@@ -58,19 +58,6 @@ from evaltools.tasks.shared.run_identity import (
 )
 
 _FEWEST_FOR_CONSTANT: Final = 20
-
-
-@dataclass(frozen=True)
-class ImagenetRequest(TaskRequest):
-    """What to evaluate with which configurations.
-
-    ``margin`` is the change of accuracy, 0..1, that counts as none in verdicts.
-    """
-
-    options: ImagenetOptions
-    label_check: bool = True
-    record_examples: bool = False
-    margin: float = DEFAULT_MARGIN
 
 
 class ImagenetEvaluation(Evaluation[TopKObservation]):

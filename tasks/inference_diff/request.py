@@ -11,10 +11,12 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.gates.limits import Limit
+from evaltools.gates.limits import LIMIT_NAMES, Limit, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.preprocess import parse_normalization
 from evaltools.report.diff_result import LOADED_FROM
 from evaltools.report.result import Tensor
+from evaltools.request import Options, Request
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.inference_diff.saved_outputs import (
@@ -32,9 +34,10 @@ from evaltools.tasks.inference_diff.task import (
     check_types,
     output_names,
 )
-from evaltools.tasks.shared.evaluation import TaskRequest
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 YARDSTICK_RUNS: Final = 10
+_MOST_RUNS: Final = 1_000_000
 _MOST_KEPT_BYTES: Final = 256 << 20
 
 
@@ -63,6 +66,61 @@ class DiffRequest(TaskRequest):
     def invocations(self) -> int:
         """Invocations per run."""
         return NATIVE_INVOCATIONS if self.native else 1
+
+
+def read_request(request: Request) -> DiffRequest:
+    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    options, native = request.options, request.is_native
+    if "load_reference" in options and request.reference is not None:
+        raise UsageError("--load_reference and --reference both state the reference; keep one")
+    if "load_reference" not in options and request.reference is None:
+        raise UsageError(
+            "--reference=none leaves nothing to compare with; leave it out, or give --load_reference=FOLDER"
+        )
+    return DiffRequest(
+        **shared_fields(request),
+        inputs=_inputs(options, native),
+        reference_model_file=options.path("reference_model_file"),
+        signature=options.text("signature"),
+        input_shapes=tuple(options.texts("input_shape")),
+        yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
+        warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
+        limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in options.texts(name)),
+        save_outputs=options.path("save_outputs"),
+        load_reference=options.path("load_reference"),
+        allow_model_mismatch=options.is_on("allow_model_mismatch"),
+        native=native,
+    )
+
+
+def _inputs(flags: Options, native: bool) -> InputOptions:
+    seed = flags.number("seed")
+    if seed < 1:
+        raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
+    normalization = flags.text("normalization")
+    images = flags.path("input_images")
+    if "normalization" in flags and images is None:
+        raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
+    if normalization != "auto":
+        parse_normalization(normalization)
+    return InputOptions(
+        num_runs=_count(flags, "num_runs", 1) if "num_runs" in flags else None,
+        seed=seed,
+        ranges=tuple(flags.texts("input_range")),
+        files=tuple(flags.texts("input_files")),
+        images=images,
+        normalization=normalization,
+        native=native,
+    )
+
+
+def _count(flags: Options, name: str, lowest: int, unless_given: int | None = None) -> int:
+    if name not in flags and unless_given is not None:
+        return unless_given
+    number = flags.number(name)
+    if not lowest <= number <= _MOST_RUNS:
+        raise UsageError(f"--{name}={number}: use {lowest} to {_MOST_RUNS}")
+    return number
 
 
 @dataclass(frozen=True)

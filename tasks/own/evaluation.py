@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.run_folder import digest
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.report.assemble import comparison_pairs, with_figures
 from evaltools.report.own_result import ExampleScores, OwnMetric, OwnTaskResult
 from evaltools.report.result import ConfigurationResult
 from evaltools.runtime import Session
-from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import ScoresByExample, comparisons, means, scores_by_example
-from evaltools.tasks.own.loading import Loaded
+from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.task import OwnTask, Scores, build
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready, TaskRequest
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured, lost_configuration
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations, require_stated
 from evaltools.tasks.shared.run_identity import Place, files_below, fingerprint_of_files, libraries_of
-
-
-@dataclass(frozen=True)
-class OwnRequest(TaskRequest):
-    """What to evaluate with which configurations.
-
-    ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
-    in verdicts.
-    """
-
-    loaded: Loaded
-    options: Mapping[str, Any] = field(default_factory=dict)
-    record_examples: bool = False
-    margin: float = DEFAULT_MARGIN
-
-    @property
-    def function(self) -> TaskFunction[...]:
-        """The task's function."""
-        return self.loaded.function
 
 
 class OwnEvaluation(Evaluation[Scores]):
@@ -66,7 +44,7 @@ class OwnEvaluation(Evaluation[Scores]):
         """The task's file, its options and what they point at, its examples, the model."""
         origin = self.request.loaded.origin
         return {
-            "the task": f"{self.name} {self.request.function.name}",
+            "the task": f"{self.name} {self.request.loaded.function.name}",
             "the task's file": origin.sha256 if origin else "",
             "the model": self.model.sha256,
             "the examples": digest(example.id for example in self.task.examples),
@@ -115,7 +93,7 @@ class OwnEvaluation(Evaluation[Scores]):
         having = [entry.name for entry in configurations if entry.status == "measured"]
         scores = {name: scores_by_example(outcome.records[name]) for name in having}
         part = OwnTaskResult(
-            name=request.function.name,
+            name=request.loaded.function.name,
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
             options={name: str(value) for name, value in request.options.items() if value is not None},
@@ -158,7 +136,7 @@ def prepare(request: OwnRequest) -> OwnEvaluation:
     """Read the model and make the task; raises :class:`~evaltools.errors.UsageError` and its kinds."""
     if request.loaded.origin is None and request.execution.run_dir is not None:
         raise UsageError(
-            f"{place_of(request.function.function)}: the task {request.function.name} is in no file that could be "
+            f"{place_of(request.loaded.function.function)}: the task {request.loaded.function.name} is in no file that could be "
             "loaded again, so its run cannot be resumed; put it into a file of its own, under a name, or leave out "
             "run_dir"
         )

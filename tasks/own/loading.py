@@ -50,10 +50,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A task's function; ``origin`` is None where only this process has it, as in a notebook."""
+    """A task's function; ``origin`` is None where only this process has it, as in a notebook.
+
+    ``installed`` is the name of its entry point.
+    """
 
     function: TaskFunction[...]
     origin: Origin | None
+    installed: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the task is loaded by again: its installed name, or ``FILE.py:NAME``."""
+        return self.installed or (str(self.origin) if self.origin else self.function.name)
 
 
 def load_task(text: str) -> Loaded:
@@ -70,7 +79,7 @@ def load_task(text: str) -> Loaded:
         raise UsageError(f"there is no task {text!r}.{did_you_mean(text, installed)} {_HOW.capitalize()}{there_are}")
     module = _imported(installed[text].module)
     origin = Origin(Path(module.__file__ or ""), installed[text].attr, module.__name__)
-    return Loaded(origin.load(), origin)
+    return Loaded(origin.load(), origin, text)
 
 
 def located(function: TaskFunction[...]) -> Loaded:

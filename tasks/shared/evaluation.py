@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution, Journal, Open, Opened, PassOptions, Task, run_journal
+from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
 from evaltools.engine.run_folder import digest
 from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
@@ -21,37 +21,9 @@ from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
-
-
-@dataclass(frozen=True)
-class TaskRequest:
-    """What every evaluation is asked for, checked.
-
-    ``max_failed_examples`` None: no limit. ``flags`` are those that a resumed run must repeat. ``command`` is only
-    recorded.
-    """
-
-    model_file: Path
-    reference: Configuration | None
-    tests: tuple[Configuration, ...]
-    allow_fallback: bool = field(default=False, kw_only=True)
-    max_failed_examples: int | None = field(default=None, kw_only=True)
-    execution: Execution = field(default_factory=Execution, kw_only=True)
-    flags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    command: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """The reference, if there is one, and the others."""
-        return ((self.reference,) if self.reference else ()) + self.tests
-
-    @property
-    def reference_name(self) -> str | None:
-        """The name of the reference, if there is one."""
-        return None if self.reference is None else self.reference.name
-
 
 Asked = TypeVar("Asked", bound=TaskRequest)
 
@@ -182,7 +154,7 @@ def evaluate(
             evaluation.check_sessions(opened)
             startup.mark(OPENING)
             identity = evaluation.identity()
-            begin_run(journal, opened.described, identity, request.execution, request.command)
+            begin_run(journal, opened.described, identity, request.execution.shard, request.source)
             measured = nothing_measured(opened.sessions)
             ready = evaluation.ready(opened, journal)
             if ready.runs:

@@ -68,6 +68,24 @@ class Observer(Protocol):
         """Called when all is measured; from here on Ctrl-C would lose it."""
 
 
+class Silent:
+    """An observer that shows nothing."""
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """Nothing."""
+        yield lambda _tally: None
+
+    def measured(self) -> None:
+        """Nothing."""
+
+
+SILENT: Final = Silent()
+
+
 @dataclass(frozen=True)
 class OpenConfigurations:
     """What every configuration runs on, reference first, and those that can run."""

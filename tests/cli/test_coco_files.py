@@ -175,7 +175,7 @@ def test_a_picture_that_vanishes_before_it_is_drawn_costs_the_drawing_alone(made
         output = made.folder / "result.json"
         flags = made.flags(f"--disagreements_path={made.folder / 'worst.png'}", f"--output_file_path={output}")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("evaltools.cli.coco_files.decode_image", _unreadable)
+            patch.setattr("evaltools.tasks.coco.files.decode_image", _unreadable)
             completed = evaltools_here(*flags)
     assert completed.code == 5
     assert "worst.png is not written: a picture cannot be read a second time (is gone)" in completed.err

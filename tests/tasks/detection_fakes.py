@@ -15,7 +15,7 @@ from evaltools.report.result import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.evaluation import CocoRequest
+from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import CocoOptions
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, colour
 from tests.tiny_detectors import BOXES, CELLS, HEIGHT, SHAPES, WIDTH

@@ -15,7 +15,8 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest, prepare
+from evaltools.tasks.imagenet.evaluation import prepare
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set

@@ -17,9 +17,9 @@ from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.evaluation import CocoRequest
+from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import CocoOptions
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest

@@ -1,21 +1,12 @@
-"""``evaltools inference-diff``: the same inputs through a reference and other configurations, then how far apart."""
+"""The options of an inference diff."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evaltools.cli import configurations, execution_flags
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES
-from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 
-if TYPE_CHECKING:
-    from evaltools.cli.finished_shards import FinishedShards
-
-RUN_PARAMETERS: Final = (
+_EVALUATION: Final = (
     Parameter("model_file", "string", "", "The .tflite model. Required."),
     Parameter(
         "output_file_path",
@@ -31,7 +22,7 @@ RUN_PARAMETERS: Final = (
     Parameter("signature", "string", "", "Run the function of this signature instead of the main one."),
     Parameter("max_failed_examples", "int32", -1, "Stop once more than this many runs have failed; -1: no limit."),
 )
-INPUT_PARAMETERS: Final = (
+_INPUTS: Final = (
     Parameter("seed", "int32", 1, "Seed of the random inputs; 1 gives those of the native tool."),
     Parameter(
         "input_range",
@@ -57,7 +48,7 @@ INPUT_PARAMETERS: Final = (
     ),
     Parameter("input_shape", "string", "", "NAME:1,224,224,3 for a dynamic shape. May be repeated.", repeatable=True),
 )
-JUDGEMENT_PARAMETERS: Final = (
+_JUDGEMENT: Final = (
     Parameter(
         "noise_floor_runs",
         "int32",
@@ -78,7 +69,7 @@ JUDGEMENT_PARAMETERS: Final = (
         "min_snr_db", "string", "", "Smallest SNR in dB, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True
     ),
 )
-SAVING_PARAMETERS: Final = (
+_TWO_MACHINES: Final = (
     Parameter("save_outputs", "string", "", "New folder for inputs and outputs of all runs."),
     Parameter(
         "load_reference", "string", "", "Folder of --save_outputs, perhaps of another machine, as the reference."
@@ -86,36 +77,13 @@ SAVING_PARAMETERS: Final = (
     Parameter("allow_model_mismatch", "bool", False, "Accept --load_reference of another model file."),
 )
 
-GROUPS: Final = {
-    "evaluation": RUN_PARAMETERS,
-    "inputs": INPUT_PARAMETERS,
-    "judgement": JUDGEMENT_PARAMETERS,
-    "two machines": SAVING_PARAMETERS,
-    "execution": execution_flags.PARAMETERS_WITH_ONE_WORKER,
-    "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
-    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
-    "delegates, common": COMMON,
+OPTIONS: Final = {
+    "evaluation": _EVALUATION,
+    "inputs": _INPUTS,
+    "judgement": _JUDGEMENT,
+    "two machines": _TWO_MACHINES,
 }
 DESCRIPTION: Final = """\
 How far a delegate's outputs are from the CPU's, for any model and without labels: differences per output beside a noise
 floor, latency, a verdict with its reason.
 stdout: the lines of the native tool. stderr: what ran, progress, tables, verdicts."""
-
-
-def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
-    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
-    flags = parse_flags("inference-diff", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    require(flags)
-    if flags.text("executor") == "ray" and not shards:
-        from evaltools.cli.on_ray import run_on_ray
-
-        return run_on_ray("inference-diff", flags, arguments)
-    from evaltools.cli.inference_diff_run import evaluate_inference_diff
-
-    return evaluate_inference_diff(flags, ["evaltools", "inference-diff", *arguments], shards)
-
-
-def require(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` where a flag that the task needs is missing."""
-    if not flags.text("model_file"):
-        raise UsageError("missing: --model_file=... See evaltools inference-diff --help")

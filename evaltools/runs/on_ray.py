@@ -8,80 +8,82 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
-import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.cli import exit_codes
-from evaltools.cli.execution_flags import flags_to_repeat, read_execution
-from evaltools.cli.finished_shards import FinishedShards
-from evaltools.cli.flags import GivenFlags
-from evaltools.cli.progress import show_progress
-from evaltools.cli.stored_command import StoredCommand
-from evaltools.cli.terminal import make_console
+from evaltools import exit_codes
 from evaltools.engine import Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import COMMAND, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, encode, require_same_run, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.request import Request
+from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import measure
+from evaltools.runs.stored import seen_from
+from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.measuring import SILENT
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 
 _RETRIES: Final = 5
 _TASKS: Final = "tasks on the cluster"
 _SECONDS_TO_CONNECT: Final = 5.0
-_ONLY_HERE: Final = (
-    "executor", "ray_address", "ray_tasks", "run_dir", "workers", "trace", "progress", "latency_examples",
-    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode",
-)  # fmt: skip
 _WITH_A_JOURNAL: Final = (
     exit_codes.OK, exit_codes.LIMIT_BROKEN, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED,
 )  # fmt: skip
+OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
 
 
 @dataclass(frozen=True)
 class ShardDone:
-    """What a task sends back: its exit code, its journal, and what it printed to stderr."""
+    """What a task sends back: the exit code of its shard, its journal, and why it has none."""
 
     code: int
     journal: bytes
-    printed: str
+    reason: str
 
 
-def run_on_ray(name: str, flags: GivenFlags, arguments: Sequence[str]) -> int:
-    """Run a command's shards on a cluster, then merge them; returns the exit code.
+@contextlib.contextmanager
+def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
+    """The shards of a request, done on a cluster; ``progress`` is entered with their number.
 
-    Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the command is wrong.
+    Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the request is wrong.
     """
-    tasks = flags.number("ray_tasks")
+    options = request.options
+    tasks = options.number("ray_tasks")
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
-    read_execution(flags)
+    evaluation_kind(request.task).read(request)
     ray = _ray()
-    command = StoredCommand(Path.cwd(), name, tuple(arguments))
-    with _run_folder(flags.path("run_dir")) as folder:
-        stated = _begin(folder, flags, command)
-        _start(ray, flags.text("ray_address"))
+    with _run_folder(options.path("run_dir")) as folder:
+        stated = _begin(folder, request)
+        _start(ray, options.text("ray_address"))
         try:
             count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
             with run_journal(folder) as journal:
                 journal.state({_TASKS: str(count)})
-            folders = _collect(ray, command.without(*_ONLY_HERE), count, folder, flags.text("progress"))
+            folders = _collect(ray, request, count, folder, progress)
         finally:
             ray.shutdown()
-        return command.without("executor", "ray_address", "ray_tasks", "run_dir").run(
-            FinishedShards.of_one_run(folders)
-        )
+        yield FinishedShards.of_one_run(folders)
 
 
-def _begin(folder: Path, flags: GivenFlags, command: StoredCommand) -> int:
+def _begin(folder: Path, request: Request) -> int:
     """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
-    identity = {"the executor": "ray", "the command": command.name, **flags_to_repeat(flags)}
+    configurations = {
+        f"configuration {configuration.name}": " ".join(configuration.to_flags())
+        for configuration in request.configurations
+    }
+    repeated = flags_to_repeat(request.options)
+    identity = {"the executor": "ray", "the task": request.task, **configurations, **repeated}
     with run_journal(folder) as journal:
         require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
-        journal.state({COMMAND: encode([str(command.folder), "evaltools", command.name, *command.arguments])})
+        journal.state({REQUEST: encode(to_plain(request))})
         return int(journal.fact(_TASKS) or 0)
 
 
@@ -124,17 +126,15 @@ def _require_listening(address: str) -> None:
         raise UsageError(f"--ray_address={address}: nobody answers there: {error.strerror or error}") from error
 
 
-def _collect(ray: Any, command: StoredCommand, count: int, folder: Path, progress: str) -> list[Path]:
+def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
     """Have the shards that are missing done; the folders of all of them."""
     folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
     missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
-    waiting = {
-        task.remote(command.name, list(command.arguments), str(command.folder), index, count): index
-        for index in missing
-    }
+    plain = to_plain(_for_shards(request))
+    waiting = {task.remote(plain, index, count): index for index in missing}
     tally = Tally(done=count - len(missing))
-    with show_progress("shards", count, make_console(), progress) as on_progress:
+    with progress(count) as on_progress:
         while waiting:
             (finished,), _ = ray.wait(list(waiting), num_returns=1)
             index = waiting.pop(finished)
@@ -142,6 +142,14 @@ def _collect(ray: Any, command: StoredCommand, count: int, folder: Path, progres
             tally.done += 1
             on_progress(tally)
     return folders
+
+
+def _for_shards(request: Request) -> Request:
+    """The request without what is about the whole run, or about what becomes of its records."""
+    parameters = request.options.parameters.values()
+    here = [parameter.name for parameter in parameters if parameter.about in ("result", "run", "execution")]
+    kept = {"example_timeout"}
+    return request.without(*(name for name in here if name not in kept))
 
 
 def _result(ray: Any, finished: Any, index: int) -> ShardDone:
@@ -159,7 +167,7 @@ def _result(ray: Any, finished: Any, index: int) -> ShardDone:
 
 def _keep(done: ShardDone, folder: Path, index: int) -> None:
     if done.code not in _WITH_A_JOURNAL:
-        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.printed.strip()}")
+        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(exist_ok=True)
@@ -172,19 +180,16 @@ def _keep(done: ShardDone, folder: Path, index: int) -> None:
         ) from error
 
 
-def run_shard(name: str, arguments: Sequence[str], working_folder: str, index: int, count: int) -> ShardDone:
+def run_shard(plain: dict[str, Any], index: int, count: int) -> ShardDone:
     """Evaluate one shard in this process, which is a worker of the cluster."""
-    from evaltools.cli.main import COMMANDS
-
-    os.chdir(working_folder)
-    printed = io.StringIO()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        own = (f"--run_dir={folder}/run", f"--shard_index={index}", f"--shard_count={count}", "--workers=1")
-        command: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
-        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
-            try:
-                code = command([*arguments, *own, "--progress=none"])
-            except EvaltoolsError as error:
-                return ShardDone(error.exit_code, b"", str(error))
+        try:
+            request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
+                run_dir=f"{folder}/run", shard_index=index, shard_count=count, workers="1"
+            )
+            kind = evaluation_kind(request.task)
+            code = kind.exit_code(measure(kind, kind.read(request), SILENT))
+        except EvaltoolsError as error:
+            return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)
-        return ShardDone(code, journal.read_bytes() if journal.exists() else b"", printed.getvalue())
+        return ShardDone(code, journal.read_bytes() if journal.exists() else b"", "")

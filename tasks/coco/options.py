@@ -1,11 +1,11 @@
-"""``evaltools coco``: flags in, pictures through every configuration, boxes and mAP out."""
+"""The options of a detection evaluation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evaltools.cli import configurations, execution_flags
-from evaltools.cli.evaluation_flags import (
+from evaltools.parameter import Parameter
+from evaltools.tasks.shared.options.pictures import (
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -13,19 +13,8 @@ from evaltools.cli.evaluation_flags import (
     NUM_IMAGES,
     OUTPUT_FILE_PATH,
 )
-from evaltools.cli.exit_codes import EXIT_CODE_HELP
-from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
 
-if TYPE_CHECKING:
-    from evaltools.cli.finished_shards import FinishedShards
-
-REQUIRED: Final = ("model_file", "ground_truth_images_path")
-
-TASK_PARAMETERS: Final = (
+_EVALUATION: Final = (
     Parameter("model_file", "string", "", "The .tflite detector. Required."),
     IMAGES_PATH,
     Parameter("ground_truth_annotations", "string", "", "COCO instances_*.json of the pictures."),
@@ -47,7 +36,7 @@ TASK_PARAMETERS: Final = (
     Parameter("score_threshold", "float", 0.0, "Leave out detections with a lower score, everywhere; 0: keep all."),
     MAX_FAILED_EXAMPLES,
 )
-READING_PARAMETERS: Final = (
+_READING: Final = (
     NORMALIZATION,
     Parameter(
         "resize",
@@ -73,7 +62,7 @@ READING_PARAMETERS: Final = (
         "COCO). auto: what fits the ground truth, which the output names.",
     ),
 )
-OUTPUT_PARAMETERS: Final = (
+_OUTPUT: Final = (
     Parameter(
         "coco_evaluator",
         "string",
@@ -104,36 +93,13 @@ OUTPUT_PARAMETERS: Final = (
     ),
 )
 
-GROUPS: Final = {
-    "evaluation": TASK_PARAMETERS,
-    "reading pictures and outputs": READING_PARAMETERS,
-    "figures and files": OUTPUT_PARAMETERS,
-    "execution": execution_flags.PARAMETERS,
-    "configurations": (*configurations.PARAMETERS, *OWN_PARAMETERS),
-    **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
-    "delegates, common": COMMON,
+OPTIONS: Final = {
+    "evaluation": _EVALUATION,
+    "reading pictures and outputs": _READING,
+    "figures and files": _OUTPUT,
 }
+REQUIRED: Final = ("model_file", "ground_truth_images_path")
 DESCRIPTION: Final = """\
 Detection mAP on annotated pictures, and whether the boxes are the same, for a reference and any number of
 configurations in one pass. Without annotations, only whether the boxes are the same.
 stdout: the lines of the native tool. stderr: what ran, progress, tables, findings."""
-
-
-def run(arguments: list[str], shards: FinishedShards | None = None) -> int:
-    """Run the command, or take the records from its finished ``shards``; returns the exit code."""
-    flags = parse_flags("coco", DESCRIPTION, f"exit codes:\n{EXIT_CODE_HELP}", GROUPS, arguments)
-    require(flags)
-    if flags.text("executor") == "ray" and not shards:
-        from evaltools.cli.on_ray import run_on_ray
-
-        return run_on_ray("coco", flags, arguments)
-    from evaltools.cli.coco_run import run_coco
-
-    return run_coco(flags, ["evaltools", "coco", *arguments], shards)
-
-
-def require(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` where a flag that the task needs is missing."""
-    missing = [f"--{name}=..." for name in REQUIRED if not flags.text(name)]
-    if missing:
-        raise UsageError(f"missing: {' '.join(missing)}. See evaltools coco --help")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.flags import GivenFlags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.request import Options
 
 IMAGES_PATH: Final = Parameter(
     "ground_truth_images_path", "string", "", "Folder of pictures, taken in order of their names. Required."
@@ -30,7 +30,7 @@ MAX_FAILED_EXAMPLES: Final = Parameter(
 )
 
 
-def read_margin(flags: GivenFlags) -> float:
+def read_margin(flags: Options) -> float:
     """The value of ``--margin``; raises :class:`UsageError` for what is no share."""
     margin = flags.real(MARGIN.name)
     if not 0 < margin < 1:

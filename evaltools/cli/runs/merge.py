@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.stored_command import StoredCommand, run_folder_parser
+from evaltools.cli.device_run_flags import PARAMETERS
+from evaltools.cli.runs.run_folders import read_given, run_folder_parser
 from evaltools.errors import UsageError
+from evaltools.runs.stored import changed, stored_request
 
-_MAY_BE_GIVEN: Final = (
-    "output_file_path", "detections_path", "disagreements_path", "record_examples", "debug_mode", "progress",
-)  # fmt: skip
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
 are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
@@ -22,12 +21,19 @@ def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     parser = run_folder_parser("merge RUN_DIR...", DESCRIPTION, "those of the merged run")
     parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path, help="The folders of all shards.")
-    known, given = parser.parse_known_args(arguments)
+    known, words = parser.parse_known_args(arguments)
     folders = [folder.resolve() for folder in known.run_dirs]
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
-    command = StoredCommand.of(folders[0]).without("run_dir", "shard_index", "shard_count")
-    from evaltools.cli.finished_shards import FinishedShards
+    stored = stored_request(folders[0], {parameter.name: parameter for parameter in PARAMETERS})
+    if stored.devices is not None:
+        raise UsageError(
+            "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
+        )
+    request = changed(stored, read_given(stored, words), lambda parameter: parameter.about == "result")
+    from evaltools.cli.evaluate.carry_out import carry_out
+    from evaltools.runs.finished_shards import FinishedShards
 
-    return command.with_flags(given, _MAY_BE_GIVEN).run(FinishedShards.of_one_run(folders))
+    whole = request.without("run_dir", "shard_index", "shard_count")
+    return carry_out(whole, FinishedShards.of_one_run(folders))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from rich.console import Console
 
 from evaltools.errors import OutputError, UsageError
 
@@ -21,6 +24,22 @@ def require_writable(path: Path, flag: str) -> None:
     target = path if _is_written_in_place(path) else folder
     if not os.access(target, os.W_OK):
         raise UsageError(f"{flag}={path}: no permission to write to {target}")
+
+
+def require_output_file(path: Path, flag: str, inputs: Iterable[Path]) -> None:
+    """Refuse a file that cannot be written, is read by this run (``inputs``), or is stdout, before any long work."""
+    require_writable(path, flag)
+    if any(_same_file(path, source) for source in inputs):
+        raise UsageError(f"{flag}={path} would overwrite an input of this run; give another name")
+    if _same_file(path, 1) and not path.samefile(os.devnull):
+        raise UsageError(f"{flag}={path} is stdout, which carries the native lines; give a file")
+
+
+def _same_file(path: Path, other: Path | int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.stat(other))
+    except OSError:
+        return False
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -56,3 +75,17 @@ def _replace(path: Path, content: bytes) -> None:
         if mode is not None:
             draft.chmod(mode)
         draft.replace(path)
+
+
+def write_measured(contents: Mapping[str, bytes], files: Mapping[str, Path], console: Console) -> list[OutputError]:
+    """Write the content of each file by what it holds, and say which are left out; returns what cannot be written."""
+    failed = []
+    for name, path in files.items():
+        if name not in contents:
+            console.print(f"{path} is not written: {name} was not measured")
+            continue
+        try:
+            write_file(path, contents[name])
+        except OutputError as error:
+            failed.append(error)
+    return failed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.flags import GivenFlags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.request import Options
 
 if TYPE_CHECKING:
     from evaltools.engine import Execution, Shard
@@ -100,7 +100,7 @@ _NOT_FOR_RAY: Final = ("workers", "latency_examples", "shard_index", "shard_coun
 _MOST_WORKERS: Final = 1024
 
 
-def read_execution(flags: GivenFlags) -> Execution:
+def read_execution(flags: Options) -> Execution:
     """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
     from evaltools.engine import Execution
 
@@ -125,7 +125,7 @@ def read_execution(flags: GivenFlags) -> Execution:
     )
 
 
-def flags_to_repeat(flags: GivenFlags) -> dict[str, str]:
+def flags_to_repeat(flags: Options) -> dict[str, str]:
     """The flags that a resumed run, and each shard of one run, must have in common."""
     found: dict[str, str] = {}
     for name, text in flags.given:
@@ -134,7 +134,7 @@ def flags_to_repeat(flags: GivenFlags) -> dict[str, str]:
     return found
 
 
-def _refuse_flags_without_effect(flags: GivenFlags) -> None:
+def _refuse_flags_without_effect(flags: Options) -> None:
     on_ray = flags.text("executor") == "ray"
     for name in _NOT_FOR_RAY if on_ray else _FOR_RAY:
         if name in flags:
@@ -144,7 +144,7 @@ def _refuse_flags_without_effect(flags: GivenFlags) -> None:
             )
 
 
-def _workers(flags: GivenFlags) -> int | None:
+def _workers(flags: Options) -> int | None:
     text = flags.text("workers")
     if text == "auto":
         return None
@@ -153,7 +153,7 @@ def _workers(flags: GivenFlags) -> int | None:
     return int(text)
 
 
-def _shard(flags: GivenFlags) -> Shard:
+def _shard(flags: Options) -> Shard:
     from evaltools.engine import Shard
 
     index, count = flags.number("shard_index"), flags.number("shard_count")

@@ -1,4 +1,4 @@
-"""What ``evaltools coco`` writes beside its result: detections per configuration, the picture of disagreements."""
+"""What a detection evaluation writes beside its result: detections per configuration, the picture of disagreements."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from evaltools.cli.configurations import Configurations
-from evaltools.cli.evaluation_output import files_read, require_output_file, write_measured
-from evaltools.cli.flags import GivenFlags
 from evaltools.datasets.image_folder import printable_name
 from evaltools.errors import ImageError, OutputError, UsageError
 from evaltools.preprocess import decode_image
 from evaltools.report.coco_detections import coco_results
 from evaltools.report.disagreements import draw_disagreements
 from evaltools.report.files import file_per_configuration
+from evaltools.report.output_file import require_output_file, write_measured
+from evaltools.report.planned_files import files_read
 from evaltools.report.result import EvaluationResult
+from evaltools.request import Request
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,17 @@ class MoreFiles:
     disagreements: Path | None
 
 
-def plan_more_files(
-    flags: GivenFlags, configurations: Configurations, inputs: Iterable[Path | None], outputs: Iterable[Path]
-) -> MoreFiles:
+def plan_more_files(request: Request, inputs: Iterable[Path | None], outputs: Iterable[Path]) -> MoreFiles:
     """Checked before any long work; ``inputs`` are read, ``outputs`` written for another flag."""
-    path, picture = flags.path("detections_path"), flags.path("disagreements_path")
+    path, picture = request.options.path("detections_path"), request.options.path("disagreements_path")
     if path is not None and path.suffix.lower() != ".json":
         raise UsageError(f"--detections_path={path}: the COCO results format is JSON; give a name that ends in .json")
     if picture is not None:
-        _check_picture(picture, flags, configurations)
-    names = [entry.name for entry in configurations.tests]
-    names += [configurations.reference.name] if configurations.reference else []
+        _check_picture(picture, request)
+    names = [entry.name for entry in request.tests]
+    names += [request.reference.name] if request.reference else []
     detections = file_per_configuration(path, names) if path is not None else {}
-    read = files_read(flags, configurations, inputs)
+    read = files_read(request, inputs)
     planned = {os.path.realpath(path) for path in outputs}
     files = [("--detections_path", file) for file in detections.values()]
     files += [("--disagreements_path", picture)] if picture is not None else []
@@ -55,13 +53,13 @@ def plan_more_files(
     return MoreFiles(detections, picture)
 
 
-def _check_picture(path: Path, flags: GivenFlags, configurations: Configurations) -> None:
+def _check_picture(path: Path, request: Request) -> None:
     if path.suffix.lower() != ".png":
         raise UsageError(f"--disagreements_path={path}: the picture is a PNG; give a name that ends in .png")
-    folder = os.path.realpath(flags.text("ground_truth_images_path"))
+    folder = os.path.realpath(request.options.text("ground_truth_images_path"))
     if os.path.dirname(os.path.realpath(path)) == folder:
         raise UsageError(f"--disagreements_path={path} would be among the pictures that are evaluated; write elsewhere")
-    if len(configurations.all) < 2:
+    if len(request.configurations) < 2:
         raise UsageError(
             "--disagreements_path needs two configurations to compare; leave out --reference=none, or add --config"
         )

@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli import coco, execution_flags, imagenet, inference_diff
-from evaltools.cli.execution_flags import MAY_DIFFER_ON_RESUME, flags_to_repeat, read_execution
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.evaluate.command import read_options
+from evaltools.cli.flags import parse_flags
 from evaltools.engine import Execution, Shard
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
+from evaltools.request import Options
+from evaltools.tasks.shared.options import execution
+from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
 
-OTHERS = tuple(Parameter(name, "string", "", "") for name in ("model_file", "normalization", "config"))
 
-
-def given(*words: str, one_worker: bool = False) -> GivenFlags:
-    execution = execution_flags.PARAMETERS_WITH_ONE_WORKER if one_worker else execution_flags.PARAMETERS
-    return parse_flags("imagenet", "", "", {"execution": execution, "others": OTHERS}, words)
+def given(*words: str, one_worker: bool = False) -> Options:
+    parameters = execution.PARAMETERS_WITH_ONE_WORKER if one_worker else execution.PARAMETERS
+    return read_options(parse_flags("imagenet", "", "", {"execution": parameters}, words))
 
 
 def test_without_flags_there_is_one_worker_per_core_and_nothing_is_kept() -> None:
@@ -72,18 +71,6 @@ def test_values_that_make_no_sense_are_refused(words: list[str], message: str) -
     assert str(caught.value).startswith(message)
 
 
-def test_flags_that_change_figures_are_those_to_repeat() -> None:
-    words = ["--config=a: b=1", "--workers=3", "--normalization", "tf", "--config=c", "--max-crashes=2", "--trace=t"]
-    repeated = {"--config": "a: b=1, c", "--normalization": "tf", "--max_crashes": "2"}
-    assert flags_to_repeat(given(*words)) == repeated
-    assert flags_to_repeat(given(*words, "--model_file=m")) == repeated, "what is in a file counts, not where it lies"
-
-
-def test_only_flags_that_a_command_has_may_be_given_anew() -> None:
-    groups = [*imagenet.GROUPS.values(), *coco.GROUPS.values(), *inference_diff.GROUPS.values()]
-    assert {parameter.name for group in groups for parameter in group} >= MAY_DIFFER_ON_RESUME
-
-
 def test_a_shard_and_a_resumed_run_must_agree_on_when_a_configuration_is_given_up() -> None:
-    names = {parameter.name for parameter in execution_flags.PARAMETERS}
-    assert names - MAY_DIFFER_ON_RESUME == {"max_crashes"}
+    assert [parameter.name for parameter in execution.PARAMETERS if parameter.must_agree] == ["max_crashes"]
+    assert flags_to_repeat(given("--workers=3", "--max-crashes=2", "--trace=t")) == {"--max_crashes": "2"}
