@@ -6,6 +6,7 @@
     ├── UsageError                what the user typed or pointed at is wrong           exit code 2
     │   ├── ModelError            the model file is missing, damaged or does not fit the task
     │   └── DataError             images, labels or lists are missing or do not fit each other
+    ├── LimitNotKept              a limit is not kept, or nothing shows that it is     exit code 1
     ├── OutputError               a result cannot be written                           exit code 5
     ├── ConfigurationUnavailable  this machine cannot run a configuration              recorded, exit code 3
     │   └── DelegateTookNothing   a delegate was applied and took no node
@@ -44,6 +45,12 @@ class ModelError(UsageError):
 
 class DataError(UsageError):
     """Images, labels or lists are missing or do not fit each other."""
+
+
+class LimitNotKept(EvaltoolsError):
+    """A limit that was set is not kept, or nothing shows that it is."""
+
+    exit_code = 1
 
 
 class OutputError(EvaltoolsError):
