@@ -18,7 +18,7 @@ Keep what a result found in a small file, and hold later results against it.
 RESULT.json is what --output_file_path of an evaluation gives; --record_examples=true makes changes of Top-k testable.
 stdout: what was found."""
 PARAMETERS: Final = (
-    Parameter("baseline_file", "string", "baseline.json", "The file to keep, or to compare with."),
+    Parameter("baseline_file", "string", "baseline.json", "The file to keep, or to compare with.", role="output_file"),
     MARGIN,
 )
 ACTIONS: Final = ("save", "diff", "update")

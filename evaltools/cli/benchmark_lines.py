@@ -38,8 +38,6 @@ from evaltools.report.table_benchmark import model_names
 from evaltools.report.table_cells import one_line
 from evaltools.runtime.session import Opening
 
-_OF_THE_LIST: Final = ("perf_options_list", "option_benchmark_run_delay", "random_shuffle_benchmark_runs")
-
 
 class NativeLines:
     """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be."""
@@ -155,13 +153,9 @@ class NativeLines:
 
 
 def _logged(flags: GivenFlags, candidate: Candidate) -> list[tuple[Parameter, Value]]:
-    """The benchmark's flags without those of its list of options, with the model's own path; then a configuration's."""
+    """The benchmark's flags, with the model's own path; then a configuration's."""
     known = {parameter.name: parameter for parameter in benchmark_flags.PARAMETERS}
-    given = [
-        (known[name], known[name].parse(text))
-        for name, text in flags.given
-        if name in known and name != "graph" and name not in _OF_THE_LIST
-    ]
+    given = [(known[name], known[name].parse(text)) for name, text in flags.given if name in known and name != "graph"]
     given.append((known["graph"], str(candidate.model.path)))
     return [*given, *_configuration_flags(candidate.configuration)]
 

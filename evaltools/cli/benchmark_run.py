@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accuracies
@@ -29,12 +28,6 @@ from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, Accuracy
 from evaltools.report.benchmark_shown import shown_figures
 from evaltools.report.environment import describe_environment
 from evaltools.report.table_benchmark import print_benchmark
-
-_NOT_SHAPING: Final = frozenset(
-    {"graph", "verbose", "output_filepath", "result_file_path", "op_profiling_output_mode", "op_profiling_output_file",
-     "profiling_output_csv_file", "output_file_path", "trace", "accuracy", "plot", "sweep"}
-)  # fmt: skip
-"""Flags that only say what becomes of the figures, or stand with the rows."""
 
 
 def benchmark(flags: GivenFlags, command: list[str]) -> int:
@@ -72,9 +65,9 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
 
 
 def options_in_force(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
-    """The flags that shape the runs, in force."""
+    """The flags that shape the runs, in force; models and configurations stand with the rows."""
     shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
-    found = {each.name: flags.value(each.name) for each in shaping if each.name not in _NOT_SHAPING}
+    found = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
     return found | {"rounds": request.options.rounds}
 
 

@@ -27,12 +27,14 @@ then whether it matters (imagenet, coco)."""
 PARAMETERS: Final = (
     Parameter("models", "string", ",".join(sample.MODELS), "Classifiers to evaluate, separated by commas."),
     Parameter("detectors", "string", ",".join(sample.DETECTION_MODELS), "Detectors to evaluate, separated by commas."),
-    Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too."),
+    Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too.", role="library"),
     Parameter(
         "disagreements_path",
         "string",
         "demo_disagreements.png",
         "Picture of the boxes that differ most, of the last detector; empty: none.",
+        role="output_file",
+        about="result",
     ),
 )
 NEXT_STEPS: Final = """

@@ -13,6 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
+from evaltools.cli.benchmark_files import written_whole
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
@@ -41,8 +42,6 @@ from evaltools.report.table_device_run import print_device_run
 from evaltools.runs.names_here import NamesHere
 
 _RESULT: Final = "result.json"
-_OF_ROWS: Final = ("output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file")
-_OF_ALL: Final = ("output_file_path", "trace", "plot")
 _STEP: Final = " of up to "
 _KIND: Final = "benchmark result"
 _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
@@ -68,7 +67,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     request = read_request(flags, libraries_here=False)
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
-    words = device_words(flags.given, own.root)
+    words = device_words(flags, own.root)
     work = PartWork(
         index=0,
         count=1,
@@ -125,11 +124,8 @@ def gravest(codes: Sequence[int]) -> int:
 
 def planned_files(flags: GivenFlags) -> dict[str, Path]:
     """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
-    for name in _OF_ROWS:
-        if name in flags:
-            raise UsageError(f"--{name} is not written for devices; --output_file_path=FILE.json has everything")
-    files = {name: path for name in _OF_ALL if (path := flags.path(name)) is not None}
-    read = [Path(text) for name in ("graph", "accuracy", "configs") for text in flags.texts(name)]
+    files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
+    read = [Path(text) for name, text in flags.given if flags.parameters[name].is_content]
     for name, path in files.items():
         require_output_file(path, f"--{name}", read)
     if "plot" in files:
@@ -161,7 +157,7 @@ def _read(folder: Path) -> BenchmarkResult:
 def _benchmark_here(asked: DeviceCommand, folder: Path, console: Console) -> _Place:
     """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
-    words = [*host_words(asked.flags.given), f"--output_file_path={folder / _RESULT}"]
+    words = [*host_words(asked.flags), f"--output_file_path={folder / _RESULT}"]
     done = run_here([asked.task, *words], _WITH_A_RESULT)
     return _Place(_read(folder), done.out, done.code)
 

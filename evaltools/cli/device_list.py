@@ -18,8 +18,17 @@ Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs
 What a device does not say stays open. Devices that cannot be used are listed with what to do.
 adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
 ADB_PARAMETERS: Final = (
-    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
-    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    Parameter(
+        "adb",
+        "string",
+        "",
+        "The adb binary. Without it: the variable ADB, then PATH.",
+        role="program",
+        about="execution",
+    ),
+    Parameter(
+        "adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables.", about="execution"
+    ),
 )
 CHOICE_OF_DEVICES: Final = (
     Parameter(
@@ -27,14 +36,22 @@ CHOICE_OF_DEVICES: Final = (
         "string",
         "",
         "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+        about="execution",
     ),
     *ADB_PARAMETERS,
 )
 """The flags of commands that do something on devices."""
 PARAMETERS: Final = (
-    Parameter("serials", "string", "all", "Serial numbers with commas between, or all."),
+    Parameter("serials", "string", "all", "Serial numbers with commas between, or all.", about="execution"),
     *ADB_PARAMETERS,
-    Parameter("output_file_path", "string", "", "JSON file with everything that was found."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+    ),
 )
 EXIT_CODES: Final = """\
 exit codes:

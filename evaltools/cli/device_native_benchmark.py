@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
@@ -25,7 +24,7 @@ from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords, device_words
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.native_flags import configuration_flags
+from evaltools.cli.native_flags import configuration_flags, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
@@ -44,21 +43,6 @@ from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratio
 from evaltools.report.result import RuntimeUsed
 from evaltools.report.table_cells import one_line
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
-
-_HERE: Final = (
-    "perf_options_list", "random_shuffle_benchmark_runs", "graph", "rounds", "sweep", "accuracy", "plot",
-    "output_file_path",
-)  # fmt: skip
-_REFUSED: Final = {
-    "trace": "no single times are known",
-    "cpu_affinity": "--taskset binds native binaries",
-    "run_timeout": "--part_timeout limits it",
-    "op_profiling_runs": "operators are not read from native logs",
-    "enable_op_profiling": "operators are not read from native logs",
-    "op_profiling_output_mode": "operators are not read from native logs",
-    "option_benchmark_run_delay": "every run is a process of its own; use --cool_down",
-}
-_NATIVE: Final = frozenset(parameter.name for parameter in benchmark_flags.PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -113,9 +97,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
     flags, own = asked.flags, asked.own
-    for name, reason in _REFUSED.items():
-        if name in flags:
-            raise UsageError(f"--{name} has no effect with --device_program={own.program}: {reason}; leave it out")
+    refuse_flags(flags, own.program)
     is_app = own.program == "app"
     for name, stated in (("parts", own.parts), ("taskset", own.taskset if is_app else "")):
         if stated:
@@ -165,8 +147,9 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
 
 def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
-    stated = [pair for pair in asked.flags.given if pair[0] in _NATIVE and pair[0] not in _HERE]
-    words = device_words(stated, asked.own.root)
+    native = {parameter.name for parameter in benchmark_flags.PARAMETERS if parameter.log} - {"graph"}
+    stated = tuple(pair for pair in asked.flags.given if pair[0] in native)
+    words = device_words(replace(asked.flags, given=stated), asked.own.root)
     arguments = []
     for candidate in request.candidates:
         configuration = candidate.configuration

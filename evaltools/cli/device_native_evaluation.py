@@ -77,7 +77,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     console = make_console()
     task = _TASKS[asked.task]
     binary = require_binary(asked)
-    refuse_flags(task, asked.flags)
+    refuse_flags(asked.flags, asked.own.program)
     inputs, configurations = _inputs(asked, task)
     files = planned_files(asked.flags, configurations, [inputs.request.model_file])
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:

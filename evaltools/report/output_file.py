@@ -6,10 +6,12 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from evaltools.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def require_writable(path: Path, flag: str) -> None:

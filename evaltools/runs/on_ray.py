@@ -145,11 +145,10 @@ def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnP
 
 
 def _for_shards(request: Request) -> Request:
-    """The request without what is about the whole run, or about what becomes of its records."""
+    """The request without what is about the result, the run as a whole, or another executor."""
     parameters = request.options.parameters.values()
-    here = [parameter.name for parameter in parameters if parameter.about in ("result", "run", "execution")]
-    kept = {"example_timeout"}
-    return request.without(*(name for name in here if name not in kept))
+    of_shards = [each for each in parameters if each.must_agree or (each.is_sent and not each.only_with)]
+    return request.without(*(each.name for each in parameters if each not in of_shards))
 
 
 def _result(ray: Any, finished: Any, index: int) -> ShardDone:

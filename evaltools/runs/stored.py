@@ -12,7 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
 from evaltools.engine.run_folder import REQUEST, decode, journals_of
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean, format_value
+from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain
 
@@ -61,27 +61,28 @@ def seen_from(request: Request, folder: Path) -> Request:
     return rewritten(request, lambda path: os.path.join(request.folder, path), folder)
 
 
-def rewritten(request: Request, rewrite: Callable[[Path], str], folder: Path) -> Request:
-    """The same request with every path that it names as ``rewrite`` gives it, for a process in ``folder``."""
+def rewritten(request: Request, take: Callable[[Path], str], folder: Path) -> Request:
+    """The same request with ``take`` of every path that it names, for a process in ``folder``."""
 
-    def change(parameter: Parameter, value: Stated) -> Stated:
+    def one(parameter: Parameter, value: Value) -> Value:
+        return parameter.rewrite(value, take, request.folder)
+
+    def stated(parameter: Parameter, value: Stated) -> Stated:
         if isinstance(value, tuple):
-            return tuple(str(parameter.rewrite(each, rewrite, request.folder)) for each in value)
-        return parameter.rewrite(value, rewrite, request.folder)
+            return tuple(str(one(parameter, each)) for each in value)
+        return one(parameter, value)
+
+    def configuration(own: Configuration) -> Configuration:
+        given = tuple((name, one(PARAMETERS[name], value)) for name, value in own.delegates.given)
+        return replace(own, delegates=replace(own.delegates, given=given))
 
     return replace(
         request,
         folder=folder,
-        options=request.options.rewritten(change),
-        reference=None if request.reference is None else _with_paths(request.reference, change),
-        tests=tuple(_with_paths(configuration, change) for configuration in request.tests),
+        options=request.options.rewritten(stated),
+        reference=None if request.reference is None else configuration(request.reference),
+        tests=tuple(map(configuration, request.tests)),
     )
-
-
-def _with_paths(configuration: Configuration, change: Callable[[Parameter, Stated], Stated]) -> Configuration:
-    settings = configuration.delegates
-    given = tuple((name, change(PARAMETERS[name], value)) for name, value in settings.given)
-    return replace(configuration, delegates=replace(settings, given=given))
 
 
 def _run_on_devices_around(run_dir: Path) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS, REQUIRED
+from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class _Coco(EvaluationKind):
     summary = "mAP of a detector on annotated pictures; do the boxes agree"
     description = DESCRIPTION
     options = OPTIONS
-    required = REQUIRED
     modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval")
 
     def read(self, request: Request) -> CocoRequest:

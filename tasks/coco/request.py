@@ -86,6 +86,4 @@ def _pixel(flags: Options) -> int:
     value = flags.number("letterbox_fill")
     if not 0 <= value <= 255:
         raise UsageError(f"--letterbox_fill={value}: use a pixel value, 0 to 255")
-    if "letterbox_fill" in flags and flags.text("resize") == "stretch":
-        raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
     return value

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS, REQUIRED
+from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ class _Imagenet(EvaluationKind):
     summary = "Top-1..10 accuracy of a classifier on labelled pictures"
     description = DESCRIPTION
     options = OPTIONS
-    required = REQUIRED
     modules_on_devices = ("evaltools.tasks.imagenet.evaluation", "scipy.stats")
 
     def read(self, request: Request) -> ImagenetRequest:

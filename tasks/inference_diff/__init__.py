@@ -26,7 +26,6 @@ class _InferenceDiff(EvaluationKind):
     summary = "How far a delegate's outputs are from the CPU's, any model"
     description = DESCRIPTION
     options = OPTIONS
-    required = ("model_file",)
     one_worker = True
     modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.stats")
 

@@ -99,8 +99,6 @@ def _inputs(flags: Options, native: bool) -> InputOptions:
         raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
     normalization = flags.text("normalization")
     images = flags.path("input_images")
-    if "normalization" in flags and images is None:
-        raise UsageError("--normalization has no effect without --input_images; add that, or leave it out")
     if normalization != "auto":
         parse_normalization(normalization)
     return InputOptions(

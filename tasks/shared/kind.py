@@ -42,15 +42,13 @@ class PartsOfTask:
 class EvaluationKind(ABC):
     """A task over examples; follows :class:`evaltools.task_kind.TaskKind`.
 
-    ``name`` stands in results, ``options`` are its own under their headings, ``required`` those that must be stated.
-    ``one_worker``: unless more are asked for.
+    ``name`` stands in results, ``options`` are its own under their headings. ``one_worker``: unless more are asked for.
     """
 
     name: str
     summary: str
     description: str
     options: Mapping[str, Sequence[Parameter]]
-    required: Sequence[str]
     one_worker: bool = False
 
     @property
@@ -67,12 +65,6 @@ class EvaluationKind(ABC):
     def parameters(self) -> dict[str, Parameter]:
         """All options by name."""
         return {parameter.name: parameter for group in self.groups.values() for parameter in group}
-
-    def require(self, options: Options) -> None:
-        """Raise :class:`UsageError` where an option that the task needs is missing."""
-        missing = [f"--{name}=..." for name in self.required if not options.text(name)]
-        if missing:
-            raise UsageError(f"missing: {' '.join(missing)}. See evaltools {self.command} --help")
 
     def reference(self, options: Options, text: str | None) -> Configuration | None:
         """The reference that ``text`` describes, or where that is None, the one that the task has unless told."""

@@ -34,7 +34,7 @@ def resumed(request: Request, *words: str) -> Request:
 
 def test_flags_given_anew_take_the_place_of_the_old_ones() -> None:
     before = request_of("imagenet", "--workers=2", "--progress=none", "--output_file_path=old.json")
-    after = resumed(before, "--workers=3", "--output-file-path", "new.json", "--norecord_examples")
+    after = resumed(before, "--workers=3", "--output-file-path=new.json", "--norecord_examples")
     assert after == before.stating(workers="3", output_file_path="new.json", record_examples=False)
     assert resumed(before) == before
 
@@ -85,7 +85,7 @@ def test_from_another_folder_its_paths_lead_to_the_same_files(tmp_path: Path, mo
 
 def test_named_files_keep_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a=b.npy").touch()
-    request = replace(request_of("inference_diff", "--input_files=in=a=b.npy", "--input_files=gone"), folder=tmp_path)
+    request = replace(request_of("inference_diff", "--input_files=in=a=b.npy"), folder=tmp_path)
     run_dir = stored(request, tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

@@ -28,8 +28,8 @@ def run(task: str, arguments: Sequence[str]) -> int:
 
 def read_request(kind: EvaluationKind, flags: GivenFlags, command: Sequence[str]) -> Request:
     """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+    flags.require(kind.command)
     options = read_options(flags, leave_out=_OF_CONFIGURATIONS)
-    kind.require(options)
     text = flags.text("reference") if "reference" in flags else None
     tests = read_tests(flags, native=options.text("compat") == "native")
     request = Request(kind.name, options, kind.reference(options, text), tuple(tests), command=tuple(command))

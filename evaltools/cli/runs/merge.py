@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.device_run_flags import PARAMETERS
 from evaltools.cli.runs.run_folders import read_given, run_folder_parser
 from evaltools.errors import UsageError
-from evaltools.runs.stored import changed, stored_request
 
 DESCRIPTION: Final = """\
 Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
@@ -26,6 +24,9 @@ def run(arguments: list[str]) -> int:
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
+    from evaltools.cli.device_run_flags import PARAMETERS
+    from evaltools.runs.stored import changed, stored_request
+
     stored = stored_request(folders[0], {parameter.name: parameter for parameter in PARAMETERS})
     if stored.devices is not None:
         raise UsageError(

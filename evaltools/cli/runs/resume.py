@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.device_run_flags import PARAMETERS
 from evaltools.cli.runs.run_folders import read_given, run_folder_parser
-from evaltools.runs.stored import changed, stored_request
 
 DESCRIPTION: Final = """\
 Goes on with a run that was given --run_dir: examples that were finished are not run again, nor parts that were done on
@@ -21,6 +19,9 @@ def run(arguments: list[str]) -> int:
     parser = run_folder_parser("resume RUN_DIR", DESCRIPTION, "those of the run that goes on")
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
     known, words = parser.parse_known_args(arguments)
+    from evaltools.cli.device_run_flags import PARAMETERS
+    from evaltools.runs.stored import changed, stored_request
+
     stored = stored_request(known.run_dir, {parameter.name: parameter for parameter in PARAMETERS})
     request = changed(stored, read_given(stored, words), lambda parameter: parameter.may_differ)
     if request.devices is not None:

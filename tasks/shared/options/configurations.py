@@ -13,14 +13,24 @@ PARAMETERS: Final = (
         "",
         'One more configuration, "NAME: flag=value flag=value". May be repeated.',
         repeatable=True,
+        about="candidates",
     ),
-    Parameter("configs", "string", "", "YAML file that maps names to flags. May be repeated.", repeatable=True),
+    Parameter(
+        "configs",
+        "string",
+        "",
+        "YAML file that maps names to flags. May be repeated.",
+        repeatable=True,
+        role="input_file",
+        about="candidates",
+    ),
     Parameter(
         "reference",
         "string",
         "",
         "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
         "none: no reference.",
+        only_with=("load_reference=",),
     ),
     Parameter(
         "allow_fallback",

@@ -2,48 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
+from evaltools.parameter import NotNative, Parameter, format_value
 from evaltools.request import Options
 
 if TYPE_CHECKING:
     from evaltools.engine import Execution, Shard
 
-_WORKERS: Final = "Examples at a time, each with sessions of its own: a number, or auto: one per core."
+_EXECUTOR: Final = "the devices are the executor"
+_PARTS: Final = "the parts are made here; see --parts"
 _SHARED: Final = (
     Parameter(
-        "example_timeout", "float", 300.0, "Seconds after which an example, or loading the model, counts as hanging."
+        "example_timeout",
+        "float",
+        300.0,
+        "Seconds after which an example, or loading the model, counts as hanging.",
+        about="execution",
+        not_native=NotNative("a native run is bounded as a whole, by --part_timeout"),
     ),
     Parameter(
         "max_crashes",
         "int32",
         3,
         "Give a configuration up after so many examples in a row at which its process died or hung.",
+        not_native=NotNative("a native tool that dies ends its run"),
     ),
     Parameter(
         "run_dir",
         "string",
         "",
         "Folder for the journal of this run: the same command, or evaltools resume, goes on where it ended.",
+        role="output_folder",
+        about="run",
+        not_native=NotNative("a native tool keeps no journal to go on from"),
     ),
-    Parameter("shard_index", "int32", 0, "Evaluate part i (from 0) of --shard_count; evaltools merge joins them."),
-    Parameter("shard_count", "int32", 1, "Number of parts, one per host."),
+    Parameter(
+        "shard_index",
+        "int32",
+        0,
+        "Evaluate part i (from 0) of --shard_count; evaltools merge joins them.",
+        about="run",
+        only_with=("executor=local",),
+        refused_on_devices=_PARTS,
+    ),
+    Parameter(
+        "shard_count",
+        "int32",
+        1,
+        "Number of parts, one per host.",
+        about="run",
+        only_with=("executor=local",),
+        refused_on_devices=_PARTS,
+    ),
     Parameter(
         "executor",
         "string",
         "local",
         "Where the work is done: local, or ray: as shards on a Ray cluster (pip install 'evaltools[ray]').",
         choices=("local", "ray"),
+        about="run",
+        refused_on_devices=_EXECUTOR,
     ),
-    Parameter("ray_address", "string", "", "Address of the Ray cluster; without it, Ray is started here."),
-    Parameter("ray_tasks", "int32", 0, "Number of shards on the cluster; 0: one per CPU."),
+    Parameter(
+        "ray_address",
+        "string",
+        "",
+        "Address of the Ray cluster; without it, Ray is started here.",
+        about="execution",
+        only_with=("executor=ray",),
+        refused_on_devices=_EXECUTOR,
+    ),
+    Parameter(
+        "ray_tasks",
+        "int32",
+        0,
+        "Number of shards on the cluster; 0: one per CPU.",
+        about="execution",
+        only_with=("executor=ray",),
+        refused_on_devices=_EXECUTOR,
+    ),
     Parameter(
         "latency_examples",
         "int32",
         -1,
         "Examples of the quiet latency phase; -1: a tenth, 10 to 100, and none with one worker, whose pass is quiet.",
+        about="execution",
+        only_with=("executor=local",),
+        not_native=NotNative("the native tool times every example"),
     ),
     Parameter(
         "progress",
@@ -51,52 +99,31 @@ _SHARED: Final = (
         "auto",
         "Progress on stderr: auto (a bar on a terminal, else lines), lines, json (one object per line), none.",
         choices=("auto", "lines", "json", "none"),
+        about="result",
     ),
-    Parameter("trace", "string", "", "Write where the time went, for ui.perfetto.dev or chrome://tracing (JSON)."),
-)
-PARAMETERS: Final = (Parameter("workers", "string", "auto", _WORKERS), *_SHARED)
-PARAMETERS_WITH_ONE_WORKER: Final = (Parameter("workers", "string", "1", _WORKERS), *_SHARED)
-"""For a task whose latency is of all of its examples."""
-MAY_DIFFER_ON_RESUME: Final = frozenset(
-    {
-        "workers",
-        "example_timeout",
-        "run_dir",
-        "shard_index",
-        "shard_count",
-        "latency_examples",
-        "progress",
+    Parameter(
         "trace",
-        "output_file_path",
-        "detections_path",
-        "disagreements_path",
-        "record_examples",
-        "debug_mode",
-        "margin",
-        "bootstrap_resamples",
-        "executor",
-        "ray_address",
-        "ray_tasks",
-    }
+        "string",
+        "",
+        "Write where the time went, for ui.perfetto.dev or chrome://tracing (JSON).",
+        role="output_file",
+        about="execution",
+        only_with=("executor=local",),
+        refused_on_devices="it is of one process on one machine",
+    ),
 )
-_NAMED_BY_CONTENT: Final = frozenset(
-    {
-        "model_file",
-        "ground_truth_images_path",
-        "ground_truth_labels",
-        "ground_truth_annotations",
-        "ground_truth_proto",
-        "model_output_labels",
-        "denylist_file_path",
-        "reference_model_file",
-        "input_images",
-        "load_reference",
-        "configs",
-    }
+_WORKERS: Final = Parameter(
+    "workers",
+    "string",
+    "auto",
+    "Examples at a time, each with sessions of its own: a number, or auto: one per core.",
+    about="execution",
+    only_with=("executor=local",),
+    not_native=NotNative("a native tool has one worker", ("1", "auto")),
 )
-"""Files and folders: what is in them must not change, where they lie may."""
-_FOR_RAY: Final = ("ray_address", "ray_tasks")
-_NOT_FOR_RAY: Final = ("workers", "latency_examples", "shard_index", "shard_count", "trace")
+PARAMETERS: Final = (_WORKERS, *_SHARED)
+PARAMETERS_WITH_ONE_WORKER: Final = (replace(_WORKERS, default="1"), *_SHARED)
+"""For a task whose latency is of all of its examples."""
 _MOST_WORKERS: Final = 1024
 
 
@@ -104,7 +131,6 @@ def read_execution(flags: Options) -> Execution:
     """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
     from evaltools.engine import Execution
 
-    _refuse_flags_without_effect(flags)
     timeout = flags.real("example_timeout")
     if timeout <= 0:
         raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
@@ -125,23 +151,21 @@ def read_execution(flags: Options) -> Execution:
     )
 
 
-def flags_to_repeat(flags: Options) -> dict[str, str]:
-    """The flags that a resumed run, and each shard of one run, must have in common."""
+def flags_to_repeat(options: Options) -> dict[str, str]:
+    """The options that a resumed run, and each shard of one run, must have in common, as canonical texts.
+
+    Files are known by what is in them, and a default that is stated is as good as none.
+    """
     found: dict[str, str] = {}
-    for name, text in flags.given:
-        if name not in MAY_DIFFER_ON_RESUME | _NAMED_BY_CONTENT:
-            found[f"--{name}"] = f"{found[f'--{name}']}, {text}" if f"--{name}" in found else text
+    for name, value in sorted(options.stated.items()):
+        parameter = options.parameters[name]
+        if not parameter.must_agree or parameter.is_content:
+            continue
+        if isinstance(value, tuple):
+            found[f"--{name}"] = ", ".join(value)
+        elif not parameter.is_as_left_out(value):
+            found[f"--{name}"] = format_value(value)
     return found
-
-
-def _refuse_flags_without_effect(flags: Options) -> None:
-    on_ray = flags.text("executor") == "ray"
-    for name in _NOT_FOR_RAY if on_ray else _FOR_RAY:
-        if name in flags:
-            why = "which has one worker per shard and makes the shards itself" if on_ray else "which makes no shards"
-            raise UsageError(
-                f"--{name} has no effect with --executor={flags.text('executor')}, {why}; leave one of them out"
-            )
 
 
 def _workers(flags: Options) -> int | None:
