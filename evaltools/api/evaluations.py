@@ -69,7 +69,7 @@ def coco(
     progress: bool | OnProgress | None = None,
     **options: Any,
 ) -> Result:
-    """mAP of a detector on annotated pictures, and whether the boxes agree; ``ground_truth`` is in COCO's format.
+    """MAP of a detector on annotated pictures, and whether the boxes agree; ``ground_truth`` is in COCO's format.
 
     Everything else as for :func:`imagenet`.
     """
@@ -136,7 +136,9 @@ def _evaluate(
             raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
     stated = {name: value for name, value in named.items() if value is not None}
     read = Options.of({"model_file": str(model), **stated, **options}, kind.parameters)
-    kind.require(read)
+    missing = [f"{name}=..." for name, parameter in kind.parameters.items() if parameter.required and name not in read]
+    if missing:
+        raise UsageError(f"missing: {', '.join(missing)}")
     request = Request(kind.name, read, kind.reference(read, reference_text(reference)), read_tests(tests))
     asked = kind.read(request)
     if isinstance(kind, OwnKind) and kind.loaded.origin is None:

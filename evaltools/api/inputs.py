@@ -30,7 +30,7 @@ def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
         raise UsageError("inputs is empty; give an array, arrays by name, several of either, or leave it out")
     folder.mkdir(parents=True, exist_ok=True)
     for number, run in enumerate(runs):
-        np.savez(folder / f"{number:09d}.npz", **run)  # type: ignore[arg-type]
+        np.savez(folder / f"{number:09d}.npz", **run)
     return {"input_files": (str(folder),)}
 
 

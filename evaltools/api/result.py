@@ -71,8 +71,9 @@ class Measured:
     def __getattr__(self, name: str) -> Any:
         """A figure by its name."""
         if name.startswith("_") or name not in self.figures:
-            there_are = ", ".join(self.figures) or f"none: {self.reason}"
-            raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, self.figures)} It has {there_are}")
+            known = () if name.startswith("_") else self.figures
+            there_are = ", ".join(known) or f"none: {self.reason}"
+            raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}")
         return self.figures[name]
 
     def __dir__(self) -> list[str]:

@@ -23,11 +23,20 @@ if TYPE_CHECKING:
 NAME: Final = "own"
 """The task in results, whichever it is."""
 _SHARED: Final = (
-    Parameter("model_file", "string", "", "The .tflite model; it may also stand behind the task's name. Required."),
+    Parameter(
+        "model_file",
+        "string",
+        "",
+        "The .tflite model; it may also stand behind the task's name. Required.",
+        role="input_file",
+        required=True,
+    ),
     OUTPUT_FILE_PATH,
     MAX_FAILED_EXAMPLES,
     MARGIN,
-    Parameter("record_examples", "bool", False, "Write the scores of every example to the JSON result."),
+    Parameter(
+        "record_examples", "bool", False, "Write the scores of every example to the JSON result.", about="result"
+    ),
 )
 
 
@@ -37,15 +46,16 @@ class OwnKind(EvaluationKind):
     summary = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
     modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
 
-    def __init__(self, loaded: Loaded | None = None) -> None:
+    def __init__(self, loaded: Loaded | None = None, typed: str = NAME) -> None:
         self._loaded = loaded
+        self._typed = typed
         self.name = NAME if loaded is None else loaded.name
         self.description = self.summary if loaded is None else loaded.function.summary
 
     @property
     def command(self) -> str:
         """As on the command line."""
-        return f"run {self.name}"
+        return f"run {self._typed}"
 
     @property
     def loaded(self) -> Loaded:
@@ -74,13 +84,10 @@ class OwnKind(EvaluationKind):
     @property
     def options(self) -> Mapping[str, Sequence[Parameter]]:  # type: ignore[override]
         """Its own options under their headings."""
-        own = {f"options of {self.name}": tuple(option.parameter for option in self.own_options)}
-        return {**(own if self._loaded else {}), "evaluation": _SHARED}
-
-    @property
-    def required(self) -> Sequence[str]:  # type: ignore[override]
-        """Those that must be stated."""
-        return ("model_file", *(option.parameter.name for option in self.own_options if option.required))
+        if self._loaded is None:
+            return {"evaluation": _SHARED}
+        own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
+        return {**own, "evaluation": _SHARED}
 
     def read(self, request: Request) -> OwnRequest:
         """What a request asks, checked."""
@@ -117,4 +124,4 @@ def kind_named(text: str) -> OwnKind:
         return OwnKind()
     from evaltools.tasks.own.loading import load_task
 
-    return OwnKind(load_task(text))
+    return OwnKind(load_task(text), text)

@@ -135,10 +135,10 @@ class OwnEvaluation(Evaluation[Scores]):
 def prepare(request: OwnRequest) -> OwnEvaluation:
     """Read the model and make the task; raises :class:`~evaltools.errors.UsageError` and its kinds."""
     if request.loaded.origin is None and request.execution.run_dir is not None:
+        function = request.loaded.function
         raise UsageError(
-            f"{place_of(request.loaded.function.function)}: the task {request.loaded.function.name} is in no file that could be "
-            "loaded again, so its run cannot be resumed; put it into a file of its own, under a name, or leave out "
-            "run_dir"
+            f"{place_of(function.function)}: the task {function.name} is in no file that could be loaded again, so its "
+            "run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
         )
     model = read_model(request.model_file)
     return OwnEvaluation(request, model, build(request.loaded, request.options, model))

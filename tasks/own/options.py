@@ -19,12 +19,16 @@ _KNOWN: Final = "bool, int, float, str, Path, one of these | None, or Literal[..
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its flag, and what the function takes. ``required``: it has no default."""
+    """One option: its flag, and what the function takes."""
 
     parameter: Parameter
     type: type
-    required: bool
     default: Any = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.parameter.required
 
     def read(self, given: Any) -> Any:
         """What the function is given for a flag's text, or for a value from Python; raises :class:`UsageError`."""
@@ -96,8 +100,16 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
         raise UsageError(f"{place}: the default of {name} is {default!r}, which is no {_shown(hint)}")
     stated = "Required." if required else ""
     help_text = f"{text} {stated}".strip()
-    declared = Parameter(name, _TYPES[wanted], _flag_default(wanted, default), help_text, choices=choices)
-    return Option(declared, wanted, required, default)
+    declared = Parameter(
+        name,
+        _TYPES[wanted],
+        _flag_default(wanted, default),
+        help_text,
+        choices=choices,
+        role="input_file" if wanted is Path else "plain",
+        required=required,
+    )
+    return Option(declared, wanted, default)
 
 
 def _is_one_of(value: Any, wanted: type, choices: tuple[Value, ...]) -> bool:

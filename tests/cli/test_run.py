@@ -125,7 +125,7 @@ def test_the_traceback_is_shown_where_that_is_asked_for(project: Path) -> None:
     ("arguments", "message"),
     [
         ([], "which task? Write evaltools run FILE.py:NAME MODEL.tflite"),
-        (["own.py:brightness"], "missing: the model. Write evaltools run own.py:brightness MODEL.tflite"),
+        (["own.py:brightness"], "missing: --values=... --model_file=.... See evaltools run own.py:brightness --help"),
         (["own.py", "model.tflite"], "own.py: which task in it? Write own.py:NAME; it has brightness"),
         (["nothing", "model.tflite"], "there is no task 'nothing'"),
     ],
