@@ -21,7 +21,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
 from evaltools.engine import Tally
 from evaltools.model import ModelFile, read_model
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltools.api.result import Result
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 
 
 def load(path: str | Path) -> Result:

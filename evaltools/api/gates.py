@@ -11,7 +11,7 @@ from evaltools.errors import LimitNotKept
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
-from evaltools.report.gate_report import hold_gates
+from evaltools.gates.hold import hold_gates
 
 
 @dataclass(frozen=True)

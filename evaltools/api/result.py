@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import did_you_mean
-from evaltools.report.gate_report import evidence_of
-from evaltools.report.json_file import to_json
 from evaltools.report.output_file import write_file
-from evaltools.report.result import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.json_file import to_json
 
 if TYPE_CHECKING:
     import pandas

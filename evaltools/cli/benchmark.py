@@ -86,15 +86,11 @@ BEYOND_PARAMETERS: Final = (
         not_native=NotNative("--part_timeout limits it"),
     ),
 )
-_CONFIGURATION_FLAGS: Final = ("config", "configs", "allow_fallback")
 
 GROUPS: Final = {
     "benchmark_model": benchmark_flags.PARAMETERS,
     "beyond benchmark_model": BEYOND_PARAMETERS,
-    "configurations": (
-        *(parameter for parameter in configurations.PARAMETERS if parameter.name in _CONFIGURATION_FLAGS),
-        *OWN_PARAMETERS,
-    ),
+    "configurations": (*configurations.CANDIDATES, configurations.ALLOW_FALLBACK, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }

@@ -15,13 +15,13 @@ from evaltools.cli.flags import GivenFlags
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_profile import CSV, profile_file
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_trace import trace_json
 from evaltools.report.files import file_per_configuration
-from evaltools.report.json_file import encode_json
 from evaltools.report.native_benchmark import saved_lines
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
 from evaltools.report.output_file import require_output_file, write_file
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
 
 _PROTOS: Final = "result_file_path"

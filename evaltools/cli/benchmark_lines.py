@@ -17,7 +17,6 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.benchmark_profile import profile_report
-from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
 from evaltools.report.native_benchmark import (
     delegation_lines,
     initialized_line,
@@ -36,6 +35,7 @@ from evaltools.report.native_stat_line import stat_figures
 from evaltools.report.table import describe_configuration
 from evaltools.report.table_benchmark import model_names
 from evaltools.report.table_cells import one_line
+from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Opening
 
 

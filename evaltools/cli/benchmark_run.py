@@ -20,14 +20,14 @@ from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
 from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
+from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
-from evaltools.report.assemble import describe_model
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_shown import shown_figures
-from evaltools.report.environment import describe_environment
 from evaltools.report.table_benchmark import print_benchmark
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
+from evaltools.result.environment import describe_environment
 
 
 def benchmark(flags: GivenFlags, command: list[str]) -> int:

@@ -28,17 +28,17 @@ from evaltools.cli.terminal import make_console
 from evaltools.device.errors import CommandFailed, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.pool import Job
+from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.assemble import describe_model
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_trace import trace_json
-from evaltools.report.device_run import HOST
-from evaltools.report.environment import describe_environment
-from evaltools.report.json_file import encode_json, read_json
 from evaltools.report.output_file import write_file
 from evaltools.report.table_benchmark import print_benchmark
 from evaltools.report.table_device_run import print_device_run
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.result.device_run import HOST
+from evaltools.result.environment import describe_environment
+from evaltools.result.json_file import encode_json, read_json
 from evaltools.runs.names_here import NamesHere
 
 _RESULT: Final = "result.json"

@@ -12,9 +12,9 @@ from evaltools.cli.host_run import run_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.parameter import Parameter
-from evaltools.report.environment import describe_environment
-from evaltools.report.json_file import read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
 
 _REFERENCE: Final = "reference"
 _LOADED: Final = "load_reference="

@@ -36,10 +36,10 @@ from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
-from evaltools.report.device_run import HOST, DeviceLeftOut
-from evaltools.report.diff_result import LOADED_FROM
+from evaltools.result.device_run import HOST, DeviceLeftOut
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.names_here import NamesHere
+from evaltools.tasks.inference_diff.result import LOADED_FROM
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import Place
 

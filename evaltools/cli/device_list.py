@@ -112,8 +112,8 @@ def _list_devices(flags: GivenFlags, serials: tuple[str, ...], port: int | None,
     from evaltools.cli.terminal import text_for_stdout
     from evaltools.device.adb import Adb
     from evaltools.device.found import find_devices
-    from evaltools.report.device_result import DeviceList
     from evaltools.report.table_device import print_devices
+    from evaltools.result.device import DeviceList
 
     adb = Adb(flags.text("adb"), port)
     found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))

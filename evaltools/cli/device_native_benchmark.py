@@ -31,17 +31,17 @@ from evaltools.device.native_program import Kills, NativeProgram, StepDone, inte
 from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
+from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
-from evaltools.report.assemble import describe_model
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.delegate_log import delegate_lines
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart
-from evaltools.report.environment import describe_environment
 from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
-from evaltools.report.result import RuntimeUsed
 from evaltools.report.table_cells import one_line
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
 
 

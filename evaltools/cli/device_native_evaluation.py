@@ -50,12 +50,12 @@ from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart
 from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
-from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_configurations
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.native.delegation import NativeDelegation, differences
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import NativeInputs, prepare_native

@@ -27,8 +27,8 @@ from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.report.delegate_log import delegate_lines
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart, LostAttempt
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart, LostAttempt
 from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
 from evaltools.tasks.shared.run_identity import differences_of_runs
 

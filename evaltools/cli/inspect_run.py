@@ -12,9 +12,9 @@ from evaltools.cli.streams import say
 from evaltools.cli.terminal import text_for_stdout
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
-from evaltools.report.json_file import encode_json
 from evaltools.report.output_file import require_writable, write_file
 from evaltools.report.table_inspection import print_inspection
+from evaltools.result.json_file import encode_json
 from evaltools.tasks.inspection.task import inspect_model
 
 _FLAG: Final = "--output_file_path"

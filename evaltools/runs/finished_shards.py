@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaltools.report.device_run import DeviceRun
-from evaltools.report.diff_result import LOADED_FROM, InferenceDiff
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runs.names_here import NamesHere
+from evaltools.tasks.inference_diff.result import LOADED_FROM, InferenceDiff
 from evaltools.tasks.shared.run_identity import Place
 
 

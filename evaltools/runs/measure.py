@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.shared.evaluation import evaluate, merge

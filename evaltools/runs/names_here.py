@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaltools.parameter import Value
-from evaltools.report.result import DelegateUsed
+from evaltools.result.evaluation import DelegateUsed
 
 
 @dataclass(frozen=True)

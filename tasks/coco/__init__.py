@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.errors import OutputError
-    from evaltools.report.result import EvaluationResult
     from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.coco.evaluation import CocoEvaluation
     from evaltools.tasks.coco.request import CocoRequest
 
@@ -48,7 +48,7 @@ class _Coco(EvaluationKind):
         return plan_more_files(request, self.files_read(asked), outputs)
 
     def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
-        from evaltools.report.native_coco import debug_lines
+        from evaltools.tasks.coco.native_lines import debug_lines
 
         if not options.is_on("debug_mode"):
             return []

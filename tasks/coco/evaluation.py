@@ -9,20 +9,16 @@ from typing import Final
 
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Outcome, Record
+from evaltools.engine.describe import (
+    with_figures,
+)
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import ImageToTensor
-from evaltools.report.assemble import (
-    with_figures,
-)
-from evaltools.report.coco_result import (
-    CocoDetection,
-    OutputMap,
-)
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
@@ -36,6 +32,10 @@ from evaltools.tasks.coco.outputs import (
     stated_output_map,
 )
 from evaltools.tasks.coco.request import CocoRequest
+from evaltools.tasks.coco.result import (
+    CocoDetection,
+    OutputMap,
+)
 from evaltools.tasks.coco.task import (
     CocoTask,
     Floats,

@@ -10,6 +10,7 @@ from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
 from evaltools.engine import Record
+from evaltools.engine.describe import comparison_pairs
 from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -25,18 +26,17 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.report.assemble import comparison_pairs
-from evaltools.report.coco_result import (
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
+from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.findings import findings_of
+from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
     Detection,
     DetectionFigures,
 )
-from evaltools.report.result import ConfigurationResult
-from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
-from evaltools.tasks.coco.classes import ClassMapping
-from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 

@@ -10,8 +10,8 @@ from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
-    from evaltools.report.result import EvaluationResult
     from evaltools.request import Request
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
     from evaltools.tasks.imagenet.request import ImagenetRequest
 

@@ -12,15 +12,15 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
+from evaltools.engine.describe import (
+    comparison_pairs,
+    with_figures,
+)
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
-from evaltools.report.assemble import (
-    comparison_pairs,
-    with_figures,
-)
-from evaltools.report.result import (
+from evaltools.result.evaluation import (
     ConfigurationResult,
     Data,
     ExampleAnswer,

@@ -15,8 +15,8 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaltools.report.result import EvaluationResult
     from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
 

@@ -6,16 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaltools.engine import Outcome
-from evaltools.metrics.latency import summarise_latency
-from evaltools.model import TensorInfo
-from evaltools.report.assemble import (
+from evaltools.engine.describe import (
     describe_model,
     describe_tensor,
     with_figures,
     without_figures,
 )
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.report.result import ConfigurationResult, RuntimeUsed, Tensor
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import TensorInfo
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
     Sampled,
@@ -26,6 +25,7 @@ from evaltools.tasks.inference_diff.judgement import (
 )
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.second_look import run_changes
 from evaltools.tasks.inference_diff.task import DiffObservation, DiffSummary

@@ -12,7 +12,7 @@ from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_a
 from evaltools.engine.run_folder import decode, encode, journals_of
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_figures, diff_findings

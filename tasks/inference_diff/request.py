@@ -14,11 +14,11 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import LIMIT_NAMES, Limit, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
-from evaltools.report.diff_result import LOADED_FROM
-from evaltools.report.result import Tensor
 from evaltools.request import Options, Request
+from evaltools.result.evaluation import Tensor
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.result import LOADED_FROM
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,

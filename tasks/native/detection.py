@@ -17,14 +17,14 @@ from evaltools.errors import ImageError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.preprocess import picture_header
-from evaltools.report.coco_result import CocoDetection, Detection, DetectionFigures
 from evaltools.report.native_eval_log import LoggedPicture
 from evaltools.report.native_run import DetectorFigures
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
+from evaltools.tasks.coco.result import CocoDetection, Detection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids
 from evaltools.tasks.coco.warnings import general_warnings

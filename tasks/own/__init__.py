@@ -13,8 +13,8 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.pictures import MARGIN, MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
-    from evaltools.report.result import EvaluationResult
     from evaltools.request import Request
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.own.evaluation import OwnEvaluation
     from evaltools.tasks.own.loading import Loaded
     from evaltools.tasks.own.options import Option

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.engine import Example, Journal, Prepared
+from evaltools.engine.describe import comparison_pairs, with_figures
 from evaltools.engine.run_folder import digest
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
-from evaltools.report.assemble import comparison_pairs, with_figures
-from evaltools.report.own_result import ExampleScores, OwnMetric, OwnTaskResult
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import ScoresByExample, comparisons, means, scores_by_example
 from evaltools.tasks.own.request import OwnRequest
+from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnTaskResult
 from evaltools.tasks.own.task import OwnTask, Scores, build
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured, lost_configuration

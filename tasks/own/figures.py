@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import stdev
 
 from evaltools.engine import Record
-from evaltools.report.own_result import MeanVerdict, MetricComparison, MetricMean
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import mean_change, mean_interval
 from evaltools.tasks.own.definition import Better, Metric
+from evaltools.tasks.own.result import MeanVerdict, MetricComparison, MetricMean
 from evaltools.tasks.own.task import Scores
 
 ScoresByExample = Mapping[int, tuple[float, ...]]

@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
+from evaltools.engine.describe import describe_model, failed_examples
 from evaltools.engine.run_folder import digest
 from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
-from evaltools.report.assemble import describe_model, failed_examples
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations

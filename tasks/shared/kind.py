@@ -19,8 +19,8 @@ from evaltools.tasks.shared.options import with_shared_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaltools.report.result import EvaluationResult
     from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
     from evaltools.tasks.shared.request import TaskRequest
 

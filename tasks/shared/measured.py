@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine import Execution, Outcome, QuietTimes
-from evaltools.report.assemble import why_no_figures, without_figures
-from evaltools.report.result import ConfigurationResult, ExecutionUsed, Restarted
+from evaltools.engine.describe import why_no_figures, without_figures
+from evaltools.result.evaluation import ConfigurationResult, ExecutionUsed, Restarted
 from evaltools.runtime.restarting import Restarts
 
 

@@ -25,14 +25,14 @@ from evaltools.engine import (
     sessions_of_workers,
     worker_count,
 )
+from evaltools.engine.describe import describe_entry
 from evaltools.engine.preparation import Preparer, preparers
 from evaltools.engine.run_folder import encode
 from evaltools.engine.task import Observation
 from evaltools.engine.trace import Trace
 from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.report.assemble import describe_entry
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec, WatchedSession
 from evaltools.runtime.restarting import RestartingSession, Restarts
 from evaltools.tasks.shared.measured import Measured

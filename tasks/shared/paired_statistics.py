@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from evaltools.engine.describe import comparison_pairs
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.agreement import ComparedAnswers
 from evaltools.metrics.topk import TopKAccuracy
-from evaltools.report.assemble import comparison_pairs
-from evaltools.report.paired_result import Comparison, LatencyComparison, TopKChange
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.paired import Comparison, LatencyComparison, TopKChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio
 from evaltools.stats.multiple import holm

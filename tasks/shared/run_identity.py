@@ -26,9 +26,9 @@ from evaltools.engine.run_folder import (
 from evaltools.engine.task import Observation
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.result import ConfigurationResult
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.measured import Measured, nothing_measured
 
 DESCRIBED: Final = "configurations"

@@ -18,7 +18,7 @@ from pycocotools.cocoeval import COCOeval
 
 from evaltools.errors import ImageError
 from evaltools.proto import message_class
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 from tests.cli.detection_command import answered_by
 from tests.command import Completed, evaltools_here
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, make_detection_set
@@ -51,7 +51,7 @@ def test_json_validates_and_holds_the_figures(made: DetectionSet) -> None:
     completed = with_two_tests(made, "--record_examples", f"--output_file_path={output}")
     assert completed.code == 0, completed.err
     document = json.loads(output.read_text())
-    schema = json.loads(files("evaltools.report").joinpath("result.schema.json").read_text())
+    schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert (document["task"], document["complete"], document["data"], document["examples"]) == (

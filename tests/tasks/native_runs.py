@@ -18,11 +18,11 @@ from evaltools.configuration import Configuration
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.topk import topk_accuracy
 from evaltools.proto import message_class
-from evaltools.report.json_file import json_schema, read_result, to_json
 from evaltools.report.native_latency import fill_latency
 from evaltools.report.native_run import NativeRun, proof_lines
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import json_schema, read_result, to_json
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
 

@@ -10,9 +10,9 @@ from typing import Any
 from evaltools.engine import Example, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.run_identity import QUIET, begin_run
-from tests.report.results import configuration
+from tests.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))
 IDENTITY: Mapping[str, str] = {"the model": "m"}

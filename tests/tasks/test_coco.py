@@ -16,9 +16,9 @@ from PIL import Image
 
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
-from evaltools.report.coco_result import OutputMap
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.task import (
     CocoOptions,
     FoundObjects,

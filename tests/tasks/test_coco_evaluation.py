@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evaltools.errors import ModelError
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.evaluation import prepare
 from evaltools.tasks.shared.evaluation import evaluate

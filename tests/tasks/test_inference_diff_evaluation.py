@@ -13,10 +13,10 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
-from evaltools.report.diff_result import DiffComparison, InferenceDiff
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.tasks.diff_fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent

@@ -10,11 +10,11 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
 from evaltools.errors import DataError, UsageError
-from evaltools.report.diff_result import DiffComparison
 from evaltools.runtime import open_session
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
+from evaltools.tasks.inference_diff.result import DiffComparison
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent

@@ -19,7 +19,7 @@ from evaltools.tasks.shared.paired_statistics import (
     topk_comparisons,
     with_conditions,
 )
-from tests.report.results import configuration
+from tests.results import configuration
 
 BOTH = [configuration("reference", "reference"), configuration("test")]
 

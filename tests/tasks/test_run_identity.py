@@ -25,8 +25,8 @@ from evaltools.engine import (
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.engine.run_folder import REQUEST, encode, identity_of
 from evaltools.errors import DataError, UsageError
-from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.request.plain import to_plain
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.tasks.shared.run_identity import (
     QUIET,
     MergedRun,
@@ -38,8 +38,8 @@ from evaltools.tasks.shared.run_identity import (
     fingerprint_of_files,
     merged_run,
 )
-from tests.report.results import configuration
 from tests.requests import request_of
+from tests.results import configuration
 from tests.tasks.part_runs import Numbers
 from tests.tasks.part_runs import quiet as quiet_times
 

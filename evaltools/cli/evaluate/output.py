@@ -17,8 +17,8 @@ from evaltools.errors import OutputError
 from evaltools.report.files import rendered
 from evaltools.report.native import native_lines
 from evaltools.report.output_file import write_measured
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 _ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 _INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)

@@ -6,7 +6,7 @@ from typing import Final
 
 from evaltools.parameter import Parameter
 
-PARAMETERS: Final = (
+CANDIDATES: Final = (
     Parameter(
         "config",
         "string",
@@ -24,6 +24,15 @@ PARAMETERS: Final = (
         role="input_file",
         about="candidates",
     ),
+)
+ALLOW_FALLBACK: Final = Parameter(
+    "allow_fallback",
+    "bool",
+    False,
+    "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+)
+PARAMETERS: Final = (
+    *CANDIDATES,
     Parameter(
         "reference",
         "string",
@@ -32,12 +41,7 @@ PARAMETERS: Final = (
         "none: no reference.",
         only_with=("load_reference=",),
     ),
-    Parameter(
-        "allow_fallback",
-        "bool",
-        False,
-        "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
-    ),
+    ALLOW_FALLBACK,
     Parameter(
         "compat",
         "string",

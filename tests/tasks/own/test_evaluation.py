@@ -13,7 +13,6 @@ from scipy import stats
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile
-from evaltools.report.own_result import OwnTaskResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
@@ -21,6 +20,7 @@ from evaltools.tasks.own.definition import Task, TaskFunction
 from evaltools.tasks.own.evaluation import prepare
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.request import OwnRequest
+from evaltools.tasks.own.result import OwnTaskResult
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent
