@@ -51,7 +51,9 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     from evaltools.api.files import load
 
     found = result if isinstance(result, Result) else load(result)
-    criteria = tuple(parse_criterion(limit) for limit in ([limits] if isinstance(limits, str) else limits))
+    is_own = found.result.own is not None
+    texts = [limits] if isinstance(limits, str) else limits
+    criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     reports = hold_gates([Gate("", "", "", configuration, criteria)], {"result": found.result})
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import fnmatch
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,8 +33,9 @@ else:
     import tomli as tomllib
 
 _PYPROJECT: Final = "pyproject.toml"
-TASKS: Final = ("imagenet", "inference_diff", "coco")
+TASKS: Final = ("imagenet", "inference_diff", "coco", "own")
 """The tasks that results are of."""
+_OF_OTHER_TASKS: Final = frozenset({"imagenet", "inference-diff", "diff", "coco"})
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,17 @@ def _run(name: str, run: _Run, path: Path) -> RunSource:
     return RunSource(name, words, path.parent / run.result if run.result else None)
 
 
+def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
+    """Whether a gate may be about the result of a task of one's own, whose metrics only that result knows.
+
+    Without runs the results are given beside the file, and without a task in the gate they may be of any.
+    """
+    about = [run for run in runs if _fits(run.name, gate.run)]
+    commands = [run.command[0] for run in about if run.command]
+    is_known = bool(commands) and len(commands) == len(about) and not set(commands) - _OF_OTHER_TASKS
+    return _fits("own", gate.task) and not is_known and bool(gate.task or gate.run)
+
+
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
     place = f"{path}: gate {number}"
     if not gate.limits:
@@ -174,7 +187,8 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         hint = did_you_mean(gate.task, TASKS)
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(TASKS)}.{hint}")
     try:
-        criteria = tuple(parse_criterion(text) for text in gate.limits)
+        of_own_task = _may_be_of_own_task(gate, runs)
+        criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria)

@@ -20,6 +20,7 @@ from evaltools.result.places import reference_of
 from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import paired_differences
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection
+from evaltools.tasks.own.evidence import own_changes, own_means
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,19 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         taken = [delegate.partitions for delegate in configuration.delegates if delegate.nodes]
         if None not in taken:
             figures["partitions"] = float(sum(filter(None, taken)))
+    means = own_means(result.own, configuration.name) if result.own is not None else {}
     ratios = [entry for entry in result.latency_comparisons if _is_reference(result, entry.baseline)]
     ratio = next(((entry.ratio, entry.interval) for entry in ratios if entry.other == configuration.name), None)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration),
-        figures=figures | _accuracy(result, configuration) | _boxes(result, configuration),
+        figures=figures
+        | _accuracy(result, configuration)
+        | _boxes(result, configuration)
+        | {name: mean.mean for name, mean in means.items()},
         outputs=_outputs(result, configuration),
         shares=_shares(configuration),
+        means=means,
         changes=_changes(result, configuration),
         ratio=ratio,
     )
@@ -206,6 +212,9 @@ def _changes(result: EvaluationResult, configuration: ConfigurationResult) -> di
         found |= _changes_of_figures(
             result.coco, _against_reference(result, result.coco.comparisons, configuration.name)
         )
+    if result.own is not None:
+        against = [entry for entry in result.own.comparisons if _is_reference(result, entry.baseline)]
+        found |= own_changes(result.own, [entry for entry in against if entry.other == configuration.name])
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -65,6 +65,10 @@ class MeanChange:
         if self.count < 2:
             return None
         return Interval(self.bound(one_sided, upper=False), self.bound(one_sided, upper=True), confidence)
+
+    def reversed(self) -> MeanChange:
+        """The change of the scores with the other sign."""
+        return replace(self, change=-self.change)
 
     def examples_to_decide(self, limit: float, confidence: float) -> int | None:
         """How many examples would tell whether the mean dropped by at most ``limit``, if they are like these.

@@ -141,3 +141,30 @@ def test_help_lists_the_options_of_the_task(project: Path) -> None:
     assert completed.code == 0
     assert "options of brightness:" in completed.out
     assert "--values" in completed.out
+
+
+def gated(project: Path, *limits: str) -> Completed:
+    command = "run own.py:brightness model.tflite --values=values.txt --config='fast: use_xnnpack=true'"
+    text = f'[runs.own]\ncommand = "{command}"\n\n[[gates]]\nrun = "own"\nlimits = {json.dumps(limits)}\n'
+    (project / "gates.toml").write_text(text)
+    return evaltools_here("gate", cwd=project)
+
+
+def test_limits_are_held_against_metrics_of_the_task(project: Path) -> None:
+    kept = gated(project, "near >= 0.04", "near drop <= 0.1 at 95 %", "distance <= 10 at 95 %", "distance rise <= 0.5")
+    assert (kept.code, kept.out.count("pass")) == (0, 4), kept.out + kept.err
+    broken = gated(project, "near >= 60 %")
+    assert broken.code == 1
+    assert "near 0.05" in broken.out
+    undecided = gated(project, "near drop <= 0.001 at 95 %")
+    assert undecided.code == 6
+    assert "too few examples to tell" in undecided.out
+
+
+def test_a_limit_that_no_result_can_keep_is_no_pass(project: Path) -> None:
+    wrong_way = gated(project, "distance drop <= 0.5")
+    assert wrong_way.code == 3
+    assert "lower is better for distance: write 'distance rise <= ...'" in " ".join(wrong_way.out.split())
+    unknown = gated(project, "neer >= 0.5")
+    assert unknown.code == 3
+    assert "this result has no figure 'neer'. Did you mean near?" in " ".join(unknown.out.split())
