@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +11,12 @@ import pytest
 
 from evaltools.cli import (
     baseline,
+    benchmark,
     convert,
     delegates,
     demo,
     device_clean,
     device_list,
-    device_run,
     device_run_flags,
     doctor,
     gate,
@@ -28,10 +27,12 @@ from evaltools.cli.flags import GivenFlags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter, Role, Value, format_value
+from evaltools.task_kind import kind_names
+from evaltools.tasks.shared.kind import evaluation_kind
 
 OF_TASKS: Final = {
-    task: [parameter for group in importlib.import_module(module).GROUPS.values() for parameter in group]
-    for task, module in device_run.TASKS.items()
+    **{name: list(evaluation_kind(name).parameters.values()) for name in kind_names()},
+    "benchmark": [parameter for group in benchmark.GROUPS.values() for parameter in group],
 }
 COMMANDS: Final[dict[str, Sequence[Parameter]]] = {
     **OF_TASKS,
