@@ -83,7 +83,9 @@ def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     if criterion.confidence is None:
         return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)}")
     mean = evidence.means.get(criterion.figure)
-    own = mean and mean_interval(mean.mean, mean.deviation, mean.count, 2 * criterion.confidence - 1)
+    own = None
+    if mean is not None:
+        own = mean_interval(mean.mean, mean.deviation, mean.count, 2 * criterion.confidence - 1)
     if own is not None:
         found = f"{criterion.figure} {_number(value)} [{_number(own.low)}, {_number(own.high)}]"
         return _bounded(criterion, evidence, own, found, "too few examples to tell; measure more", None)
