@@ -23,8 +23,8 @@ KINDS: Final = {
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
 ENTRY_POINTS: Final = "evaltools.tasks"
-_OF_ONES_OWN: Final = "evaltools.tasks.own"
-"""Makes a task of what is no whole :class:`TaskKind`: ``FILE.py:NAME``, or an installed function."""
+_OUTSIDE: Final = "evaltools.tasks.own"
+"""Finds those that are not in the tree: ``FILE.py:NAME``, and installed ones, which may be one function."""
 
 
 class TaskReport(Protocol):
@@ -88,9 +88,5 @@ def kind_of(name: str) -> TaskKind:
         module, _, attribute = place.partition(":")
         kind: TaskKind = getattr(importlib.import_module(module), attribute)
         return kind
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name == name and hasattr(entry.load(), "part_type"):
-            found: TaskKind = entry.load()
-            return found
-    own: TaskKind = importlib.import_module(_OF_ONES_OWN).kind_named(name)
-    return own
+    outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
+    return outside

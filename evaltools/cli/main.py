@@ -135,7 +135,7 @@ def _printed(text: str) -> int:
 
 
 def _help_text() -> str:
-    summaries = {kind_of(name).command: kind_of(name).summary for name in kind_names()}
+    summaries = dict(map(_summary, kind_names()))
     summaries |= {alias: f"Short for {command}" for alias, command in TASK_ALIASES.items()}
     summaries |= {name: command.summary for name, command in COMMANDS.items()}
     width = max(map(len, summaries))
@@ -148,6 +148,15 @@ def _help_text() -> str:
         "--debug shows where an error comes from.\n\n"
         f"exit codes:\n{EXIT_CODE_HELP}"
     )
+
+
+def _summary(task: str) -> tuple[str, str]:
+    """The command of a task and its summary; an installed one may be broken."""
+    try:
+        kind = kind_of(task)
+    except EvaltoolsError as error:
+        return task, f"cannot be used: {error}"
+    return kind.command, kind.summary
 
 
 def _version() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.task_kind import TaskKind
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.pictures import MARGIN, MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
@@ -50,7 +51,9 @@ class OwnKind(EvaluationKind):
         self._loaded = loaded
         self._typed = typed
         self.name = NAME if loaded is None else loaded.name
-        self.description = self.summary if loaded is None else loaded.function.summary
+        if loaded is not None:
+            self.summary = loaded.function.summary
+        self.description = self.summary
 
     @property
     def command(self) -> str:
@@ -118,10 +121,10 @@ class OwnKind(EvaluationKind):
         return PartsOfTask(self.prepare(asked).example_count)
 
 
-def kind_named(text: str) -> OwnKind:
+def kind_named(text: str) -> TaskKind | EvaluationKind:
     """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
     if text == NAME:
         return OwnKind()
-    from evaltools.tasks.own.loading import load_task
+    from evaltools.tasks.own.loading import installed_kind, load_task
 
-    return OwnKind(load_task(text), text)
+    return installed_kind(text) or OwnKind(load_task(text), text)

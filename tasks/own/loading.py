@@ -9,18 +9,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import ENTRY_POINTS
+from evaltools.task_kind import ENTRY_POINTS, KINDS, TaskKind
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import sentence
 
-_HOW: Final = "write FILE.py:NAME, or the name of an installed task"
+_HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
 
 
@@ -73,13 +73,27 @@ def load_task(text: str) -> Loaded:
         return Loaded(origin.load(), origin)
     if text.endswith(".py"):
         raise UsageError(f"{text}: which task in it? Write {text}:NAME{_tasks_in(Path(text))}")
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-    if text not in installed:
-        there_are = f"; installed are {', '.join(installed)}" if installed else "; none is installed"
-        raise UsageError(f"there is no task {text!r}.{did_you_mean(text, installed)} {_HOW.capitalize()}{there_are}")
-    module = _imported(installed[text].module)
-    origin = Origin(Path(module.__file__ or ""), installed[text].attr, module.__name__)
+    entry = _entry(text)
+    module = _imported(entry.module)
+    origin = Origin(Path(module.__file__ or ""), entry.attr, module.__name__)
     return Loaded(origin.load(), origin, text)
+
+
+def installed_kind(name: str) -> TaskKind | None:
+    """The installed task of that name where it is a whole :class:`TaskKind` and no function; None for others."""
+    if ":" in name or name.endswith(".py"):
+        return None
+    entry = _entry(name)
+    found: Any = getattr(_imported(entry.module), entry.attr, None)
+    return None if found is None or isinstance(found, TaskFunction) or callable(found) else found
+
+
+def _entry(name: str) -> EntryPoint:
+    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if name in installed:
+        return installed[name]
+    known = [*KINDS, *installed]
+    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 
 def located(function: TaskFunction[...]) -> Loaded:

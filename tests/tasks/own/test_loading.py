@@ -10,6 +10,7 @@ import pytest
 from evaltools.errors import UsageError
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import Origin, load_task, located
+from tests.command import evaltools_here
 from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task
 
@@ -94,3 +95,18 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_file_without_the_name_of_a_task_lists_its_tasks(tmp_path: Path) -> None:
     file = write_task(tmp_path)
     assert message_of(str(file)) == f"{file}: which task in it? Write {file}:NAME; it has brightness"
+
+
+def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_task.py").write_text("import nothing_of_that_name\n")
+    facts = tmp_path / "broken_task-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-task\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "broken_task.py, line 1: the module broken_task of a task cannot be imported" in message_of("broken")
+    listed = evaltools_here("--help")
+    assert listed.code == 0
+    assert "cannot be used: " in listed.out
