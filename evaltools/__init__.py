@@ -6,14 +6,19 @@ Everything public is imported when it is first used, so that ``import evaltools`
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evaltools.api.benchmarks import Benchmark as Benchmark
+    from evaltools.api.benchmarks import benchmark as benchmark
     from evaltools.api.configurations import Configuration as Configuration
     from evaltools.api.evaluations import coco as coco
     from evaltools.api.evaluations import diff as diff
     from evaltools.api.evaluations import imagenet as imagenet
     from evaltools.api.evaluations import run as run
+    from evaltools.api.files import inspect as inspect
     from evaltools.api.files import load as load
     from evaltools.api.gates import GateReport as GateReport
     from evaltools.api.gates import gate as gate
@@ -38,9 +43,10 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.pictures import pairs as pairs
 
 _MODULES = {
+    "evaltools.api.benchmarks": ("Benchmark", "benchmark"),
     "evaltools.api.configurations": ("Configuration",),
     "evaltools.api.evaluations": ("coco", "diff", "imagenet", "run"),
-    "evaltools.api.files": ("load",),
+    "evaltools.api.files": ("inspect", "load"),
     "evaltools.api.gates": ("GateReport", "gate"),
     "evaltools.api.progress": ("Progress",),
     "evaltools.api.result": ("Result",),
@@ -61,6 +67,20 @@ _MODULES = {
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_PLACES)
+
+
+class _Package(ModuleType):
+    """The package, in which ``benchmark`` is the function, also once the package of that name was imported."""
+
+    @property
+    def benchmark(self) -> Any:
+        return importlib.import_module(_PLACES["benchmark"]).benchmark
+
+    @benchmark.setter
+    def benchmark(self, _package: ModuleType) -> None: ...
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

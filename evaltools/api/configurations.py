@@ -95,9 +95,7 @@ def reference_text(reference: OneConfiguration | None) -> str | None:
 
 def _is_flags(tests: Mapping[str, Any]) -> bool:
     """Whether a mapping is of flags to values, and not of names to configurations."""
-    plain = [name for name, entry in tests.items() if isinstance(entry, bool | int | float | Path)]
-    known = [name for name in tests if name in CONFIGURATION_PARAMETERS]
-    return bool(plain) or (bool(known) and len(known) == len(tests))
+    return bool(tests) and all(name in CONFIGURATION_PARAMETERS for name in tests)
 
 
 def _named(name: str, entry: Any) -> NamedConfiguration:
