@@ -83,13 +83,15 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is public from where it is."""
-    if name not in _PLACES:
-        raise AttributeError(f"module 'evaltools' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_PLACES[name]), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # so that type checkers find a name that is none
+
+    def __getattr__(name: str) -> Any:
+        """Import what is public from where it is."""
+        if name not in _PLACES:
+            raise AttributeError(f"module 'evaltools' has no attribute {name!r}")
+        found = getattr(importlib.import_module(_PLACES[name]), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -40,7 +40,8 @@ def result() -> et.Result:
 def test_figures_are_there_by_name(result: et.Result) -> None:
     fast = result["<fast>"]
     assert 0.5 < fast.top1 <= 1.0
-    assert fast.figures["agreement"] <= 1.0
+    assert fast.agreement <= 1.0
+    assert fast.figures["top1"] == fast.top1
     assert fast.delegation is not None
     assert fast.delegation.delegated_nodes == fast.delegation.total_nodes - 1
     assert fast.latency is not None
@@ -168,13 +169,9 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
 
 def test_arrays_are_the_inputs_of_a_diff() -> None:
     arrays = np.random.default_rng(1).random((4, 64, 64, 3), np.float32)
-    by_batch = et.diff(sample.model_file("float32"), inputs=arrays, tests="use_xnnpack=true", noise_floor_runs=0)
-    one_by_one = et.diff(
-        sample.model_file("float32"),
-        inputs=(array[None] for array in arrays),
-        tests="use_xnnpack=true",
-        noise_floor_runs=0,
-    )
+    how: dict[str, Any] = {"tests": "use_xnnpack=true", "noise_floor_runs": 0}
+    by_batch = et.diff(sample.model_file("float32"), inputs=arrays, **how)
+    one_by_one = et.diff(sample.model_file("float32"), inputs=(array[None] for array in arrays), **how)
     assert by_batch.result.examples_done == one_by_one.result.examples_done == 4
     assert by_batch["test"].max_error == one_by_one["test"].max_error > 0
 
@@ -242,8 +239,8 @@ def test_a_benchmark_gives_times_by_name() -> None:
         rounds=1,
     )
     assert found["xnnpack"].latency_ms > 0
-    assert found["xnnpack"].delegation.delegated_nodes > 0
-    assert found["builtin"].delegation.delegated_nodes == 0
+    taken = {entry.name: entry.delegation.delegated_nodes for entry in found if entry.delegation}
+    assert taken["builtin"] == 0 < taken["xnnpack"]
     with pytest.raises(et.UsageError, match="benchmark has no option 'num_run'. Did you mean num_runs?"):
         et.benchmark(sample.model_file("float32"), num_run=3)
 
@@ -270,4 +267,4 @@ def test_every_public_name_is_there() -> None:
         assert getattr(et, name) is not None
     assert callable(et.benchmark)
     with pytest.raises(AttributeError, match="module 'evaltools' has no attribute 'imagnet'"):
-        et.imagnet  # type: ignore[attr-defined]
+        _ = et.imagnet  # type: ignore[attr-defined]
