@@ -12,6 +12,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
+from evaltools.task_kind import OWN
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     from evaltools.api.files import load
 
     found = result if isinstance(result, Result) else load(result)
-    is_own = found.result.own is not None
+    is_own = found.result.task == OWN
     texts = [limits] if isinstance(limits, str) else limits
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     reports = hold_gates([Gate("", "", "", configuration, criteria)], {"result": found.result})

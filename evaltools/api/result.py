@@ -9,6 +9,7 @@ from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.verdict import Verdict
 
 
 class Measured(Entry):
@@ -47,20 +48,24 @@ class Measured(Entry):
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
         runtime = self.entry.runtime
-        return {"role": self.entry.role, "status": self.entry.status, "runtime": runtime.package if runtime else None}
+        verdict = self.entry.verdict
+        return {
+            "role": self.entry.role,
+            "status": self.entry.status,
+            "runtime": runtime.package if runtime else None,
+            "verdict": verdict.kind if verdict else None,
+        }
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged."""
+        return self.entry.verdict
 
     def _figures(self) -> Mapping[str, float | None]:
-        """Of several outputs the worst."""
+        """Those of limits, and how many times as long as the reference it takes."""
         evidence = evidence_of(self._result, self.entry)
-        found = dict(evidence.figures)
-        for _, values in evidence.outputs:
-            for name, value in values.items():
-                worst = min if name == "snr_db" else max
-                known = found.get(name)
-                found[name] = value if known is None or value is None else worst(known, value)
-        if evidence.ratio is not None:
-            found["latency_ratio"] = evidence.ratio[0]
-        return found
+        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio[0]}
+        return {**evidence.figures, **ratio}
 
 
 class Result(Entries[Measured]):

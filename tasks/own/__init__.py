@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import TaskKind
+from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.pictures import MARGIN, MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.options import Option
     from evaltools.tasks.own.request import OwnRequest
 
-NAME: Final = "own"
-"""The task in results, whichever it is."""
 _SHARED: Final = (
     Parameter(
         "model_file",
@@ -47,13 +45,34 @@ class OwnKind(EvaluationKind):
     summary = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
     modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
 
-    def __init__(self, loaded: Loaded | None = None, typed: str = NAME) -> None:
+    def __init__(self, loaded: Loaded | None = None, typed: str = OWN) -> None:
         self._loaded = loaded
         self._typed = typed
-        self.name = NAME if loaded is None else loaded.name
+        self.name = OWN if loaded is None else loaded.name
         if loaded is not None:
             self.summary = loaded.function.summary
         self.description = self.summary
+
+    @property
+    def part_type(self) -> type:
+        """The type of its part of the result."""
+        from evaltools.tasks.own.result import OwnPart
+
+        return OwnPart
+
+    @property
+    def report(self) -> TaskReport:
+        """How its figures are shown."""
+        from evaltools.tasks.own import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        """What limits and baselines need of it."""
+        from evaltools.tasks.own import evidence
+
+        return evidence
 
     @property
     def command(self) -> str:
@@ -110,7 +129,8 @@ class OwnKind(EvaluationKind):
 
     def example_count(self, result: EvaluationResult) -> int:
         """As many as the task gives."""
-        return result.own.example_count if result.own else 0
+        count: int = result.part.example_count
+        return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
         """Never: a score that is no number fails its example."""
@@ -121,9 +141,9 @@ class OwnKind(EvaluationKind):
         return PartsOfTask(self.prepare(asked).example_count)
 
 
-def kind_named(text: str) -> TaskKind | EvaluationKind:
+def kind_named(text: str) -> TaskKind:
     """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
-    if text == NAME:
+    if text == OWN:
         return OwnKind()
     from evaltools.tasks.own.loading import installed_kind, load_task
 

@@ -15,9 +15,9 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.figures import ScoresByExample, comparisons, means, scores_by_example
+from evaltools.tasks.own.figures import ScoresByExample, comparisons, means, scores_by_example, verdicts
 from evaltools.tasks.own.request import OwnRequest
-from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnTaskResult
+from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
 from evaltools.tasks.own.task import OwnTask, Scores, build
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured, lost_configuration
@@ -92,24 +92,25 @@ class OwnEvaluation(Evaluation[Scores]):
         origin = request.loaded.origin
         having = [entry.name for entry in configurations if entry.status == "measured"]
         scores = {name: scores_by_example(outcome.records[name]) for name in having}
-        part = OwnTaskResult(
+        compared = [
+            comparison
+            for one, other in comparison_pairs(configurations)
+            for comparison in comparisons(one, other, task.metrics, scores[one], scores[other])
+        ]
+        part = OwnPart(
             name=request.loaded.function.name,
             source=str(origin) if origin else "",
             sha256=origin.sha256 if origin else "",
             options={name: str(value) for name, value in request.options.items() if value is not None},
             example_count=self.example_count,
+            examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            margin=request.margin,
             metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
             means=[mean for name in having for mean in means(name, task.metrics, scores[name])],
-            comparisons=[
-                comparison
-                for one, other in comparison_pairs(configurations)
-                for comparison in comparisons(one, other, task.metrics, scores[one], scores[other], request.margin)
-            ],
+            comparisons=compared,
             scores=self._scores(scores) if request.record_examples else None,
         )
-        return Findings({"data": None, "comparisons": [], "examples": None, "own": part}, self._warnings(measured))
+        return Findings(part, verdicts(compared, task.metrics, request.margin), self._warnings(measured))
 
     def _scores(self, scores: Mapping[str, ScoresByExample]) -> list[ExampleScores]:
         found = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import stdev
 
 from evaltools.engine import Record
-from evaltools.stats.interval import Interval
+from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
 from evaltools.tasks.own.definition import Better, Metric
-from evaltools.tasks.own.result import MeanVerdict, MetricComparison, MetricMean
+from evaltools.tasks.own.result import MetricComparison, MetricMean
 from evaltools.tasks.own.task import Scores
 
 ScoresByExample = Mapping[int, tuple[float, ...]]
@@ -40,29 +41,43 @@ def comparisons(
     metrics: Sequence[Metric],
     before: ScoresByExample,
     after: ScoresByExample,
-    margin: float,
 ) -> list[MetricComparison]:
     """Each metric of one configuration against another, over the examples that both finished; none without one."""
     common = sorted(before.keys() & after.keys())
     found = []
     for place, metric in enumerate(metrics if common else ()):
         change = mean_change([before[index][place] for index in common], [after[index][place] for index in common])
-        interval = change.interval()
-        verdict = judge(interval, metric.better, margin)
-        found.append(MetricComparison(baseline, other, metric.name, change, interval, verdict))
+        found.append(MetricComparison(baseline, other, metric.name, change, change.interval()))
     return found
 
 
-def judge(interval: Interval | None, better: Better, margin: float) -> MeanVerdict:
+def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Metric], margin: float) -> dict[str, list[Verdict]]:
+    """What the changes mean, by configuration: those of each pair in the order of the metrics."""
+    better = {metric.name: metric.better for metric in metrics}
+    by_configuration: dict[str, list[Verdict]] = {}
+    for entry in found:
+        verdict = judge(entry, better[entry.metric], margin)
+        by_configuration.setdefault(entry.other, []).append(verdict)
+    return by_configuration
+
+
+def judge(comparison: MetricComparison, better: Better, margin: float) -> Verdict:
     """What a change means by its interval.
 
-    >>> judge(Interval(-0.001, 0.002), "higher", 0.005), judge(Interval(0.01, 0.02), "lower", 0.005)
-    ('equivalent', 'worse')
+    ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
+    on one side of no change, else ``not decided``.
+
+    >>> change = mean_change([0.5] * 40, [0.75, 0.8] * 20)
+    >>> judge(MetricComparison("cpu", "gpu", "error", change, change.interval()), "lower", 0.005).kind
+    'worse'
     """
-    if interval is None or math.isnan(interval.low):
-        return "not decided"
+    change, interval = comparison.change, comparison.interval
+    verdict = Verdict("not decided", comparison.metric, comparison.baseline, change=change.change, margin=margin)
+    if interval is None:
+        return verdict
+    verdict = replace(verdict, low=interval.low, high=interval.high)
     if -margin <= interval.low and interval.high <= margin:
-        return "equivalent"
+        return replace(verdict, kind="equivalent")
     if interval.low <= 0 <= interval.high:
-        return "not decided"
-    return "better" if (interval.low > 0) == (better == "higher") else "worse"
+        return verdict
+    return replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")

@@ -9,8 +9,6 @@ from evaltools.metrics.latency import Latency
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
 
-MeanVerdict = Literal["equivalent", "worse", "better", "not decided"]
-
 
 @dataclass(frozen=True)
 class OwnMetric:
@@ -39,9 +37,7 @@ class MetricMean:
 class MetricComparison:
     """A metric of ``other`` held against that of ``baseline`` on the examples that both finished.
 
-    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval. ``verdict``:
-    ``equivalent`` where the whole interval lies within the margin, ``worse`` or ``better`` where it lies on one side of
-    no change, else ``not decided``.
+    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval.
     """
 
     baseline: str
@@ -49,7 +45,6 @@ class MetricComparison:
     metric: str
     change: MeanChange
     interval: Interval | None
-    verdict: MeanVerdict
 
 
 @dataclass(frozen=True)
@@ -61,11 +56,12 @@ class ExampleScores:
 
 
 @dataclass(frozen=True)
-class OwnTaskResult:
+class OwnPart:
     """A task of your own: which one, with which options, and what came out.
 
     ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
-    ``margin`` is the change that counts as none. ``scores`` are those of every example, null unless asked for.
+    ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
+    asked for.
     """
 
     name: str
@@ -73,8 +69,8 @@ class OwnTaskResult:
     sha256: str
     options: dict[str, str]
     example_count: int
+    examples_sha256: str
     preprocessing_latency: Latency
-    margin: float
     metrics: list[OwnMetric]
     means: list[MetricMean]
     comparisons: list[MetricComparison]

@@ -6,21 +6,29 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.report.table_cells import delegated, median, print_not_measured, speed, speed_heading
+from evaltools.report.words import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.own.result import MetricComparison, MetricMean, OwnTaskResult
+from evaltools.tasks.own.result import MetricMean, OwnPart
 
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
     """Means and speed, one row per configuration, and verdicts; then what could not be measured."""
-    assert result.own is not None
-    if result.own.means:
-        console.print(_figures(result, result.own))
-        for comparison in result.own.comparisons:
-            console.print(_sentence(comparison, result.own))
+    part: OwnPart = result.part
+    if part.means:
+        console.print(_figures(result, part))
+        differing = {(entry.baseline, entry.other, entry.metric): entry.change for entry in part.comparisons}
+        for configuration in result.configurations:
+            for verdict in configuration.verdicts:
+                change = differing[verdict.against, configuration.name, verdict.metric]
+                against = "" if verdict.against == part.comparisons[0].baseline else f" against {verdict.against}"
+                console.print(
+                    f"{configuration.name}{against}: {verdict.metric} {score_change_in_words(verdict)}, "
+                    f"{change.differing} of {change.count} examples differ"
+                )
     print_not_measured(result.configurations, console)
 
 
-def _figures(result: EvaluationResult, own: OwnTaskResult) -> Table:
+def _figures(result: EvaluationResult, own: OwnPart) -> Table:
     baseline = own.comparisons[0].baseline if own.comparisons else None
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -33,7 +41,7 @@ def _figures(result: EvaluationResult, own: OwnTaskResult) -> Table:
 
 
 def _row(
-    entry: ConfigurationResult, reference: ConfigurationResult | None, result: EvaluationResult, own: OwnTaskResult
+    entry: ConfigurationResult, reference: ConfigurationResult | None, result: EvaluationResult, own: OwnPart
 ) -> list[str]:
     if entry.inference_latency is None or entry.status == "not measured":
         return ["-"] * (len(own.metrics) + 3)
@@ -47,15 +55,3 @@ def _mean(mean: MetricMean) -> str:
     """With half the width of its 95 % interval."""
     interval = mean.interval
     return f"{mean.mean:.4g}" if interval is None else f"{mean.mean:.4g} ±{(interval.high - interval.low) / 2:.2g}"
-
-
-def _sentence(comparison: MetricComparison, own: OwnTaskResult) -> str:
-    change, interval = comparison.change, comparison.interval
-    words = {"worse": "WORSE", "equivalent": f"equivalent within {own.margin:g}"}
-    span = "" if interval is None else f" [{interval.low:+.3g}, {interval.high:+.3g}]"
-    against = "" if comparison.baseline == own.comparisons[0].baseline else f" against {comparison.baseline}"
-    verdict = words.get(comparison.verdict, comparison.verdict)
-    return (
-        f"{comparison.other}{against}: {comparison.metric} {verdict}: {change.change:+.3g}{span}, "
-        f"{change.differing} of {change.count} examples differ"
-    )

@@ -41,7 +41,7 @@ def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
     assert f"INFO: Num evaluation runs: {EXAMPLES}" in completed.out
     assert "INFO: near: 0.05" in completed.out
     assert "test: near not decided" in completed.err
-    part = json.loads((project / "result.json").read_text())["own"]
+    part = json.loads((project / "result.json").read_text())["part"]
     assert (part["name"], part["source"]) == ("brightness", f"{project / 'own.py'}:brightness")
     assert part["options"] == {"values": str(project / "values.txt"), "times": "1.0"}
 

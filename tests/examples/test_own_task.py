@@ -61,7 +61,7 @@ def test_it_is_a_command_with_its_options(installed: dict[str, str], data: Path,
     done = evaltools("segmentation", f"--model_file={data / 'model.tflite'}", *words, environment=installed)
     assert done.code == 0, done.err
     assert "INFO: iou: " in done.out
-    part = json.loads((tmp_path / "r.json").read_text())["own"]
+    part = json.loads((tmp_path / "r.json").read_text())["part"]
     assert (part["name"], part["example_count"]) == ("segmentation", 10)
     listed = evaltools("--help", environment=installed)
     assert "Mean intersection over union against masks." in listed.out

@@ -85,7 +85,7 @@ def test_the_figure_is_that_of_a_confusion_matrix(expected: Any, data: Path, zoo
         mask = Image.open(data / "masks" / f"{photo.stem}.png").resize((513, 513), Image.Resampling.NEAREST)
         scores.append(mean_iou(found, np.asarray(mask)))
     session.close()
-    [mean] = [entry for entry in expected["own"]["means"] if entry["configuration"] == "reference"]
+    [mean] = [entry for entry in expected["part"]["means"] if entry["configuration"] == "reference"]
     assert (mean["examples"], mean["metric"]) == (PHOTOS, "iou")
     assert mean["mean"] == pytest.approx(np.mean(scores), rel=1e-9)
 

@@ -20,7 +20,7 @@ from evaltools.tasks.own.definition import Task, TaskFunction
 from evaltools.tasks.own.evaluation import prepare
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.request import OwnRequest
-from evaltools.tasks.own.result import OwnTaskResult
+from evaltools.tasks.own.result import OwnPart
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent
@@ -60,10 +60,10 @@ def asked(tmp_path: Path) -> OwnRequest:
     )
 
 
-def part_of(asked: OwnRequest, **shifts: Callable[[float], float]) -> OwnTaskResult:
+def part_of(asked: OwnRequest, **shifts: Callable[[float], float]) -> OwnPart:
     result = evaluate(prepare, asked, Silent(), sessions(**shifts))
-    assert result.own is not None
-    return result.own
+    part: OwnPart = result.part
+    return part
 
 
 def test_each_metric_has_its_mean_with_students_interval(asked: OwnRequest) -> None:
@@ -102,8 +102,11 @@ def test_the_verdict_knows_which_direction_is_better(
 ) -> None:
     options = {"values": write_values(Path(asked.options["values"]).parent, 60), "times": 1.0}
     request = replace(asked, options=options, margin=margin)
-    part = part_of(request, reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
-    assert [entry.verdict for entry in part.comparisons] == verdicts
+    result = evaluate(
+        prepare, request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
+    )
+    assert [entry.kind for entry in result.configurations[1].verdicts] == verdicts
+    assert result.configurations[1].figures.keys() == {"distance", "near"}
 
 
 def test_scores_of_every_example_are_written_where_that_was_asked_for(asked: OwnRequest) -> None:
