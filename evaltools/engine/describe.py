@@ -166,7 +166,7 @@ def failed_examples(outcome: Outcome[Observation]) -> list[FailedExample]:
     failed: dict[tuple[str, str | None], FailedExample] = {}
     for record in chain.from_iterable(outcome.records.values()):
         if record.failure is not None:
-            configuration = record.configuration if record.failure.stage == "inference" else None
+            configuration = None if record.failure.stage == "input" else record.configuration
             entry = FailedExample(record.example.id, configuration, record.failure.stage, record.failure.reason)
             failed.setdefault((entry.example, entry.configuration), entry)
     return list(failed.values())

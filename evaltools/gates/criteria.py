@@ -12,7 +12,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.stats.resampled import MOST_CONFIDENCE
 
-Kind = Literal["value", "drop", "ratio"]
+Kind = Literal["value", "drop", "rise", "ratio"]
 
 TOP_K: Final = {f"top{k}": k for k in range(1, 11)}
 """The accuracies of classifiers, with the number of best classes that the right label is looked for in."""
@@ -50,7 +50,7 @@ _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
 _ALIASES: Final = {"map": "ap", "mAP": "ap"}
 _LIMIT: Final = re.compile(
-    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|ratio)?\s*(?P<sign><=|>=)\s*"
+    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<sign><=|>=)\s*"
     r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>%|points?|ms)?\s*"
     r"(?:at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*"
 )
@@ -60,7 +60,8 @@ _LIMIT: Final = re.compile(
 class Criterion:
     """One limit on one figure.
 
-    ``kind``: the figure itself, its ``drop`` against the reference, or its ``ratio`` to that of the reference.
+    ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
+    reference. A figure that is not among :data:`FIGURES` is a metric of a task of one's own.
     ``at_most`` tells ``<=`` from ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
     """
 
@@ -78,8 +79,10 @@ class Criterion:
         return self.kind != "value" or self.figure in _OF_REFERENCE
 
 
-def parse_criterion(text: str) -> Criterion:
+def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     """Read a limit; raises :class:`UsageError` for what is none, and for what could never be decided.
+
+    ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -89,7 +92,7 @@ def parse_criterion(text: str) -> Criterion:
     if found is None:
         raise UsageError(f"{text!r} is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
     figure = _ALIASES.get(found["figure"], found["figure"])
-    if figure not in FIGURES:
+    if figure not in FIGURES and not of_own_task:
         known = ", ".join(FIGURES)
         raise UsageError(f"{text!r}: no such figure {figure!r}.{did_you_mean(figure, FIGURES)} Known are {known}")
     kind: Kind = found["kind"] or "value"  # type: ignore[assignment]
@@ -116,14 +119,17 @@ def _value(number: str, unit: str) -> float:
 
 def _require_sense(criterion: Criterion) -> None:
     text, figure, kind = criterion.text, criterion.figure, criterion.kind
-    if kind == "drop" and figure not in WITH_DROP:
+    is_known = figure in FIGURES
+    if kind == "rise" and is_known:
+        raise UsageError(f"{text!r}: only metrics of tasks of your own can rise; limit {figure} itself, or its drop")
+    if kind == "drop" and is_known and figure not in WITH_DROP:
         raise UsageError(f"{text!r}: only {', '.join(sorted(WITH_DROP))} can drop")
     if (kind == "ratio") != (figure == "latency"):
         raise UsageError(f"{text!r}: write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself")
     if criterion.output is not None and figure not in PER_OUTPUT:
         raise UsageError(f"{text!r}: {figure} is not a figure of one output; leave [{criterion.output}] out")
-    if kind == "drop" and not criterion.at_most:
-        raise UsageError(f"{text!r}: a drop is limited from above: {figure} drop <= ...")
+    if kind in ("drop", "rise") and not criterion.at_most:
+        raise UsageError(f"{text!r}: a {kind} is limited from above: {figure} {kind} <= ...")
     if criterion.confidence is not None:
         if not 0.5 < criterion.confidence < 1:
             raise UsageError(f"{text!r}: use a confidence above 50 % and below 100 %")
@@ -133,7 +139,7 @@ def _require_sense(criterion: Criterion) -> None:
             )
         if kind == "drop" and figure in _COCO and criterion.confidence > MOST_CONFIDENCE:
             raise UsageError(f"{text!r}: figures of COCO are judged by a thousand draws, so 99 % is the most")
-        if kind == "value" and figure not in TOP_K:
+        if kind == "value" and is_known and figure not in TOP_K:
             raise UsageError(
                 f"{text!r}: only top1 to top10, drops and the latency ratio have an interval; leave 'at ...' out"
             )
@@ -143,7 +149,7 @@ def _require_unit(criterion: Criterion, unit: str) -> None:
     text, figure = criterion.text, criterion.figure
     if unit == "ms" and figure != "latency_ms":
         raise UsageError(f"{text!r}: {figure} is not measured in ms; leave the unit out")
-    if unit in _HUNDREDTHS and figure not in _FROM_0_TO_1:
+    if unit in _HUNDREDTHS and figure in FIGURES and figure not in _FROM_0_TO_1:
         raise UsageError(f"{text!r}: {figure} is no share, so it has no {unit}; leave the unit out")
 
 
@@ -158,5 +164,5 @@ def _require_possible(criterion: Criterion) -> None:
             f"{text!r}: {figure} is a share, 0..1, and {value:g} is none; write such as 0.70 or 70 %, "
             "and a drop as 0.005 or 0.5 points"
         )
-    if value < 0 and criterion.kind != "drop" and figure not in _MAY_BE_NEGATIVE:
+    if value < 0 and criterion.kind != "drop" and figure in FIGURES and figure not in _MAY_BE_NEGATIVE:
         raise UsageError(f"{text!r}: {figure} is never negative; give a number of 0 or more")

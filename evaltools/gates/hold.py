@@ -116,6 +116,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         figures=figures | configuration.figures,
         outputs=judged.outputs,
         shares=judged.shares,
+        means=judged.means,
         changes=judged.changes,
         ratio=None if ratio is None else (ratio.ratio, ratio.interval),
     )
