@@ -14,7 +14,7 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Means with their deviations, and changes; of what is better when lower with the other sign: a loss is negative."""
+    """Means with deviations, and changes; of what is better when lower with the other sign: a loss is negative."""
     part: OwnPart = result.part
     changes: dict[str, Change] = {}
     for metric in part.metrics:
