@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Execution, Open, Outcome, PassOptions, Record, run_journal
+from evaltools.engine import Execution, Open, Outcome, PassOptions, run_journal
 from evaltools.engine.run_folder import digest, encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
@@ -18,11 +18,7 @@ from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import ImageToTensor
-from evaltools.report.assemble import (
-    describe_model,
-    failed_examples,
-    with_figures,
-)
+from evaltools.report.assemble import comparison_pairs, describe_model
 from evaltools.report.coco_result import (
     CocoDetection,
     OutputMap,
@@ -34,7 +30,13 @@ from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
-from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
+from evaltools.tasks.coco.figures import (
+    BoxPairs,
+    OverlappingObjects,
+    compare_configurations,
+    detected_pictures,
+    figures_of,
+)
 from evaltools.tasks.coco.outputs import (
     NATIVE_ORDER,
     operator_output_map,
@@ -52,10 +54,11 @@ from evaltools.tasks.coco.task import (
     real_outputs,
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
-from evaltools.tasks.coco.warnings import general_warnings
+from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
 from evaltools.tasks.shared.image_input import load_picture
-from evaltools.tasks.shared.measured import Measured, describe_execution, lost_configuration, nothing_measured
+from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.run_identity import (
     Place,
@@ -203,8 +206,17 @@ def _assemble(
 ) -> EvaluationResult:
     observer.measured()
     outcome = measured.outcome
-    configurations = with_conditions([_with_figures(entry, measured, trouble) for entry in described], measured)
-    detection = _detection(request, material, outputs, configurations, outcome)
+    judged = [_judged(entry, outcome, trouble) for entry in described]
+    names = [entry.name for entry in judged if entry.status == "measured"]
+    objects = OverlappingObjects(material.pictures.truth)
+    boxes = {pair: BoxPairs() for pair in comparison_pairs(judged)}
+    odd = OddPictures(material.pictures.truth, material.labels if request.options.native else None)
+    looked_at: dict[str, list[Accumulator[FoundObjects]]] = {name: [odd] for name in outcome.records}
+    for name in names[:1]:
+        looked_at[name].append(objects)
+    sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
+    configurations = with_conditions([sums.with_figures(entry) for entry in judged], sums)
+    detection = _detection(request, material, outputs, names, outcome, objects, boxes)
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="coco",
@@ -216,12 +228,12 @@ def _assemble(
         data=None,
         configurations=configurations,
         comparisons=[],
-        failed=failed_examples(outcome),
-        warnings=general_warnings(material.model, material.pictures, material.labels, detection, outcome),
+        failed=sums.failed_examples(),
+        warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
         examples=None,
         coco=detection,
         execution=describe_execution(request.execution, measured),
-        latency_comparisons=latency_comparisons(configurations, measured),
+        latency_comparisons=latency_comparisons(sums),
         pictures_digest=digest(path.name for path in material.pictures.paths),
     )
 
@@ -322,27 +334,25 @@ def _first_inputs(material: CocoMaterial, count: int) -> list[Sequence[Array]]:
     return found
 
 
-def _with_figures(described: ConfigurationResult, measured: Measured, trouble: str | None) -> ConfigurationResult:
-    lost = lost_configuration(described, measured.outcome)
-    if lost is not None:
-        return replace(lost, reason=trouble) if trouble and described.status == "measured" else lost
-    return with_figures(described, measured.outcome.records[described.name], measured.invokes_us(described.name))
+def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None) -> ConfigurationResult:
+    judged = judge_records(described, outcome)
+    is_lost = judged.status != described.status
+    return replace(judged, reason=trouble) if trouble and is_lost else judged
 
 
 def _detection(
     request: CocoRequest,
     material: CocoMaterial,
     outputs: OutputMap | None,
-    configurations: Sequence[ConfigurationResult],
+    names: Sequence[str],
     outcome: Outcome[FoundObjects],
+    objects: OverlappingObjects,
+    boxes: Mapping[Pair, BoxPairs],
 ) -> CocoDetection:
     """The class mapping comes from the first measured configuration, which is the reference if there is one."""
     options, pictures = request.options, material.pictures
-    measured: Mapping[str, Collection[Record[FoundObjects]]] = {
-        entry.name: outcome.records[entry.name] for entry in configurations if entry.status == "measured"
-    }
-    pairs = overlapping_pairs(pictures.truth, next(iter(measured.values()))) if measured and pictures.truth else []
-    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, pairs)
+    measured = {name: outcome.records[name] for name in names}
+    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, objects.pairs)
     resamples = request.bootstrap_resamples if len(measured) > 1 else 0
     figures = [
         figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)
@@ -359,6 +369,6 @@ def _detection(
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         ),
         figures=figures,
-        comparisons=compare_configurations(configurations, measured, figures, request.margin),
+        comparisons=compare_configurations(boxes, figures, request.margin),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )

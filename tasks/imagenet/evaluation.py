@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -18,16 +17,10 @@ from evaltools.errors import DataError
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
-from evaltools.report.assemble import (
-    comparison_pairs,
-    describe_model,
-    failed_examples,
-    with_figures,
-)
+from evaltools.report.assemble import describe_model
 from evaltools.report.environment import describe_environment
 from evaltools.report.result import (
     SCHEMA_VERSION,
-    Comparison,
     ConfigurationResult,
     Data,
     EvaluationResult,
@@ -36,6 +29,7 @@ from evaltools.report.result import (
 )
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
+from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
 from evaltools.tasks.imagenet.task import (
@@ -47,18 +41,11 @@ from evaltools.tasks.imagenet.task import (
     check_model,
     check_session,
     class_count,
-    compare,
     load_labelled_images,
 )
 from evaltools.tasks.shared.evaluation import Drive, Observer, carry_out, open_configurations
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.measured import Measured, describe_execution, lost_configuration, nothing_measured
-from evaltools.tasks.shared.paired_statistics import (
-    accuracy_intervals,
-    latency_comparisons,
-    topk_comparisons,
-    with_conditions,
-)
+from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.run_identity import (
     Place,
     begin_run,
@@ -167,7 +154,7 @@ def _assemble(
 ) -> EvaluationResult:
     observer.measured()
     outcome = measured.outcome
-    configurations = with_conditions([_figures(entry, material.task, measured) for entry in described], measured)
+    figures = imagenet_figures(described, measured, material.task.top_k, request.margin)
     return EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task="imagenet",
@@ -177,13 +164,13 @@ def _assemble(
         environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
         model=describe_model(material.model),
         data=_data(request, material, outcome),
-        configurations=configurations,
-        comparisons=_comparisons(request, configurations, material.task, outcome),
-        failed=failed_examples(outcome),
-        warnings=_warnings(material, configurations),
+        configurations=figures.configurations,
+        comparisons=figures.comparisons,
+        failed=figures.failed,
+        warnings=_warnings(material, figures.configurations),
         examples=_example_records(material.task, outcome) if request.record_examples else None,
         execution=describe_execution(request.execution, measured),
-        latency_comparisons=latency_comparisons(configurations, measured),
+        latency_comparisons=figures.latency_comparisons,
         pictures_digest=digest(path.name for path in material.images.paths),
     )
 
@@ -252,16 +239,6 @@ def _check_labels(request: ImagenetRequest, material: ImagenetMaterial, session:
         require_fitting_labels(task, session, labels, options.label_offset or 0)
 
 
-def _figures(described: ConfigurationResult, task: ImagenetTask, measured: Measured) -> ConfigurationResult:
-    lost = lost_configuration(described, measured.outcome)
-    if lost is not None:
-        return lost
-    records = measured.outcome.records[described.name]
-    classification = task.summarise(records)
-    found = with_figures(described, records, measured.invokes_us(described.name), classification)
-    return replace(found, topk_intervals=accuracy_intervals(classification.topk))
-
-
 def _data(request: ImagenetRequest, material: ImagenetMaterial, outcome: Outcome[TopKObservation]) -> Data:
     options, images = request.options, material.images
     return Data(
@@ -275,17 +252,6 @@ def _data(request: ImagenetRequest, material: ImagenetMaterial, outcome: Outcome
         normalization=describe_normalization(material.task.to_tensor),
         preprocessing_latency=summarise_latency(outcome.preprocessing_us),
     )
-
-
-def _comparisons(
-    request: ImagenetRequest,
-    configurations: Sequence[ConfigurationResult],
-    task: ImagenetTask,
-    outcome: Outcome[TopKObservation],
-) -> list[Comparison]:
-    pairs = comparison_pairs(configurations)
-    compared = {pair: compare(outcome, *pair, task.top_k) for pair in pairs}
-    return topk_comparisons(compared, request.margin)
 
 
 def _warnings(material: ImagenetMaterial, configurations: Sequence[ConfigurationResult]) -> list[str]:
@@ -319,16 +285,19 @@ def _signs_of_damage(configuration: ConfigurationResult) -> list[str]:
 
 
 def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
-    answers: dict[int, dict[str, ExampleAnswer]] = {}
-    for record in chain.from_iterable(outcome.records.values()):
-        if record.observation is not None:
-            answers.setdefault(record.example.index, {})[record.configuration] = ExampleAnswer(
+    found = []
+    for together in outcome.by_example():
+        answers = {
+            name: ExampleAnswer(
                 classes=list(record.observation.classes),
                 scores=list(record.observation.scores),
                 rank=record.observation.rank,
                 invoke_us=record.invokes_us[-1],
             )
-    return [
-        ExampleRecord(task.examples[index].id, task.images.truths[index], given)
-        for index, given in sorted(answers.items())
-    ]
+            for name, record in together.items()
+            if record.observation is not None
+        }
+        if answers:
+            example = next(iter(together.values())).example
+            found.append(ExampleRecord(example.id, task.images.truths[example.index], answers))
+    return found

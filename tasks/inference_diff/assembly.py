@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from evaltools.engine import Outcome
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.report.assemble import (
-    describe_model,
-    describe_tensor,
-    failed_examples,
-    with_figures,
-    without_figures,
-)
+from evaltools.report.assemble import comparison_pairs, describe_model, describe_tensor
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.report.environment import describe_environment
 from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
@@ -29,18 +24,17 @@ from evaltools.tasks.inference_diff.judgement import (
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
-from evaltools.tasks.inference_diff.second_look import run_changes
-from evaltools.tasks.inference_diff.task import DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.second_look import differences_of, run_changes
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardsticks import (
     NOISE_FLOOR,
     PRECISION,
     REPEAT,
     SecondLook,
 )
-from evaltools.tasks.shared.evaluation import (
-    Observer,
-)
-from evaltools.tasks.shared.measured import Measured, describe_execution, lost_configuration
+from evaltools.tasks.shared.evaluation import Observer
+from evaltools.tasks.shared.measured import Measured, describe_execution
+from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 
 
@@ -64,17 +58,19 @@ def assemble_diff(
     """Sum up, judge, and put the result together; the folder of saved outputs gets its manifest."""
     observer.measured()
     outcome = done.measured.outcome
-    summaries = {name: _summary(material, outcome, name) for name in outcome.records}
-    sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
-    configurations = with_conditions([_figures(entry, done, summaries) for entry in described], done.measured)
+    seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
+    judged = [_judged(entry, outcome, seen) for entry in described]
+    sums = sum_up(done.measured, comparison_pairs(judged))
+    configurations = [_with_figures(entry, sums, done.first_run_us.get(entry.name)) for entry in judged]
+    configurations = with_conditions(configurations, sums)
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
         judge(
             material.model,
             entry.name,
-            summaries.get(entry.name),
-            sampled.get(entry.name, NOTHING_SAMPLED),
+            seen.get(entry.name, _NOTHING_SEEN).summary,
+            seen.get(entry.name, _NOTHING_SEEN).sampled,
             entry.reason,
             look,
             request.limits,
@@ -96,56 +92,60 @@ def assemble_diff(
         data=None,
         configurations=configurations,
         comparisons=[],
-        failed=failed_examples(outcome),
+        failed=sums.failed_examples(),
         warnings=_warnings(comparisons, look),
         examples=None,
         inference_diff=_details(request, material, look, comparisons),
         execution=describe_execution(request.execution, done.measured),
-        latency_comparisons=latency_comparisons(configurations, done.measured),
+        latency_comparisons=latency_comparisons(sums),
     )
 
 
-def _summary(
-    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, runs: Collection[int] | None = None
-) -> DiffSummary | None:
-    """Over all runs, or over some."""
-    differences = [
-        record.observation.difference
-        for record in outcome.records[name]
-        if record.observation is not None and record.observation.difference is not None
-        if runs is None or record.example.index in runs
-    ]
-    return material.comparison.summarise(differences) if differences else None
+@dataclass(frozen=True)
+class _Seen:
+    """The differences of one configuration: over all runs, and over those of the yardsticks."""
+
+    summary: DiffSummary | None
+    sampled: Sampled
 
 
-def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook) -> Sampled:
-    """Over the runs of the yardsticks, with whether those that differ most are among them."""
-    summary = _summary(material, outcome, name, look.runs)
-    changes = run_changes(outcome, name)
+_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+
+
+def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: SecondLook) -> _Seen:
+    """With whether the runs that differ most are among those of the yardsticks."""
+    summarise = material.comparison.summarise
+    inside = [difference for run, difference in differences.items() if run in look.runs]
+    summary = summarise(inside) if inside else None
+    changes = run_changes(differences)
     farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
-    inside = tuple(run in look.runs for run in farthest)
     boxes = None
     if summary is not None and len(look.runs) < len(material.task.examples):
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
         boxes = summary.boxes if most in look.runs else None
-    return Sampled(summary, inside, boxes, len(look.runs))
+    sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
+    return _Seen(summarise(list(differences.values())) if differences else None, sampled)
 
 
-def _figures(
-    described: ConfigurationResult, measured_pass: DiffPass, summaries: Mapping[str, DiffSummary | None]
+def _judged(
+    described: ConfigurationResult, outcome: Outcome[DiffObservation], seen: Mapping[str, _Seen]
 ) -> ConfigurationResult:
-    measured, name = measured_pass.measured, described.name
-    lost = lost_configuration(described, measured.outcome)
-    if lost is not None:
-        return lost
-    if described.role == "test" and summaries[name] is None:
-        return without_figures(described, 0, f"the reference has no outputs to compare with{_why(measured.outcome)}")
-    invokes_us = measured.invokes_us(name)
+    judged = judge_records(described, outcome)
+    if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
+        reason = f"the reference has no outputs to compare with{_why(outcome)}"
+        return replace(judged, status="not measured", reason=judged.reason or reason)
+    return judged
+
+
+def _with_figures(entry: ConfigurationResult, sums: Sums, first_run_us: int | None) -> ConfigurationResult:
+    found = sums.with_figures(entry)
+    if found.status == "not measured":
+        return found
     return replace(
-        with_figures(described, measured.outcome.records[name], invokes_us),
-        first_run_us=measured_pass.first_run_us.get(name),
-        run_and_read_latency=summarise_latency(measured.run_and_read_us(name)),
-        invokes_us=invokes_us,
+        found,
+        first_run_us=first_run_us,
+        run_and_read_latency=summarise_latency(sums.run_and_read_us(entry.name)),
+        invokes_us=list(sums.invokes_us(entry.name)),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.metrics.topk import TopKAccuracy
+from evaltools.metrics.topk import TopKAccuracy, TopKCounts
 from evaltools.report.result import (
     Comparison,
     ConfigurationResult,
@@ -18,6 +20,14 @@ from evaltools.report.result import (
     Model,
     RuntimeUsed,
 )
+
+
+def topk_of(ranks: Iterable[int | None], most: int) -> TopKAccuracy:
+    """Top-1 to Top-``most`` accuracy of examples with the right label at these places."""
+    counts = TopKCounts(most)
+    for rank in ranks:
+        counts.add(rank)
+    return counts.result()
 
 
 def configuration(name: str, role: str = "test", accuracies: tuple[float, ...] = (0.5, 0.75)) -> ConfigurationResult:

@@ -18,14 +18,13 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
-from evaltools.metrics.topk import topk_accuracy
 from evaltools.report.gate_report import GateReport, evidence_of, hold_gates, report_unjudged
 from evaltools.report.paired_result import LatencyComparison, TopKChange
 from evaltools.report.result import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
 from tests.report.coco_results import detection_result
-from tests.report.results import configuration, result
+from tests.report.results import configuration, result, topk_of
 from tests.report.test_inference_diff import DIFFERENCE, comparison, judged
 from tests.report.test_inference_diff import result as diff_result
 
@@ -49,9 +48,7 @@ def one(made: EvaluationResult, limit: str) -> Decision:
 
 def of_ranks(name: str, ranks: list[int | None]) -> ConfigurationResult:
     """Accuracies as an evaluation writes them, which is in float32."""
-    return replace(
-        configuration(name), classification=ClassificationMetrics(topk_accuracy(ranks, 2), 0, len(set(ranks)))
-    )
+    return replace(configuration(name), classification=ClassificationMetrics(topk_of(ranks, 2), 0, len(set(ranks))))
 
 
 def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
@@ -209,7 +206,7 @@ def test_no_example_in_common_is_no_proof_of_agreement() -> None:
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
     empty = replace(
-        FAST, inference_latency=summarise_latency([]), classification=ClassificationMetrics(topk_accuracy([], 5), 0, 0)
+        FAST, inference_latency=summarise_latency([]), classification=ClassificationMetrics(topk_of([], 5), 0, 0)
     )
     made = result(REFERENCE, empty)
     assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0")] == ["not measured"] * 2
