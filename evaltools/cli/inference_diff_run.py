@@ -14,7 +14,7 @@ from evaltools.cli.finished_shards import FinishedShards
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.errors import OutputError, UsageError
-from evaltools.gates.limits import LIMIT_NAMES, parse_limit
+from evaltools.gates.limits import LIMIT_FLAGS, parse_limit
 from evaltools.preprocess import parse_normalization
 from evaltools.report.result import EvaluationResult
 from evaltools.runtime.isolated import open_isolated
@@ -92,7 +92,7 @@ def read_request(flags: GivenFlags, configurations: Configurations, command: lis
         input_shapes=tuple(flags.texts("input_shape")),
         yardstick_runs=_count(flags, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(flags, "warmup_runs", 0, 0 if native else None),
-        limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in flags.texts(name)),
+        limits=tuple(parse_limit(name, text) for name in LIMIT_FLAGS for text in flags.texts(name)),
         save_outputs=flags.path("save_outputs"),
         load_reference=flags.path("load_reference"),
         allow_model_mismatch=flags.is_on("allow_model_mismatch"),

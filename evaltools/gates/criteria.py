@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from evaltools.errors import UsageError
+from evaltools.metrics.output_difference import LIMITED_FIGURES
 from evaltools.parameter import did_you_mean
 from evaltools.stats.resampled import MOST_CONFIDENCE
 
@@ -36,13 +37,13 @@ FIGURES: Final[dict[str, str]] = {
     "failed_examples": "examples without an answer",
 }
 """Every figure that a limit can be about, with its meaning."""
-PER_OUTPUT: Final = frozenset({"avg_error", "max_error", "max_quanta", "snr_db", "relative_rms"})
+PER_OUTPUT: Final = frozenset(LIMITED_FIGURES)
 """Figures that each output has: ``max_quanta[NAME]`` is about one of them, ``max_quanta`` about all."""
 WITH_DROP: Final = frozenset({*_SHARES, *_COCO})
 """Figures whose change against the reference has an interval."""
 _OF_REFERENCE: Final = PER_OUTPUT | {"agreement", "matched_boxes"}
 _FROM_0_TO_1: Final = WITH_DROP | {"agreement", "matched_boxes", "delegated_nodes"}
-_MAY_BE_NEGATIVE: Final = frozenset({"snr_db"})
+MAY_BE_NEGATIVE: Final = frozenset({"snr_db"})
 _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
 _ALIASES: Final = {"map": "ap", "mAP": "ap"}
@@ -155,5 +156,5 @@ def _require_possible(criterion: Criterion) -> None:
             f"{text!r}: {figure} is a share, 0..1, and {value:g} is none; write such as 0.70 or 70 %, "
             "and a drop as 0.005 or 0.5 points"
         )
-    if value < 0 and criterion.kind != "drop" and figure not in _MAY_BE_NEGATIVE:
+    if value < 0 and criterion.kind != "drop" and figure not in MAY_BE_NEGATIVE:
         raise UsageError(f"{text!r}: {figure} is never negative; give a number of 0 or more")

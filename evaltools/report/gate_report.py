@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from evaltools.errors import DataError
-from evaltools.gates.criteria import PER_OUTPUT
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Change, CountedChange, Evidence, ResampledChange, Share
 from evaltools.gates.gate_file import Gate
 from evaltools.metrics.coco_stats import CocoStats
-from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.coco_result import BoxComparison, CocoDetection
 from evaltools.report.places import reference_of
 from evaltools.report.result import Comparison, ConfigurationResult, EvaluationResult
@@ -237,26 +234,7 @@ def _outputs(
     return by_native_tool or [
         (
             (output.difference.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)),
-            _figures_of(output.difference),
+            output.difference.figures,
         )
         for number, output in enumerate(judged)
     ]
-
-
-def _figures_of(found: OutputDifference) -> dict[str, float | None]:
-    """Those that such an output has: texts have no distances, an output without elements nothing at all."""
-    if not found.same_shape:
-        return dict.fromkeys(PER_OUTPUT)
-    if not found.elements:
-        return {}
-    figures: dict[str, float | None] = {"snr_db": math.inf if found.identical else found.snr_db}
-    if found.native is not None:
-        figures |= {
-            "avg_error": found.native.avg_error,
-            "max_error": found.max,
-            "relative_rms": found.relative_rms,
-        }
-    if found.quanta is not None:
-        figures["max_quanta"] = float(found.quanta.max)
-    sound = not any(side.nan or side.infinite for side in (found.test, found.reference))
-    return figures if sound else dict.fromkeys(figures)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.gates.limits import Limit, LimitCheck, check_limits
+from evaltools.gates.criteria import Criterion
+from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
     NOT_MEASURED,
     OutputVerdict,
@@ -56,7 +57,7 @@ def judge(
     sampled: Sampled,
     why_not: str | None,
     look: SecondLook,
-    limits: Sequence[Limit],
+    limits: Sequence[Criterion],
     other_model: bool = False,
 ) -> DiffComparison:
     """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
@@ -85,8 +86,8 @@ def judge(
     verdicts = _decisive(outputs, boxes_verdict)
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
-    named = list(zip(summary.outputs, output_names(model), strict=True))
-    checks = check_limits(limits, named)
+    named = zip(output_names(model), (found.figures for found in summary.outputs), strict=True)
+    checks = check_limits(limits, list(named))
     return DiffComparison(
         configuration=configuration,
         verdict=wording(grade),
@@ -96,12 +97,8 @@ def judge(
         boxes_verdict=boxes_verdict,
         repeatability=repeatability,
         limits=checks,
-        within_limits=_within(checks) if limits else None,
+        within_limits=all(check.kept for check in checks) if limits else None,
     )
-
-
-def _within(checks: Sequence[LimitCheck]) -> bool:
-    return all(check.kept for check in checks)
 
 
 def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:

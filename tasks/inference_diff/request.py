@@ -13,7 +13,7 @@ import numpy as np
 from evaltools.configuration import Configuration
 from evaltools.engine import Execution
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.gates.limits import Limit
+from evaltools.gates.criteria import Criterion
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.report.diff_result import LOADED_FROM
 from evaltools.report.result import Tensor
@@ -57,7 +57,7 @@ class DiffRequest:
     input_shapes: tuple[str, ...] = ()
     yardstick_runs: int = YARDSTICK_RUNS
     warmup_runs: int = 1
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Criterion, ...] = ()
     save_outputs: Path | None = None
     load_reference: Path | None = None
     allow_model_mismatch: bool = False
@@ -313,12 +313,14 @@ def _check_limits(request: DiffRequest, model: ModelFile, reference: Sequence[Te
         ]
         if not any(_has_figure(limit, *pair) for pair in concerned):
             listed = ", ".join(str(tensor) for tensor, _ in concerned)
-            figure = "compared in quanta" if limit.name == "max_quanta" else "numbers"
-            raise ModelError(f"{limit}: of the outputs that it is about none is {figure} ({listed}); use another limit")
+            figure = "compared in quanta" if limit.figure == "max_quanta" else "numbers"
+            raise ModelError(
+                f"{limit.text}: of the outputs that it is about none is {figure} ({listed}); use another limit"
+            )
 
 
-def _has_figure(limit: Limit, tensor: TensorInfo, other: TensorInfo) -> bool:
-    if limit.name != "max_quanta":
+def _has_figure(limit: Criterion, tensor: TensorInfo, other: TensorInfo) -> bool:
+    if limit.figure != "max_quanta":
         return tensor.dtype != "string"
     same = (tensor.dtype, tensor.scale, tensor.zero_point) == (other.dtype, other.scale, other.zero_point)
     return tensor.is_quantized and same

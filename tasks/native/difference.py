@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
-from evaltools.gates.limits import Limit, LimitCheck
+from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import EQUIVALENT, NOT_MEASURED
 from evaltools.metrics.native_error import NativeError
 from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
@@ -104,12 +104,9 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
     names = output_names(inputs.model)
     errors = list(zip((shown[0] for shown in names), figures.differences, strict=True))
     identical = figures.runs > 0 and all(error.avg_error == 0 for _, error in errors)
-    checks = [
-        _check(limit, shown[0], error)
-        for limit in inputs.request.limits
-        for shown, error in zip(names, figures.differences, strict=True)
-        if limit.output is None or limit.output in shown
-    ]
+    native = [_native_error(error) for error in figures.differences]
+    found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, native, strict=True)]
+    checks = check_limits(inputs.request.limits, found)
     return DiffComparison(
         configuration=name,
         verdict=EQUIVALENT if identical else NOT_JUDGED,
@@ -120,7 +117,7 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
         repeatability=None,
         limits=checks,
         within_limits=all(check.kept for check in checks) if inputs.request.limits else None,
-        native_errors=[_native_error(error) for error in figures.differences],
+        native_errors=native,
     )
 
 
@@ -138,11 +135,6 @@ def _worst(errors: Sequence[tuple[str, NativeDifference]]) -> str:
         f"{name}: avg_error {error.avg_error:g} in raw numbers, at most {error.max_error:g} in a run; the native tool "
         "gives nothing to hold that against"
     )
-
-
-def _check(limit: Limit, name: str, error: NativeDifference) -> LimitCheck:
-    found = error.avg_error if math.isfinite(error.avg_error) else None
-    return LimitCheck(str(limit), name, found, found is not None and found <= limit.value)
 
 
 def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> InferenceDiff:
