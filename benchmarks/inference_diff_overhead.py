@@ -21,11 +21,12 @@ from evaltools.configuration import Configuration
 from evaltools.datasets.sample import MODELS, model_file
 from evaltools.engine import Tally
 from evaltools.model import ModelFile, read_model
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.request import DiffRequest
+from evaltools.tasks.shared.evaluation import evaluate
 
 RUNS = 50
 REPEATS = 11
@@ -66,7 +67,7 @@ def bare_seconds(model: ModelFile) -> tuple[float, float]:
 def diff_seconds(model: ModelFile) -> float:
     """Seconds of the pass of an inference diff."""
     request = DiffRequest(model.path, REFERENCE, (TEST,), InputOptions(num_runs=RUNS), yardstick_runs=0)
-    return evaluate_diff(request, Silent()).environment.elapsed_s
+    return evaluate(prepare_diff, request, Silent()).environment.elapsed_s
 
 
 def main(arguments: list[str]) -> int:

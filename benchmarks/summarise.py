@@ -24,11 +24,11 @@ import numpy as np
 from evaltools.cli.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOptions, Prepared, Record
+from evaltools.engine.describe import Role, describe_entry
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import settle
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.parameter import Parameter
-from evaltools.report.assemble import Role, describe_entry
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation

@@ -146,9 +146,9 @@ class Configuration:
 
     @property
     def files(self) -> list[Path]:
-        """The files that the delegates' flags name."""
-        names = ("external_delegate_path", "stable_delegate_settings_file", "xnnpack_weight_cache_file_path")
-        return [Path(str(path)) for name in names for path in self.delegates.values(name) if path]
+        """The files and folders that the delegates' flags name."""
+        given = self.delegates.given
+        return [Path(str(value)) for name, value in given if PARAMETERS[name].is_path and value]
 
     @property
     def libraries(self) -> list[Path]:

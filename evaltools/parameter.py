@@ -4,19 +4,58 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
-from evaltools.errors import UsageError
+from evaltools.errors import DataError, UsageError
 
 Value = bool | int | float | str
 TypeName = Literal["bool", "int32", "float", "string"]
+Role = Literal[
+    "plain",
+    "input_file",
+    "input_folder",
+    "pictures",
+    "named_files",
+    "layer_files",
+    "library",
+    "machine_path",
+    "program",
+    "output_file",
+    "output_folder",
+]
+"""What the value of a flag names.
+
+plain: no path. input_file, input_folder: sent to devices as a whole. pictures: a folder of which a part gets its own
+files. named_files: ``NAME=PATH`` or ``PATH``, a file or a folder. layer_files: ``LAYER:PATH,LAYER:PATH``. library: a
+file here, or on the device already. machine_path: something where the model runs. program: a path, or a name that is
+looked up.
+"""
+About = Literal["records", "candidates", "execution", "result", "run"]
+"""What a flag decides.
+
+records: what is measured. candidates: models and configurations that are measured beside each other. execution: how
+the work is done; no figure changes with it. result: what becomes of the records, and what is shown. run: where a run is
+kept, and which part of it this is.
+"""
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _INT32_LIMIT: Final = 1 << 31
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_CONTENT: Final = ("input_file", "input_folder", "pictures")
+_LAYER_AND_PATH: Final = re.compile(r"(?P<layer>(?:[^:]|::)*):(?P<path>(?:[^:]|::)+)")
+
+
+@dataclass(frozen=True)
+class NotNative:
+    """Why the native tools have nothing of a flag; the ``harmless`` values ask for what they do anyway."""
+
+    reason: str
+    harmless: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -25,7 +64,13 @@ class Parameter:
 
     ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does
     something in the native tools. ``repeatable`` flags may be given several times. ``log`` is what native logs call the
-    flag; empty where they do not name it.
+    flag; empty where they do not name it. ``role`` is what the value names, ``about`` what the flag decides.
+
+    ``given_counts``: to give the default is not the same as to leave the flag out. ``only_with`` are flags without
+    which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its default; those that a command
+    lacks do not count. ``in_parts`` is the value for the parts of a run that is divided among devices: what it asks for
+    is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
+    tools cannot have it.
     """
 
     name: str
@@ -36,6 +81,39 @@ class Parameter:
     choices: tuple[Value, ...] = ()
     repeatable: bool = False
     log: str = ""
+    role: Role = "plain"
+    about: About = "records"
+    required: bool = False
+    given_counts: bool = False
+    only_with: tuple[str, ...] = ()
+    in_parts: Value | None = None
+    refused_on_devices: str = ""
+    not_native: NotNative | None = None
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the value names files or folders."""
+        return self.role != "plain"
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the value is known by what lies at its path, not by the path."""
+        return self.role in _CONTENT
+
+    @property
+    def must_agree(self) -> bool:
+        """Whether a resumed run, and every shard of one, must have it alike."""
+        return self.about in ("records", "candidates")
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether it may be given anew when a run goes on."""
+        return self.about in ("execution", "result")
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether devices are told of it; else it is for this computer alone, or refused."""
+        return not self.refused_on_devices and self.in_parts is None and self.about not in ("result", "run")
 
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.
@@ -64,6 +142,47 @@ class Parameter:
             message = f"--{self.name}={text}: not a valid value; use {expected[self.type]}"
             raise UsageError(message) from None
 
+    def canonical(self, text: str) -> str:
+        """The one text of all that mean the same.
+
+        >>> use_gpu = Parameter("use_gpu", "bool", False, "")
+        >>> use_gpu.canonical("1"), Parameter("margin", "float", 0.005, "").canonical("1e-2")
+        ('true', '0.01')
+        """
+        return format_value(self.parse(text))
+
+    def is_as_left_out(self, value: Value) -> bool:
+        """Whether giving this value is the same as not giving the flag."""
+        return value == self.default and not self.given_counts
+
+    def rewrite(self, value: Value, take: Callable[[Path], str], folder: Path = Path()) -> Value:
+        """The value with ``take`` of each path in it, which is meant from ``folder``.
+
+        Raises :class:`DataError` for named files that are not there.
+
+        >>> files = Parameter("input_layer_value_files", "string", "", "", role="layer_files")
+        >>> files.rewrite("ids:a.bin,in:b.bin", lambda path: f"/data/{path}")
+        'ids:/data/a.bin,in:/data/b.bin'
+        """
+        text = str(value)
+        if not text or not self.is_path or (self.role == "program" and os.sep not in text):
+            return value
+        if self.role == "named_files":
+            name, path = self._name_and_path(text, folder)
+            return name + take(path)
+        if self.role == "layer_files":
+            return ",".join(_layer_file(entry, take) for entry in text.split(","))
+        return take(Path(text))
+
+    def _name_and_path(self, text: str, folder: Path) -> tuple[str, Path]:
+        """``NAME=`` or nothing, and what is behind it; a name may hold ``=``, and so may a path, which goes first."""
+        words = text.split("=")
+        for start in range(len(words)):
+            path = "=".join(words[start:])
+            if path.strip("=") and (folder / path).exists():
+                return text.removesuffix(path), Path(path)
+        raise DataError(f"--{self.name}={text}: no such file or folder")
+
     def format(self, value: Value) -> str:
         """Print the flag as the native tools read it, ``--name=value``."""
         return f"--{self.name}={format_value(value)}"
@@ -77,6 +196,15 @@ class Parameter:
         return f"{self.log}: [{_as_streamed(value)}]"
 
 
+def _layer_file(entry: str, take: Callable[[Path], str]) -> str:
+    """``LAYER:PATH``, where ``::`` stands for a colon in a name or path; what is no such pair stays as it is."""
+    pair = _LAYER_AND_PATH.fullmatch(entry)
+    if pair is None:
+        return entry
+    taken = take(Path(pair["path"].replace("::", ":")))
+    return f"{pair['layer']}:{taken.replace(':', '::')}"
+
+
 def _int32(text: str) -> int:
     if not _WHOLE_NUMBER.fullmatch(text) or not -_INT32_LIMIT <= int(text) < _INT32_LIMIT:
         raise ValueError(text)
@@ -86,7 +214,7 @@ def _int32(text: str) -> int:
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(value)
-    return value
+    return value + 0.0
 
 
 def format_value(value: Value) -> str:

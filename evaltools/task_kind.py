@@ -1,7 +1,7 @@
 """What engine, report, gates, devices and command line know of a task, and where the tasks are found.
 
-A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``; or
-it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``;
+or it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class TaskKind(Protocol):
         """As in results, such as ``inference_diff``."""
 
     @property
+    def command(self) -> str:
+        """As on the command line, such as ``inference-diff``."""
+
+    @property
     def summary(self) -> str:
         """A line for ``evaltools --help``."""
 
@@ -59,12 +63,21 @@ class TaskKind(Protocol):
         """Its own options under their headings, without those that all tasks have."""
 
     @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All options by name, its own and those that all tasks have."""
+
+    @property
     def part_type(self) -> type:
         """The type of its part of the result, a dataclass."""
 
     @property
     def report(self) -> TaskReport:
         """How its figures are shown."""
+
+
+def kind_names() -> list[str]:
+    """The names of all tasks, those from outside last."""
+    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
 
 
 def kind_of(name: str) -> TaskKind:

@@ -1,6 +1,6 @@
 """Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, the reference of flags, a model.
 
-Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/report/result.py`` or ``evaltools/delegates``:
+Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result/evaluation.py`` or ``evaltools/delegates``:
 ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the ``dev`` extra.
 """
 
@@ -30,15 +30,15 @@ def native_messages() -> bytes:
 
 def result_schema() -> bytes:
     """The JSON Schema of the result."""
-    from evaltools.report.json_file import schema_text
+    from evaltools.result.json_file import schema_text
 
     return schema_text().encode()
 
 
 def benchmark_schema() -> bytes:
     """The JSON Schema of the result of a benchmark."""
-    from evaltools.report.benchmark_result import BenchmarkResult
-    from evaltools.report.json_file import schema_text
+    from evaltools.result.benchmark import BenchmarkResult
+    from evaltools.result.json_file import schema_text
 
     return schema_text(BenchmarkResult, "evaltools benchmark result").encode()
 
@@ -69,8 +69,8 @@ def resize_model() -> bytes:
 
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
-    "evaltools/report/result.schema.json": result_schema,
-    "evaltools/report/benchmark.schema.json": benchmark_schema,
+    "evaltools/result/result.schema.json": result_schema,
+    "evaltools/result/benchmark.schema.json": benchmark_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,
 }

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
-from evaltools.cli.main import COMMANDS
+from evaltools.cli.main import command_names
 from evaltools.delegates import PARAMETERS
+from evaltools.task_kind import kind_names
+from evaltools.tasks.shared.kind import evaluation_kind
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -103,7 +105,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_command_is_in_the_docs() -> None:
     text = "".join(page.read_text() for page in PAGES)
-    for name in COMMANDS:
+    for name in command_names():
         assert f"evaltools {name}" in text, name
 
 
@@ -112,23 +114,18 @@ def test_flags_in_the_docs_exist() -> None:
         baseline,
         benchmark,
         benchmark_flags,
-        coco,
         convert,
         demo,
         device_list,
         device_run_flags,
         gate,
-        imagenet,
-        inference_diff,
         inspect,
         power,
     )
 
     groups = [
         *benchmark.GROUPS.values(),
-        *coco.GROUPS.values(),
-        *imagenet.GROUPS.values(),
-        *inference_diff.GROUPS.values(),
+        *(group for name in kind_names() for group in evaluation_kind(name).groups.values()),
     ]
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
     further = (

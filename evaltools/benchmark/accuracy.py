@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import DataError
-from evaltools.report.benchmark_result import AccuracyGiven
-from evaltools.report.json_file import read_result
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.result.benchmark import AccuracyGiven
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import read_result
 
 TOP_1: Final = "top-1"
 MEAN_AP: Final = "mAP"

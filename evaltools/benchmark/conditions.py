@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import psutil
 
 from evaltools.errors import UsageError
-from evaltools.report.benchmark_result import Conditions
+from evaltools.result.benchmark import Conditions
 
 Found = TypeVar("Found")
 

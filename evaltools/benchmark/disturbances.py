@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.report.benchmark_result import Conditions
 from evaltools.report.table_cells import p_value
+from evaltools.result.benchmark import Conditions
 from evaltools.stats.latency_ratio import Drift, is_clear
 
 STEAL_SHARE: Final = 0.01

@@ -14,11 +14,11 @@ from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, 
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.configuration import Configuration
 from evaltools.engine import NotMeasured, Opened, open_configuration
+from evaltools.engine.describe import describe_entry
 from evaltools.errors import DelegateTookNothing, EvaltoolsError, InferenceError, ModelError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
-from evaltools.report.assemble import describe_entry
-from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
+from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array, Opening

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.errors import InferenceError
-from evaltools.report.benchmark_result import Phase
+from evaltools.result.benchmark import Phase
 from evaltools.runtime.session import Array, Session
 
 _NS_PER_S: Final = 1_000_000_000

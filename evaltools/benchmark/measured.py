@@ -13,7 +13,7 @@ from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
 from evaltools.configuration import Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
-from evaltools.report.benchmark_result import Conditions, Memory, Phase
+from evaltools.result.benchmark import Conditions, Memory, Phase
 from evaltools.runtime import Delegation, Inference, RuntimeFacts, Session, TensorSpec, open_session
 from evaltools.runtime.session import Array, Opening, TimedSession
 

@@ -13,7 +13,7 @@ from evaltools.benchmark.fresh_process import Inputs, Progress, Watcher, describ
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.engine import NotMeasured
 from evaltools.report.benchmark_figures import figures_of
-from evaltools.report.benchmark_result import BenchmarkRow
+from evaltools.result.benchmark import BenchmarkRow
 from evaltools.stats.median_interval import rounds_ratio
 
 _INTERRUPTED: Final = "it was interrupted"

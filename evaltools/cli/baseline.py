@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.evaluation_flags import MARGIN, read_margin
+from evaltools.cli.evaluate.command import read_options
 from evaltools.cli.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
+from evaltools.tasks.shared.options.pictures import MARGIN, read_margin
 
 DESCRIPTION: Final = """\
 Keep what a result found in a small file, and hold later results against it.
@@ -17,7 +18,7 @@ Keep what a result found in a small file, and hold later results against it.
 RESULT.json is what --output_file_path of an evaluation gives; --record_examples=true makes changes of Top-k testable.
 stdout: what was found."""
 PARAMETERS: Final = (
-    Parameter("baseline_file", "string", "baseline.json", "The file to keep, or to compare with."),
+    Parameter("baseline_file", "string", "baseline.json", "The file to keep, or to compare with.", role="output_file"),
     MARGIN,
 )
 ACTIONS: Final = ("save", "diff", "update")
@@ -44,4 +45,4 @@ def run(arguments: list[str]) -> int:
     assert baseline_file is not None
     from evaltools.cli.baseline_run import act
 
-    return act(action, result, baseline_file, read_margin(flags))
+    return act(action, result, baseline_file, read_margin(read_options(flags)))

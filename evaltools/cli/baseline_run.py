@@ -9,15 +9,15 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.cli import exit_codes
-from evaltools.cli.output_file import require_writable, write_file
+from evaltools import exit_codes
 from evaltools.cli.streams import complain
 from evaltools.cli.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
-from evaltools.report.baseline import Baseline, baseline_json, make_baseline, read_baseline
-from evaltools.report.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
-from evaltools.report.json_file import read_result
+from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
+from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
+from evaltools.report.output_file import require_writable, write_file
 from evaltools.report.table_cells import one_line
+from evaltools.result.json_file import read_result
 
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 """Figures whose statistics are printed; a regression of the others is named as well."""

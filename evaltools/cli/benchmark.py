@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli import benchmark_flags, configurations
+from evaltools.cli import benchmark_flags
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter
+from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options import configurations
 
 BEYOND_PARAMETERS: Final = (
-    Parameter("output_file_path", "string", "", "JSON file with every time, the conditions and the figures."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "JSON file with every time, the conditions and the figures.",
+        role="output_file",
+        about="result",
+    ),
     Parameter(
         "rounds",
         "int32",
@@ -26,36 +34,63 @@ BEYOND_PARAMETERS: Final = (
         "",
         'Values to combine, as in "num_threads=1,2,4 use_xnnpack=true,false". May be repeated.',
         repeatable=True,
+        about="candidates",
     ),
     Parameter(
-        "cpu_affinity", "string", "", 'CPUs that the measured process may use: "0,2-3", or a mask as for taskset, 0xf0.'
+        "cpu_affinity",
+        "string",
+        "",
+        'CPUs that the measured process may use: "0,2-3", or a mask as for taskset, 0xf0.',
+        not_native=NotNative("--taskset binds native binaries"),
     ),
-    Parameter("op_profiling_runs", "int32", 50, "Runs whose operators are timed, after the others."),
-    Parameter("trace", "string", "", "File for a trace of everything, for ui.perfetto.dev or chrome://tracing."),
+    Parameter(
+        "op_profiling_runs",
+        "int32",
+        50,
+        "Runs whose operators are timed, after the others.",
+        only_with=("enable_op_profiling=true",),
+        not_native=benchmark_flags.NO_OPERATORS,
+    ),
+    Parameter(
+        "trace",
+        "string",
+        "",
+        "File for a trace of everything, for ui.perfetto.dev or chrome://tracing.",
+        role="output_file",
+        about="result",
+        not_native=NotNative("no single times are known"),
+    ),
     Parameter(
         "accuracy",
         "string",
         "",
         "Result file of evaltools imagenet or coco: its accuracy stands beside the latency. May be repeated.",
         repeatable=True,
+        role="input_file",
+        about="result",
+        only_with=("dry_run=false",),
     ),
-    Parameter("plot", "string", "", "PNG or SVG file: accuracy against latency and size, else latencies."),
+    Parameter(
+        "plot",
+        "string",
+        "",
+        "PNG or SVG file: accuracy against latency and size, else latencies.",
+        role="output_file",
+        about="result",
+    ),
     Parameter(
         "run_timeout",
         "float",
         300.0,
         "Seconds after which opening the model, or a run that goes on beyond --max_secs, counts as hanging.",
+        not_native=NotNative("--part_timeout limits it"),
     ),
 )
-_CONFIGURATION_FLAGS: Final = ("config", "configs", "allow_fallback")
 
 GROUPS: Final = {
     "benchmark_model": benchmark_flags.PARAMETERS,
     "beyond benchmark_model": BEYOND_PARAMETERS,
-    "configurations": (
-        *(parameter for parameter in configurations.PARAMETERS if parameter.name in _CONFIGURATION_FLAGS),
-        *OWN_PARAMETERS,
-    ),
+    "configurations": (*configurations.CANDIDATES, configurations.ALLOW_FALLBACK, *OWN_PARAMETERS),
     **{f"delegate {delegate.name}": delegate.parameters for delegate in DELEGATES},
     "delegates, common": COMMON,
 }

@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from evaltools.cli import benchmark_flags
+from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest
-from evaltools.cli.evaluation_output import require_output_file
 from evaltools.cli.flags import GivenFlags
-from evaltools.cli.output_file import write_file
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_profile import CSV, profile_file
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_trace import trace_json
 from evaltools.report.files import file_per_configuration
-from evaltools.report.json_file import encode_json
 from evaltools.report.native_benchmark import saved_lines
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
+from evaltools.report.output_file import require_output_file, write_file
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
 
-_OF_ALL: Final = ("output_file_path", "trace", "plot")
-_OF_ROWS: Final = ("result_file_path", "output_filepath", "op_profiling_output_file", "profiling_output_csv_file")
-_PROTOS, _OUTPUTS, _PROFILES, _CSV_PROFILES = _OF_ROWS
+_PROTOS: Final = "result_file_path"
+_OUTPUTS: Final = "output_filepath"
+_PROFILES: Final = "op_profiling_output_file"
+_CSV_PROFILES: Final = "profiling_output_csv_file"
 Outputs = Sequence[tuple[Array, ...] | None]
 
 
@@ -72,9 +74,14 @@ class PlannedFiles:
         return profile_file(row.profile, row.rounds[-1].opening, self.profile_mode)
 
 
+def written_whole() -> list[str]:
+    """The flags of files that are about all rows together."""
+    return [parameter.name for parameter in BEYOND_PARAMETERS if parameter.role == "output_file"]
+
+
 def planned_files(flags: GivenFlags, request: BenchmarkRequest) -> PlannedFiles:
     """Check every file that is to be written; raises :class:`UsageError`."""
-    whole = {name: path for name in _OF_ALL if (path := flags.path(name)) is not None}
+    whole = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
     if "output_file_path" in whole and whole["output_file_path"].suffix.lower() != ".json":
         path = whole["output_file_path"]
         raise UsageError(f"--output_file_path={path}: the result is JSON; give a name that ends in .json")
@@ -84,9 +91,9 @@ def planned_files(flags: GivenFlags, request: BenchmarkRequest) -> PlannedFiles:
         raise UsageError(f"--{_PROFILES} and --{_CSV_PROFILES} both name a file for the operators' times; keep one")
     labels = _labels(request)
     of_rows = {
-        name: list(file_per_configuration(path, labels).values())
-        for name in _OF_ROWS
-        if (path := flags.path(name)) is not None
+        each.name: list(file_per_configuration(path, labels).values())
+        for each in benchmark_flags.PARAMETERS
+        if each.role == "output_file" and (path := flags.path(each.name)) is not None
     }
     read = _files_read(flags, request)
     written = [*whole.items(), *((name, path) for name, paths in of_rows.items() for path in paths)]
@@ -111,7 +118,7 @@ def _labels(request: BenchmarkRequest) -> list[str]:
 
 
 def _files_read(flags: GivenFlags, request: BenchmarkRequest) -> list[Path]:
-    named = [*flags.texts("graph"), *flags.texts("accuracy"), *flags.texts("configs")]
+    named = [text for name, text in flags.given if flags.parameters[name].is_content]
     libraries = [path for configuration in request.configurations for path in configuration.files]
     return [*map(Path, named), *libraries]
 

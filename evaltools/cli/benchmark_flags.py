@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evaltools.parameter import Parameter
+from evaltools.parameter import NotNative, Parameter
 
+NO_OPERATORS: Final = NotNative("operators are not read from native logs")
+_NOT_WRITTEN: Final = "it is not written for devices; --output_file_path=FILE.json has everything"
 _MEASURING: Final = (
     Parameter(
         "verbose",
@@ -15,6 +17,7 @@ _MEASURING: Final = (
         False,
         "Print all flags with their values, not only those given.",
         log="Log parameter values verbosely",
+        about="execution",
     ),
     Parameter("num_runs", "int32", 50, "Fewest regular runs.", log="Min num runs"),
     Parameter("min_secs", "float", 1.0, "Fewest seconds of regular runs.", log="Min runs duration (seconds)"),
@@ -65,8 +68,18 @@ _RUNS: Final = (
         50,
         "Milliseconds between two looks of report_peak_memory_footprint.",
         log="Memory footprint check interval (ms)",
+        only_with=("report_peak_memory_footprint=true",),
     ),
-    Parameter("graph", "string", "", "The .tflite model. Required; may be repeated.", repeatable=True, log="Graph"),
+    Parameter(
+        "graph",
+        "string",
+        "",
+        "The .tflite model. Required; may be repeated.",
+        repeatable=True,
+        log="Graph",
+        role="input_file",
+        about="candidates",
+    ),
     Parameter(
         "signature_to_run_for",
         "string",
@@ -95,6 +108,7 @@ _RUNS: Final = (
         "",
         "Raw values of an input, name:file,name2:file2; a colon within is written twice. Rank before ranges.",
         log="Input value files",
+        role="layer_files",
     ),
     Parameter(
         "require_full_delegation",
@@ -103,7 +117,15 @@ _RUNS: Final = (
         "Fail where a delegate that was asked for leaves a node to the CPU.",
         log="Require full delegation",
     ),
-    Parameter("enable_op_profiling", "bool", False, "Time each operator as well.", log="Enable op profiling"),
+    Parameter(
+        "enable_op_profiling",
+        "bool",
+        False,
+        "Time each operator as well.",
+        log="Enable op profiling",
+        only_with=("dry_run=false",),
+        not_native=NO_OPERATORS,
+    ),
     Parameter(
         "op_profiling_output_mode",
         "string",
@@ -111,6 +133,9 @@ _RUNS: Final = (
         "Form of the operators' times.",
         choices=("stdout", "csv", "proto"),
         log="Op profiling output mode.",
+        about="execution",
+        only_with=("enable_op_profiling=true",),
+        not_native=NO_OPERATORS,
     ),
     Parameter(
         "op_profiling_output_file",
@@ -118,6 +143,10 @@ _RUNS: Final = (
         "",
         "File for the operators' times; without it, stdout.",
         log="Op profiling output file.",
+        role="output_file",
+        about="result",
+        only_with=("enable_op_profiling=true",),
+        refused_on_devices=_NOT_WRITTEN,
     ),
     Parameter(
         "profiling_output_csv_file",
@@ -125,6 +154,10 @@ _RUNS: Final = (
         "",
         "Old name for op_profiling_output_file with op_profiling_output_mode=csv.",
         log="CSV File to export profiling data to",
+        role="output_file",
+        about="result",
+        only_with=("enable_op_profiling=true",),
+        refused_on_devices=_NOT_WRITTEN,
     ),
     Parameter(
         "output_filepath",
@@ -132,6 +165,10 @@ _RUNS: Final = (
         "",
         "File for the outputs of the last run: the raw bytes of all, one after the other.",
         log="File path to export outputs layer to",
+        role="output_file",
+        about="result",
+        only_with=("dry_run=false",),
+        refused_on_devices=_NOT_WRITTEN,
     ),
     Parameter(
         "result_file_path",
@@ -139,6 +176,9 @@ _RUNS: Final = (
         "",
         "File for the result as the native tool's binary protobuf.",
         log="File path to save the benchmark result in binary proto format",
+        role="output_file",
+        about="result",
+        refused_on_devices=_NOT_WRITTEN,
     ),
     Parameter(
         "perf_options_list",
@@ -153,6 +193,8 @@ _RUNS: Final = (
         "float",
         -1.0,
         "Seconds to wait before each of several configurations; 0 or less: none.",
+        given_counts=True,
+        not_native=NotNative("every run is a process of its own; use --cool_down"),
     ),
     Parameter(
         "random_shuffle_benchmark_runs",

@@ -10,14 +10,13 @@ from rich.console import Console
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest
-from evaltools.cli.evaluation_output import ignore_interrupts
+from evaltools.cli.evaluate.output import ignore_interrupts
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.benchmark_profile import profile_report
-from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
 from evaltools.report.native_benchmark import (
     delegation_lines,
     initialized_line,
@@ -36,9 +35,8 @@ from evaltools.report.native_stat_line import stat_figures
 from evaltools.report.table import describe_configuration
 from evaltools.report.table_benchmark import model_names
 from evaltools.report.table_cells import one_line
+from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Opening
-
-_OF_THE_LIST: Final = ("perf_options_list", "option_benchmark_run_delay", "random_shuffle_benchmark_runs")
 
 
 class NativeLines:
@@ -155,13 +153,9 @@ class NativeLines:
 
 
 def _logged(flags: GivenFlags, candidate: Candidate) -> list[tuple[Parameter, Value]]:
-    """The benchmark's flags without those of its list of options, with the model's own path; then a configuration's."""
+    """The benchmark's flags, with the model's own path; then a configuration's."""
     known = {parameter.name: parameter for parameter in benchmark_flags.PARAMETERS}
-    given = [
-        (known[name], known[name].parse(text))
-        for name, text in flags.given
-        if name in known and name != "graph" and name not in _OF_THE_LIST
-    ]
+    given = [(known[name], known[name].parse(text)) for name, text in flags.given if name in known and name != "graph"]
     given.append((known["graph"], str(candidate.model.path)))
     return [*given, *_configuration_flags(candidate.configuration)]
 

@@ -29,15 +29,6 @@ from evaltools.model import ModelFile, read_model
 _ROUNDS_OF_SEVERAL: Final = 3
 _MOST_ROUNDS: Final = 1000
 _LONGEST_REST_S: Final = 3600.0
-_NEEDS: Final = {
-    "op_profiling_output_mode": "enable_op_profiling",
-    "op_profiling_output_file": "enable_op_profiling",
-    "profiling_output_csv_file": "enable_op_profiling",
-    "op_profiling_runs": "enable_op_profiling",
-    "memory_footprint_check_interval_ms": "report_peak_memory_footprint",
-}
-"""Flags that say nothing without another one."""
-_NOT_IN_DRY_RUNS: Final = ("output_filepath", "enable_op_profiling", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,6 @@ def read_request(
     ``libraries_here``: those of external delegates are on this computer. ``all_options`` is what ``all`` stands for in
     ``--perf_options_list``.
     """
-    _refuse_flags_without_effect(flags)
     own = flags.among(CONFIGURATION_PARAMETERS)
     listed = option_configurations(flags.text("perf_options_list"), own, all_options)
     configurations = _configurations(flags, own, listed)
@@ -216,12 +206,3 @@ def _interval_ms(flags: GivenFlags) -> int | None:
     if interval <= 0:
         raise UsageError(f"--memory_footprint_check_interval_ms={interval}: use 1 or more; the native tool takes 50")
     return interval
-
-
-def _refuse_flags_without_effect(flags: GivenFlags) -> None:
-    for name, other in _NEEDS.items():
-        if name in flags and not flags.is_on(other):
-            raise UsageError(f"--{name} has no effect without --{other}=true; add that, or leave it out")
-    for name in _NOT_IN_DRY_RUNS:
-        if flags.is_on("dry_run") and name in flags:
-            raise UsageError(f"--{name} has no effect in a dry run, which runs nothing; leave one of the two out")

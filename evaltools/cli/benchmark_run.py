@@ -8,32 +8,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
+from evaltools import exit_codes
 from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accuracies
 from evaltools.benchmark.run import run_benchmark
-from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_files import planned_files
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
-from evaltools.cli.evaluation_output import interrupts_restored
+from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
+from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
-from evaltools.report.assemble import describe_model
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_shown import shown_figures
-from evaltools.report.environment import describe_environment
 from evaltools.report.table_benchmark import print_benchmark
-
-_NOT_SHAPING: Final = frozenset(
-    {"graph", "verbose", "output_filepath", "result_file_path", "op_profiling_output_mode", "op_profiling_output_file",
-     "profiling_output_csv_file", "output_file_path", "trace", "accuracy", "plot", "sweep"}
-)  # fmt: skip
-"""Flags that only say what becomes of the figures, or stand with the rows."""
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
+from evaltools.result.environment import describe_environment
 
 
 def benchmark(flags: GivenFlags, command: list[str]) -> int:
@@ -71,9 +65,9 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
 
 
 def options_in_force(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
-    """The flags that shape the runs, in force."""
+    """The flags that shape the runs, in force; models and configurations stand with the rows."""
     shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
-    found = {each.name: flags.value(each.name) for each in shaping if each.name not in _NOT_SHAPING}
+    found = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
     return found | {"rounds": request.options.rounds}
 
 

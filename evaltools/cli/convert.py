@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
 
 OUTPUT_PARAMETERS: Final = (
@@ -20,58 +20,109 @@ OUTPUT_PARAMETERS: Final = (
         "string",
         "",
         "Folder for ground_truth.pb, instances.json, labels.txt and images/; made if missing. Required.",
+        role="output_folder",
+        required=True,
     ),
     Parameter("copy_images", "bool", True, "Copy the pictures into images/ of the output folder."),
 )
 COCO_PARAMETERS: Final = (
-    Parameter("instances_file", "string", "", "COCO instances JSON, such as instances_val2017.json. Required."),
-    Parameter("images_folder", "string", "", "Folder of the pictures. Required unless --copy_images=false."),
-    Parameter("allowlist_file", "string", "", "File of picture ids to take, one per line; without it, all."),
+    Parameter(
+        "instances_file",
+        "string",
+        "",
+        "COCO instances JSON, such as instances_val2017.json. Required.",
+        role="input_file",
+        required=True,
+    ),
+    Parameter(
+        "images_folder",
+        "string",
+        "",
+        "Folder of the pictures. Required unless --copy_images=false.",
+        role="input_folder",
+    ),
+    Parameter(
+        "allowlist_file", "string", "", "File of picture ids to take, one per line; without it, all.", role="input_file"
+    ),
     Parameter("num_images", "int32", 0, "Take the first N pictures by ascending id; 0: all."),
     Parameter("keep_empty_images", "bool", False, "Take pictures without objects too; the native script does not."),
 )
 YOLO_PARAMETERS: Final = (
-    Parameter("images_folder", "string", "", "Folder of the pictures. Required."),
+    Parameter("images_folder", "string", "", "Folder of the pictures. Required.", role="input_folder", required=True),
     Parameter(
         "labels_folder",
         "string",
         "",
         "Folder of the label files, named like the pictures. Without it, the folder labels beside images.",
+        role="input_folder",
     ),
-    Parameter("names_file", "string", "", "Class names: data.yaml (names:), or a text file, one per line. Required."),
+    Parameter(
+        "names_file",
+        "string",
+        "",
+        "Class names: data.yaml (names:), or a text file, one per line. Required.",
+        role="input_file",
+        required=True,
+    ),
     Parameter(
         "coco_ids", "bool", False, "Number the 80 classes of COCO as COCO does, 1..90 with gaps, instead of 1..80."
     ),
 )
 VOC_PARAMETERS: Final = (
-    Parameter("annotations_folder", "string", "", "Folder of the XML files, usually Annotations. Required."),
+    Parameter(
+        "annotations_folder",
+        "string",
+        "",
+        "Folder of the XML files, usually Annotations. Required.",
+        role="input_folder",
+        required=True,
+    ),
     Parameter(
         "images_folder",
         "string",
         "",
         "Folder of the pictures, usually JPEGImages. Required unless --copy_images=false.",
+        role="input_folder",
     ),
-    Parameter("image_set_file", "string", "", "List of the pictures to take, such as ImageSets/Main/val.txt."),
+    Parameter(
+        "image_set_file",
+        "string",
+        "",
+        "List of the pictures to take, such as ImageSets/Main/val.txt.",
+        role="input_file",
+    ),
     Parameter(
         "labels_file",
         "string",
         "",
         "Class names, one per line: the first is category 1, or 0 if it is ???, background or __background__.",
+        role="input_file",
     ),
 )
 IMAGENET_PARAMETERS: Final = (
-    Parameter("ilsvrc_devkit_dir", "string", "", "The unpacked folder ILSVRC2012_devkit_t12. Required."),
+    Parameter(
+        "ilsvrc_devkit_dir",
+        "string",
+        "",
+        "The unpacked folder ILSVRC2012_devkit_t12. Required.",
+        role="input_folder",
+        required=True,
+    ),
     Parameter(
         "validation_labels_output",
         "string",
         "",
         "File for the label of each validation picture, in order of their names.",
+        role="output_file",
+        about="result",
     ),
     Parameter(
         "model_output_labels_output",
         "string",
         "",
         "File for the labels of the 1000 classes by ascending WordNet id, the order of most models' outputs.",
+        role="output_file",
+        about="result",
     ),
     Parameter("wnids", "bool", False, "Write WordNet ids, which are unique, instead of names, which are not."),
     Parameter("background", "bool", False, "Begin the 1000 classes with background, for models with 1001 outputs."),
@@ -79,12 +130,11 @@ IMAGENET_PARAMETERS: Final = (
 
 
 class Format(NamedTuple):
-    """What a format is, its flags, and those of them that must be given."""
+    """What a format is, and its flags."""
 
     summary: str
     description: str
     parameters: tuple[Parameter, ...]
-    required: tuple[str, ...]
 
 
 FORMATS: Final = {
@@ -92,26 +142,22 @@ FORMATS: Final = {
         "COCO instances JSON, as preprocess_coco_minival.py does it",
         "COCO instances JSON -> files for evaltools coco and the native coco_object_detection/run_eval.",
         (*COCO_PARAMETERS, *OUTPUT_PARAMETERS),
-        ("instances_file", "output_folder"),
     ),
     "yolo": Format(
         "a folder of pictures with YOLO label files (boxes or outlines)",
         "YOLO label files -> files for evaltools coco. The category of a class is its number + 1.",
         (*YOLO_PARAMETERS, *OUTPUT_PARAMETERS),
-        ("images_folder", "names_file", "output_folder"),
     ),
     "voc": Format(
         "a folder of Pascal VOC XML files",
         "Pascal VOC XML -> files for evaltools coco. Difficult objects become crowd regions:\n"
         "neither demanded nor punished.",
         (*VOC_PARAMETERS, *OUTPUT_PARAMETERS),
-        ("annotations_folder", "output_folder"),
     ),
     "imagenet": Format(
         "label files from the ILSVRC2012 development kit, as generate_validation_labels.py does it",
         "ILSVRC2012 development kit -> label files for evaltools imagenet.",
         IMAGENET_PARAMETERS,
-        ("ilsvrc_devkit_dir",),
     ),
 }
 PARAMETERS: Final = tuple(parameter for entry in FORMATS.values() for parameter in entry.parameters)
@@ -152,8 +198,7 @@ def _wrong_format(name: str) -> str:
 
 
 def _require(name: str, flags: GivenFlags) -> None:
-    chosen = FORMATS[name]
-    missing = [f"--{required}=..." for required in chosen.required if not flags.text(required)]
+    missing = flags.missing
     if "copy_images" in flags.parameters and flags.is_on("copy_images") and not flags.text("images_folder"):
         missing += [] if "--images_folder=..." in missing else ["--images_folder=... (or --copy_images=false)"]
     if missing:

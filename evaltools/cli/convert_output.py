@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.output_file import write_file
 from evaltools.datasets.coco_instances import instances_json
 from evaltools.datasets.image_folder import is_picture
 from evaltools.datasets.native_ground_truth import NativeConversion, from_annotations
 from evaltools.datasets.object_annotations import AnnotatedImages, ObjectAnnotation, label_lines
 from evaltools.datasets.picture_files import AnnotatedFolder, is_plain_text
 from evaltools.errors import DataError, OutputError, UsageError
+from evaltools.report.output_file import write_file
 
 _FLAG: Final = "--output_folder"
 _LARGEST_CATEGORY: Final = 100_000

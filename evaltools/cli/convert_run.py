@@ -10,9 +10,7 @@ from typing import Final
 
 from evaltools.cli.convert_output import DetectionFolder, write_detection_folder
 from evaltools.cli.convert_summary import detection_summary, quoted
-from evaltools.cli.exit_codes import OK
 from evaltools.cli.flags import GivenFlags
-from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.streams import complain
 from evaltools.cli.yaml_file import read_yaml
 from evaltools.datasets import ilsvrc
@@ -23,6 +21,8 @@ from evaltools.datasets.picture_files import AnnotatedFolder, inner_path
 from evaltools.datasets.voc import read_voc
 from evaltools.datasets.yolo import labels_folder_beside, names_in_yaml, read_yolo
 from evaltools.errors import DataError, UsageError
+from evaltools.exit_codes import OK
+from evaltools.report.output_file import require_writable, write_file
 
 
 def convert_coco(flags: GivenFlags) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import say
 from evaltools.configuration import RUNTIMES
 from evaltools.delegates import DELEGATES, Delegate
+from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = "Delegates, their flags, and where each one runs."

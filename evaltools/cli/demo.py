@@ -6,17 +6,18 @@ import contextlib
 import importlib.util
 import io
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from evaltools.cli import coco, exit_codes, imagenet, inference_diff
+from evaltools import exit_codes
+from evaltools.cli.evaluate import command as evaluate
 from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.cli.output_file import require_writable
 from evaltools.cli.streams import complain
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.report.output_file import require_writable
 
 DESCRIPTION: Final = """\
 Evaluates the models of the embedded sample, four classifiers (200 drawn pictures of 12 figures) and two detectors (60
@@ -26,12 +27,14 @@ then whether it matters (imagenet, coco)."""
 PARAMETERS: Final = (
     Parameter("models", "string", ",".join(sample.MODELS), "Classifiers to evaluate, separated by commas."),
     Parameter("detectors", "string", ",".join(sample.DETECTION_MODELS), "Detectors to evaluate, separated by commas."),
-    Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too."),
+    Parameter("external_delegate_path", "string", "", "Shared library of a delegate to evaluate too.", role="library"),
     Parameter(
         "disagreements_path",
         "string",
         "demo_disagreements.png",
         "Picture of the boxes that differ most, of the last detector; empty: none.",
+        role="output_file",
+        about="result",
     ),
 )
 NEXT_STEPS: Final = """
@@ -51,10 +54,9 @@ Next: the same on your own model and pictures, with any of the flags in docs/del
 
 
 class _Step(NamedTuple):
-    """One command of the demo."""
+    """One task of the demo."""
 
-    name: str
-    run: Callable[[list[str]], int]
+    task: str
     arguments: list[str]
 
 
@@ -71,9 +73,9 @@ def run(arguments: list[str]) -> int:
     before = _state(picture)
     for step in [*_classifier_steps(classifiers), *_detector_steps(detectors, picture)]:
         command = [*step.arguments, *configurations]
-        complain(f"\n$ evaltools {step.name} {shlex.join(command)}")
+        complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
         with contextlib.redirect_stdout(io.StringIO()):
-            code = step.run(command)
+            code = evaluate.run(step.task, command)
         if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
             return code
     if _state(picture) != before:
@@ -126,8 +128,8 @@ def _classifier_steps(names: list[str]) -> Iterator[_Step]:
     for name in names:
         model = f"--model_file={sample.model_file(name)}"
         inputs = [f"--input_images={sample.images_dir()}", "--num_runs=20"]
-        yield _Step("inference-diff", inference_diff.run, [model, *inputs])
-        yield _Step("imagenet", imagenet.run, [model, *pictures])
+        yield _Step("inference_diff", [model, *inputs])
+        yield _Step("imagenet", [model, *pictures])
 
 
 def _detector_steps(names: list[str], picture: Path | None) -> Iterator[_Step]:
@@ -140,7 +142,7 @@ def _detector_steps(names: list[str], picture: Path | None) -> Iterator[_Step]:
         arguments = [f"--model_file={sample.detection_model_file(name)}", *pictures]
         if name == names[-1] and picture is not None:
             arguments.append(f"--disagreements_path={picture}")
-        yield _Step("coco", coco.run, arguments)
+        yield _Step("coco", arguments)
 
 
 def _configurations(external_delegate: str) -> list[str]:

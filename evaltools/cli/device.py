@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Callable
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
 
 ACTIONS: Final = {

@@ -12,37 +12,36 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli import exit_codes
+from evaltools import exit_codes
+from evaltools.cli.benchmark_files import written_whole
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored, require_output_file
+from evaltools.cli.evaluate.output import interrupts_restored, require_output_file
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
-from evaltools.cli.names_here import NamesHere
-from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
 from evaltools.device.errors import CommandFailed, ProgramMissing
 from evaltools.device.part import PartDone, PartWork
 from evaltools.device.pool import Job
+from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.assemble import describe_model
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_trace import trace_json
-from evaltools.report.device_run import HOST
-from evaltools.report.environment import describe_environment
-from evaltools.report.json_file import encode_json, read_json
+from evaltools.report.output_file import write_file
 from evaltools.report.table_benchmark import print_benchmark
 from evaltools.report.table_device_run import print_device_run
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.result.device_run import HOST
+from evaltools.result.environment import describe_environment
+from evaltools.result.json_file import encode_json, read_json
+from evaltools.runs.names_here import NamesHere
 
 _RESULT: Final = "result.json"
-_OF_ROWS: Final = ("output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file")
-_OF_ALL: Final = ("output_file_path", "trace", "plot")
 _STEP: Final = " of up to "
 _KIND: Final = "benchmark result"
 _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, exit_codes.OK)
@@ -68,7 +67,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     request = read_request(flags, libraries_here=False)
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
-    words = device_words(flags.given, own.root)
+    words = device_words(flags, own.root)
     work = PartWork(
         index=0,
         count=1,
@@ -125,11 +124,8 @@ def gravest(codes: Sequence[int]) -> int:
 
 def planned_files(flags: GivenFlags) -> dict[str, Path]:
     """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
-    for name in _OF_ROWS:
-        if name in flags:
-            raise UsageError(f"--{name} is not written for devices; --output_file_path=FILE.json has everything")
-    files = {name: path for name in _OF_ALL if (path := flags.path(name)) is not None}
-    read = [Path(text) for name in ("graph", "accuracy", "configs") for text in flags.texts(name)]
+    files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
+    read = [Path(text) for name, text in flags.given if flags.parameters[name].is_content]
     for name, path in files.items():
         require_output_file(path, f"--{name}", read)
     if "plot" in files:
@@ -161,7 +157,7 @@ def _read(folder: Path) -> BenchmarkResult:
 def _benchmark_here(asked: DeviceCommand, folder: Path, console: Console) -> _Place:
     """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
-    words = [*host_words(asked.flags.given), f"--output_file_path={folder / _RESULT}"]
+    words = [*host_words(asked.flags), f"--output_file_path={folder / _RESULT}"]
     done = run_here([asked.task, *words], _WITH_A_RESULT)
     return _Place(_read(folder), done.out, done.code)
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from evaltools.cli.device_list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
 from evaltools.cli.device_run_flags import DEFAULT_ROOT, read_root
-from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import complain, say
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = """\

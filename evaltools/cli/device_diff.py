@@ -7,22 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.host_run import run_here
 from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.report.environment import describe_environment
-from evaltools.report.json_file import read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
+from evaltools.parameter import Parameter
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
 
 _REFERENCE: Final = "reference"
-_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "configs", "allow_fallback"})
-_OF_THE_DESK: Final = frozenset(
-    {"output_file_path", "run_dir", "progress", "noise_floor_runs", "max_avg_error", "max_quanta", "min_snr_db"}
-)
-_OF_INPUTS: Final = frozenset(
-    {"seed", "input_range", "input_files", "input_images", "normalization", "reference", "reference_model_file"}
-)
+_LOADED: Final = "load_reference="
+"""What a flag is only good with that states what a loaded reference brings along."""
 _WITH_OUTPUTS: Final = (OK, LIMIT_BROKEN, EXAMPLES_FAILED)
 
 
@@ -39,17 +35,22 @@ def against_host(flags: GivenFlags, folder: Path) -> GivenFlags:
         shutil.rmtree(unfinished, ignore_errors=True)
         _save(flags, unfinished)
         unfinished.rename(saved)
-    kept = [(name, text) for name, text in flags.given if name not in _OF_INPUTS]
+    kept = [pair for pair in flags.given if _LOADED not in flags.parameters[pair[0]].only_with]
     mismatch = [("allow_model_mismatch", "true")] if "reference_model_file" in flags else []
     return replace(flags, given=(*kept, ("load_reference", str(saved)), *mismatch))
 
 
 def _save(flags: GivenFlags, saved: Path) -> None:
-    kept = [
-        f"--{name}={text}" for name, text in flags.given if name not in _OF_CONFIGURATIONS and name not in _OF_THE_DESK
-    ]
+    kept = [f"--{name}={text}" for name, text in flags.given if _is_of_inputs(flags.parameters[name])]
     own = ["--config=host: kernels=builtin", f"--save_outputs={saved}", "--noise_floor_runs=0", "--progress=none"]
     run_here(["inference-diff", *kept, *own], _WITH_OUTPUTS)
+
+
+def _is_of_inputs(parameter: Parameter) -> bool:
+    """Whether a flag is about models and inputs, and not about tests, or what becomes of them."""
+    return (
+        parameter.about == "records" and parameter.in_parts is None and parameter.name not in CONFIGURATION_PARAMETERS
+    )
 
 
 def result_of_device(path: Path, model_file: str) -> EvaluationResult:

@@ -23,13 +23,9 @@ from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_run_folder import Begun, begin, begun
 from evaltools.cli.device_words import DeviceWords, device_words, host_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored
-from evaltools.cli.execution_flags import flags_to_repeat
-from evaltools.cli.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
-from evaltools.cli.finished_shards import FinishedShards
+from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.host_run import run_here
-from evaltools.cli.names_here import NamesHere
 from evaltools.cli.terminal import make_console
 from evaltools.device.archive import write_manifest
 from evaltools.device.errors import NoSuchDevice
@@ -39,22 +35,24 @@ from evaltools.device.store import new_mark
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import run_journal
 from evaltools.errors import UsageError
-from evaltools.report.device_run import HOST, DeviceLeftOut
-from evaltools.report.diff_result import LOADED_FROM
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
+from evaltools.result.device_run import HOST, DeviceLeftOut
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.names_here import NamesHere
+from evaltools.tasks.inference_diff.result import LOADED_FROM
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import Place
 
 _WHOLE: Final = "result.json"
 _NOISE: Final = "noise_floor_runs"
 _DIFFS: Final = ("inference-diff", "diff")
-_ONCE: Final = {"imagenet": "--label_check=false", "coco": "--bootstrap_resamples=0"}
-"""What is done once, here, and not by every part."""
 _REFERENCE_HERE: Final = "that of the reference run on this computer"
 
 
 def run_on_devices(asked: DeviceCommand) -> int:
     """Run the parts, merge them; returns the exit code."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    words = device_words(asked.flags.given, asked.own.root)
+    words = device_words(asked.flags, asked.own.root)
     examples = examples_of(asked.task, asked.flags)
     _require_sense(asked, examples)
     with (
@@ -103,7 +101,7 @@ def _try_all(
         assert run is not None
         if asked.task in _DIFFS and own.split == EACH:
             flags = against_host(flags, folder)
-            words = device_words(flags.given, own.root)
+            words = device_words(flags, own.root)
         manifests = _manifests(Path(temporary), words)
         plan = _Plan(asked.task, asked.module, words, examples, run.count, manifests, own.split == EACH, flags)
         host = (plan.here(folder, console),) if own.include_host else ()
@@ -139,8 +137,6 @@ def _step(run_dir: Path | None) -> str:
 def _require_sense(asked: DeviceCommand, examples: TaskExamples) -> None:
     """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
     parts = asked.own.parts
-    if "trace" in asked.flags:
-        raise UsageError("--trace is of one process on one machine, so it has no effect on devices; leave it out")
     if examples.in_one_part and parts > 1:
         raise UsageError(f"--parts={parts}: every run depends on those before it, so there is one part; leave it out")
     if asked.task in _DIFFS and asked.own.split != EACH and parts > 1 and _NOISE in asked.flags:
@@ -182,7 +178,8 @@ class _Plan:
     def _once(self) -> list[str]:
         if self.is_whole:
             return [*(f"--{_NOISE}={text}" for text in self.flags.texts(_NOISE)), f"--output_file_path={_WHOLE}"]
-        return [_ONCE[self.task]] if self.task in _ONCE else [f"--{_NOISE}=0"]
+        parameters = self.flags.parameters.values()
+        return [each.format(each.in_parts) for each in parameters if each.in_parts is not None]
 
     @property
     def merging(self) -> list[str]:
@@ -199,7 +196,7 @@ class _Plan:
     def here(self, folder: Path, console: Console) -> Place:
         """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
         console.print("on this computer first ...", style="dim")
-        words = [*host_words(self.flags.given), *self._once]
+        words = [*host_words(self.flags), *self._once]
         run_dir = folder / HOST
         run_here([self.task, *words, f"--run_dir={run_dir}", "--progress=none"], self.good_codes)
         return Place((run_dir,), HOST, flags_to_repeat(parse_flags(self.task, "", "", self.module.GROUPS, words)))

@@ -61,15 +61,14 @@ def parts_of(examples: int, asked: int, devices: int) -> int:
 
 def _of_imagenet(flags: GivenFlags) -> TaskExamples:
     from evaltools.cli.imagenet_run import plan_files, read_request
-    from evaltools.tasks.imagenet.evaluation import check_labels, prepare
+    from evaltools.tasks.imagenet.evaluation import prepare
 
     configurations = read_configurations(flags)
     request = read_request(flags, configurations, [])
     plan_files(flags, configurations, request)
-    material = prepare(request)
-    if request.label_check:
-        check_labels(request, material)
-    return TaskExamples(len(material.images.paths), {"ground_truth_images_path": material.images.paths})
+    evaluation = prepare(request)
+    evaluation.check_here()
+    return TaskExamples(evaluation.example_count, {"ground_truth_images_path": evaluation.pictures})
 
 
 def _of_coco(flags: GivenFlags) -> TaskExamples:
@@ -80,7 +79,7 @@ def _of_coco(flags: GivenFlags) -> TaskExamples:
     request = read_request(flags, configurations, [])
     plan_files(flags, configurations, request)
     material = prepare(request)
-    paths = material.pictures.paths
+    paths = material.pictures
     return TaskExamples(len(paths), {"ground_truth_images_path": paths}, shared=PICTURES_TRIED)
 
 

@@ -12,9 +12,9 @@ from evaltools.device.answer import printable
 from evaltools.device.errors import CommandFailed, DeviceError, DeviceStopped
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import DeviceStore
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 from evaltools.report.table_cells import one_line
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 
 Done = TypeVar("Done")
 

@@ -6,20 +6,29 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.report.output_file import require_writable, write_file
 
 DESCRIPTION: Final = """\
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.
 What a device does not say stays open. Devices that cannot be used are listed with what to do.
 adb's own variables (ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_PORT ...) are respected. stdout: the devices."""
 ADB_PARAMETERS: Final = (
-    Parameter("adb", "string", "", "The adb binary. Without it: the variable ADB, then PATH."),
-    Parameter("adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables."),
+    Parameter(
+        "adb",
+        "string",
+        "",
+        "The adb binary. Without it: the variable ADB, then PATH.",
+        role="program",
+        about="execution",
+    ),
+    Parameter(
+        "adb_port", "int32", 0, "Port of the adb server, 1 to 65535; 0: the one of adb's variables.", about="execution"
+    ),
 )
 CHOICE_OF_DEVICES: Final = (
     Parameter(
@@ -27,14 +36,22 @@ CHOICE_OF_DEVICES: Final = (
         "string",
         "",
         "Serial numbers with commas between, or all. Without it: ANDROID_SERIAL, else the only device.",
+        about="execution",
     ),
     *ADB_PARAMETERS,
 )
 """The flags of commands that do something on devices."""
 PARAMETERS: Final = (
-    Parameter("serials", "string", "all", "Serial numbers with commas between, or all."),
+    Parameter("serials", "string", "all", "Serial numbers with commas between, or all.", about="execution"),
     *ADB_PARAMETERS,
-    Parameter("output_file_path", "string", "", "JSON file with everything that was found."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+    ),
 )
 EXIT_CODES: Final = """\
 exit codes:
@@ -95,8 +112,8 @@ def _list_devices(flags: GivenFlags, serials: tuple[str, ...], port: int | None,
     from evaltools.cli.terminal import text_for_stdout
     from evaltools.device.adb import Adb
     from evaltools.device.found import find_devices
-    from evaltools.report.device_result import DeviceList
     from evaltools.report.table_device import print_devices
+    from evaltools.result.device import DeviceList
 
     adb = Adb(flags.text("adb"), port)
     found = DeviceList(version("evaltools"), adb.path, find_devices(adb, serials))

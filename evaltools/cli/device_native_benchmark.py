@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
+from evaltools import exit_codes
 from evaltools.benchmark.matrix import ALL_OF_NATIVE
 from evaltools.benchmark.options import Candidate
-from evaltools.cli import benchmark_flags, exit_codes
+from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
 from evaltools.cli.benchmark_run import accuracies_of, exit_code_of, options_in_force, with_accuracies
 from evaltools.cli.device_benchmark import joined_rows, planned_files, show_benchmark
@@ -23,41 +23,26 @@ from evaltools.cli.device_native_evaluation import require_binary
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords, device_words
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import interrupts_restored
-from evaltools.cli.native_flags import configuration_flags
+from evaltools.cli.evaluate.output import interrupts_restored
+from evaltools.cli.native_flags import configuration_flags, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
 from evaltools.device.part import PartDone, PartWork, SentFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
+from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
-from evaltools.report.assemble import describe_model
-from evaltools.report.benchmark_result import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.report.delegate_log import delegate_lines
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart
-from evaltools.report.environment import describe_environment
 from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
-from evaltools.report.result import RuntimeUsed
 from evaltools.report.table_cells import one_line
+from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
-
-_HERE: Final = (
-    "perf_options_list", "random_shuffle_benchmark_runs", "graph", "rounds", "sweep", "accuracy", "plot",
-    "output_file_path",
-)  # fmt: skip
-_REFUSED: Final = {
-    "trace": "no single times are known",
-    "cpu_affinity": "--taskset binds native binaries",
-    "run_timeout": "--part_timeout limits it",
-    "op_profiling_runs": "operators are not read from native logs",
-    "enable_op_profiling": "operators are not read from native logs",
-    "op_profiling_output_mode": "operators are not read from native logs",
-    "option_benchmark_run_delay": "every run is a process of its own; use --cool_down",
-}
-_NATIVE: Final = frozenset(parameter.name for parameter in benchmark_flags.PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -112,9 +97,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
     flags, own = asked.flags, asked.own
-    for name, reason in _REFUSED.items():
-        if name in flags:
-            raise UsageError(f"--{name} has no effect with --device_program={own.program}: {reason}; leave it out")
+    refuse_flags(flags, own.program)
     is_app = own.program == "app"
     for name, stated in (("parts", own.parts), ("taskset", own.taskset if is_app else "")):
         if stated:
@@ -164,8 +147,9 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
 
 def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
-    stated = [pair for pair in asked.flags.given if pair[0] in _NATIVE and pair[0] not in _HERE]
-    words = device_words(stated, asked.own.root)
+    native = {parameter.name for parameter in benchmark_flags.PARAMETERS if parameter.log} - {"graph"}
+    stated = tuple(pair for pair in asked.flags.given if pair[0] in native)
+    words = device_words(replace(asked.flags, given=stated), asked.own.root)
     arguments = []
     for candidate in request.candidates:
         configuration = candidate.configuration

@@ -26,13 +26,12 @@ from evaltools.cli.device_jobs import (
 )
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluation_output import (
+from evaltools.cli.evaluate.output import (
     exit_code,
     hand_out,
     interrupts_restored,
     planned_files,
 )
-from evaltools.cli.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.cli.native_flags import NativePaths, native_command, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
@@ -50,12 +49,13 @@ from evaltools.device.part import PartDone, PartWork, PictureFolder
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart
+from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
 from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
-from evaltools.report.result import EvaluationResult
 from evaltools.report.table import print_configurations
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.native.delegation import NativeDelegation, differences
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import NativeInputs, prepare_native
@@ -77,7 +77,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
     console = make_console()
     task = _TASKS[asked.task]
     binary = require_binary(asked)
-    refuse_flags(task, asked.flags)
+    refuse_flags(asked.flags, asked.own.program)
     inputs, configurations = _inputs(asked, task)
     files = planned_files(asked.flags, configurations, [inputs.request.model_file])
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:

@@ -17,7 +17,6 @@ from rich.console import Console
 
 from evaltools.cli.device_jobs import last_lines, require_files, tell_lost, wait_for_others
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.cli.progress import show_progress
 from evaltools.device.errors import CommandFailed, NotAlike, ProgramMissing
 from evaltools.device.part import PartDone, PartProgress, PartWork, ProgressReader
@@ -26,9 +25,10 @@ from evaltools.engine import Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError, OutputError
+from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.report.delegate_log import delegate_lines
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart, LostAttempt
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart, LostAttempt
 from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
 from evaltools.tasks.shared.run_identity import differences_of_runs
 

@@ -8,16 +8,16 @@ from types import ModuleType
 from typing import Final
 
 from evaltools.cli.device_run_flags import NAMES, PARAMETERS, DeviceCommand, DeviceFlags, read_device_flags
-from evaltools.cli.exit_codes import (
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.streams import complain, say
+from evaltools.errors import UsageError
+from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
     DEVICE_EXIT_CODE_HELP,
     NOT_WRITTEN,
     OK,
     USAGE,
 )
-from evaltools.cli.flags import GivenFlags, parse_flags
-from evaltools.cli.streams import complain, say
-from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
 
 TASKS: Final[Mapping[str, str]] = {
@@ -33,14 +33,6 @@ of them the result that this computer would have given. The flags below "devices
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
 _HELP: Final = ("-h", "--help", "--help=true", "--help=1")
-WITHOUT_EFFECT: Final = frozenset(
-    {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count", "save_outputs"}
-)
-"""Flags of tasks that are refused on devices."""
-OF_EVALUATIONS_WITHOUT_EFFECT: Final = frozenset({"trace"})
-OF_BENCHMARK_WITHOUT_EFFECT: Final = frozenset(
-    {"output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file"}
-)
 Runner = Callable[[DeviceCommand], int]
 
 
@@ -63,11 +55,12 @@ def run(arguments: list[str]) -> int:
         module.refuse_native_flags(rest)
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **module.GROUPS}
     if any(word in _HELP for word in rest):
-        groups = _with_effect(groups, is_benchmark)
+        groups = _with_effect(groups)
     exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if is_benchmark else DEVICE_EXIT_CODE_HELP
     description = DESCRIPTION.format(task=task)
     flags = parse_flags(f"device run {task}", description, f"exit codes:\n{exit_codes}", groups, rest)
     _require(module, flags)
+    _refuse(flags)
     own = read_device_flags(flags)
     _require_json(flags, own)
     task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in NAMES), flags.parameters)
@@ -75,13 +68,20 @@ def run(arguments: list[str]) -> int:
     return runner(DeviceCommand(task, module, task_flags, own, ("evaltools", "device", "run", task, *rest)))
 
 
-def _with_effect(groups: Mapping[str, Sequence[Parameter]], is_benchmark: bool) -> dict[str, Sequence[Parameter]]:
+def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
     """The flags that help lists: those that are refused on devices are parsed all the same, to say why."""
-    left_out = WITHOUT_EFFECT | (OF_BENCHMARK_WITHOUT_EFFECT if is_benchmark else OF_EVALUATIONS_WITHOUT_EFFECT)
     return {
-        title: tuple(parameter for parameter in group if parameter.name not in left_out)
+        title: tuple(parameter for parameter in group if not parameter.refused_on_devices)
         for title, group in groups.items()
     }
+
+
+def _refuse(flags: GivenFlags) -> None:
+    """Raise :class:`UsageError` for the first flag that has no meaning on devices."""
+    for name, text in flags.given:
+        parameter = flags.parameters[name]
+        if parameter.refused_on_devices and not parameter.is_as_left_out(parameter.parse(text)):
+            raise UsageError(f"--{name} has no effect on devices: {parameter.refused_on_devices}")
 
 
 def _require(module: ModuleType, flags: GivenFlags) -> None:
@@ -96,9 +96,6 @@ def _require_json(flags: GivenFlags, own: DeviceFlags) -> None:
     """Refuse files per configuration where every place has its own; raises :class:`UsageError`."""
     if own.split != "each":
         return
-    for name in ("detections_path", "disagreements_path"):
-        if name in flags:
-            raise UsageError(f"--{name} has no effect with --split=each; leave it out, or use --split=pool")
     output = flags.path("output_file_path")
     if output is not None and output.suffix.lower() != ".json":
         raise UsageError(

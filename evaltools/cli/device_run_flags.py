@@ -23,27 +23,70 @@ PARAMETERS: Final = (
         "What runs there: evaltools itself, on a device with Python; native: a TensorFlow binary, see "
         "--native_binary, which has Android's GPU, NNAPI and Hexagon; app: its benchmark app, which has them too.",
         choices=PROGRAMS,
+        about="run",
     ),
-    Parameter("device_python", "string", "", "Python, a path on the device. Without it: python3."),
+    Parameter(
+        "device_python",
+        "string",
+        "",
+        "Python, a path on the device. Without it: python3.",
+        about="execution",
+        only_with=("device_program=evaltools",),
+    ),
     Parameter(
         "device_wheels",
         "string",
         "",
         "A folder here with wheels for the device's ABI and Python: the packages that its Python lacks.",
+        role="input_folder",
+        about="execution",
+        only_with=("device_program=evaltools",),
     ),
     Parameter(
         "native_binary",
         "string",
         "",
         "The task's binary, a file here that is built for the device, for --device_program=native.",
+        role="input_file",
+        about="run",
+        only_with=("device_program=native",),
     ),
     Parameter(
-        "app_apk", "string", "", "The benchmark app, a file here that is installed first, for --device_program=app."
+        "app_apk",
+        "string",
+        "",
+        "The benchmark app, a file here that is installed first, for --device_program=app.",
+        role="input_file",
+        about="run",
+        only_with=("device_program=app",),
     ),
-    Parameter("app_package", "string", "org.tensorflow.lite.benchmark", "The benchmark app's package."),
-    Parameter("app_activity", "string", ".BenchmarkModelActivity", "The benchmark app's activity."),
-    Parameter("app_trace", "bool", False, "Let the app's runtime write to Android's trace (debug.tflite.trace)."),
-    Parameter("device_folder", "string", DEFAULT_ROOT, "Folder on the device for everything of evaltools."),
+    Parameter(
+        "app_package",
+        "string",
+        "org.tensorflow.lite.benchmark",
+        "The benchmark app's package.",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "app_activity",
+        "string",
+        ".BenchmarkModelActivity",
+        "The benchmark app's activity.",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "app_trace",
+        "bool",
+        False,
+        "Let the app's runtime write to Android's trace (debug.tflite.trace).",
+        about="run",
+        only_with=("device_program=app",),
+    ),
+    Parameter(
+        "device_folder", "string", DEFAULT_ROOT, "Folder on the device for everything of evaltools.", about="run"
+    ),
     Parameter(
         "split",
         "string",
@@ -51,46 +94,61 @@ PARAMETERS: Final = (
         "pool: each part goes to whichever device is free, and one result comes out; each: every device does "
         "everything, and the result compares them.",
         choices=("pool", "each"),
+        about="run",
     ),
-    Parameter("include_host", "bool", False, "With --split=each: this computer does everything as well."),
+    Parameter(
+        "include_host",
+        "bool",
+        False,
+        "With --split=each: this computer does everything as well.",
+        about="run",
+        only_with=("split=each", "device_program=evaltools"),
+    ),
     Parameter(
         "parts",
         "int32",
         0,
         "Number of parts, 0 or more; one that is lost is done again as a whole. 0: as many as make sense.",
+        about="run",
     ),
     Parameter(
         "cool_down",
         "float",
         0.0,
         "Before each part, wait until no temperature is above this many degrees C, up to 150; 0: do not wait.",
+        about="execution",
     ),
     Parameter(
-        "cool_down_timeout", "float", 600.0, "Go on after this many seconds, above 0, although it is still warmer."
+        "cool_down_timeout",
+        "float",
+        600.0,
+        "Go on after this many seconds, above 0, although it is still warmer.",
+        about="execution",
+        only_with=("cool_down",),
     ),
-    Parameter("taskset", "string", "", "Hexadecimal mask of the device's CPUs to run on: f0 is 4 to 7. Empty: all."),
     Parameter(
-        "device_patience", "float", 180.0, "Seconds, above 0, that a device may be away before others do its part."
+        "taskset",
+        "string",
+        "",
+        "Hexadecimal mask of the device's CPUs to run on: f0 is 4 to 7. Empty: all.",
+        about="run",
     ),
-    Parameter("part_timeout", "float", 3600.0, "Seconds, above 0, after which a part counts as hanging."),
-    Parameter("keep_on_device", "bool", True, "Keep model, data and program there for the next run."),
+    Parameter(
+        "device_patience",
+        "float",
+        180.0,
+        "Seconds, above 0, that a device may be away before others do its part.",
+        about="execution",
+    ),
+    Parameter(
+        "part_timeout", "float", 3600.0, "Seconds, above 0, after which a part counts as hanging.", about="execution"
+    ),
+    Parameter(
+        "keep_on_device", "bool", True, "Keep model, data and program there for the next run.", about="execution"
+    ),
 )
-_ONLY_FOR: Final = {
-    "native_binary": "native",
-    "app_apk": "app",
-    "app_package": "app",
-    "app_activity": "app",
-    "app_trace": "app",
-    "include_host": "evaltools",
-    "device_python": "evaltools",
-    "device_wheels": "evaltools",
-}
 _HOTTEST_C: Final = 150
 NAMES: Final = frozenset(parameter.name for parameter in PARAMETERS)
-_OF_THE_RUN: Final = frozenset({"device_program", "device_folder", "split", "include_host", "parts", "taskset"})
-_OF_THE_DEVICE: Final = frozenset({"device_python", "device_wheels"})
-CHANGE_NO_FIGURE: Final = NAMES - _OF_THE_RUN - (frozenset(_ONLY_FOR) - _OF_THE_DEVICE)
-"""Those that may be another when a run goes on."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +198,8 @@ def read_device_flags(flags: GivenFlags) -> DeviceFlags:
     """Check the flags; raises :class:`UsageError` for values that make no sense."""
     serials = flags.text("serials") if "serials" in flags else None
     root = read_root(flags.text("device_folder"))
-    if flags.is_on("include_host") and flags.text("split") != "each":
-        raise UsageError("--include_host has no effect without --split=each; add that, or leave it out")
     if flags.number("parts") < 0:
         raise UsageError(f"--parts={flags.number('parts')}: use 1 or more, or 0 for as many as make sense")
-    for name, program in _ONLY_FOR.items():
-        if name in flags and flags.text("device_program") != program:
-            raise UsageError(f"--{name} has no effect without --device_program={program}; add that, or leave it out")
     for name in ("device_patience", "part_timeout", "cool_down_timeout"):
         if flags.real(name) <= 0:
             raise UsageError(f"--{name}={flags.real(name):g}: use a number of seconds above 0")
@@ -210,8 +263,6 @@ def _cool_down(flags: GivenFlags) -> float | None:
         raise UsageError(
             f"--cool_down={limit:g}: use degrees Celsius up to {_HOTTEST_C}, such as 35, or 0: do not wait"
         )
-    if not limit and "cool_down_timeout" in flags:
-        raise UsageError("--cool_down_timeout has no effect without --cool_down; add that, or leave it out")
     return limit or None
 
 

@@ -10,13 +10,13 @@ from typing import Final
 from evaltools.cli.device_jobs import EACH, jobs_of
 from evaltools.cli.device_run_flags import DeviceCommand
 from evaltools.cli.device_words import DeviceWords
-from evaltools.cli.execution_flags import flags_to_repeat
 from evaltools.cli.stored_command import ON_DEVICES
 from evaltools.device.pool import Job
 from evaltools.device.store import new_mark, sha256_of
 from evaltools.engine import Journal
 from evaltools.engine.run_folder import COMMAND, decode, digest, encode, require_same_run
 from evaltools.errors import UsageError
+from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import files_below, fingerprint_of_files
 
 _PARTS: Final = "parts on devices"

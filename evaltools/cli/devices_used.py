@@ -28,8 +28,8 @@ from evaltools.device.python_program import PythonProgram, install
 from evaltools.device.store import DeviceStore, clear_unused, new_mark
 from evaltools.device.wheel import write_own_wheel
 from evaltools.errors import UsageError
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceLeftOut, LostAttempt
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 
 _BETWEEN_LINES_S: Final = 10.0
 _OWN_NAME: Final = "evaltools"

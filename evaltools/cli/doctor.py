@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import OutputError
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ DESCRIPTION: Final = (
     "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
     "its own, and its numbers are held against plain kernels. What is missing is named with the next step."
 )
-PARAMETERS: Final = (Parameter("output_file_path", "string", "", "JSON file for what was found."),)
+PARAMETERS: Final = (
+    Parameter("output_file_path", "string", "", "JSON file for what was found.", role="output_file", about="result"),
+)
 _TITLES: Final = {
     "runtime": "runtimes",
     "delegate": "delegates",

@@ -60,6 +60,35 @@ class GivenFlags:
             raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
         return Path(self.text(name)) if self.text(name) else None
 
+    @property
+    def missing(self) -> list[str]:
+        """The flags that are required and not given, ``--name=...``."""
+        needed = [parameter.name for parameter in self.parameters.values() if parameter.required]
+        return [f"--{name}=..." for name in needed if not self.text(name)]
+
+    def require(self, command: str) -> None:
+        """Raise :class:`UsageError` where a flag that the command needs is missing."""
+        if self.missing:
+            raise UsageError(f"missing: {' '.join(self.missing)}. See evaltools {command} --help")
+
+    def refuse_without_effect(self) -> None:
+        """Raise :class:`UsageError` for the first flag that has no effect without another one."""
+        for name, _ in self.given:
+            for condition in self.parameters[name].only_with:
+                self._require_beside(name, condition)
+
+    def _require_beside(self, name: str, condition: str) -> None:
+        other, has_values, texts = condition.partition("=")
+        if other not in self.parameters:
+            return
+        needed, value = self.parameters[other], self.value(other)
+        accepted = [needed.parse(text) for text in texts.split("|")] if has_values else []
+        if value in accepted or (not has_values and value != needed.default):
+            return
+        if value == needed.default:
+            raise UsageError(f"--{name} has no effect without --{condition}; add that, or leave it out")
+        raise UsageError(f"--{name} has no effect with {needed.format(value)}; leave one of the two out")
+
     def among(self, names: Mapping[str, Parameter]) -> list[tuple[str, str]]:
         """The flags given whose names are in ``names``, in order."""
         return [(name, text) for name, text in self.given if name in names]
@@ -80,7 +109,7 @@ class _Collect(argparse.Action):
 def parse_flags(
     command: str, description: str, epilog: str, groups: Mapping[str, Sequence[Parameter]], arguments: Sequence[str]
 ) -> GivenFlags:
-    """Parse a command line; raises :class:`UsageError` for anything unknown. ``--help`` prints and exits.
+    """Parse a command line; raises :class:`UsageError` for what is unknown or without effect. ``--help`` prints, exits.
 
     ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu`` and dashes for underscores are accepted.
     """
@@ -101,7 +130,9 @@ def parse_flags(
     known, unknown = parser.parse_known_args([_normalise(word, parameters) for word in arguments])
     if unknown:
         raise UsageError(_unknown_flag(unknown[0], parameters))
-    return GivenFlags(tuple(known.given), parameters)
+    flags = GivenFlags(tuple(known.given), parameters)
+    flags.refuse_without_effect()
+    return flags
 
 
 def _add(section: Any, parameter: Parameter) -> None:

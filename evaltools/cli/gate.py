@@ -15,11 +15,29 @@ by so few examples. The results are the words before or between the flags; witho
 stdout: the verdicts."""
 PARAMETERS: Final = (
     Parameter(
-        "gates", "string", "", "The file of gates. Without it gates.toml here, else tool.evaltools in pyproject.toml."
+        "gates",
+        "string",
+        "",
+        "The file of gates. Without it gates.toml here, else tool.evaltools in pyproject.toml.",
+        role="input_file",
     ),
-    Parameter("junit", "string", "", "JUnit XML file with a test case for each limit and configuration."),
-    Parameter("markdown", "string", "", "Markdown file with the verdicts, for the summary of a CI job."),
-    Parameter("output_file_path", "string", "", "JSON file with the verdicts."),
+    Parameter(
+        "junit",
+        "string",
+        "",
+        "JUnit XML file with a test case for each limit and configuration.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter(
+        "markdown",
+        "string",
+        "",
+        "Markdown file with the verdicts, for the summary of a CI job.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter("output_file_path", "string", "", "JSON file with the verdicts.", role="output_file", about="result"),
     Parameter("allow_inconclusive", "bool", False, "Limits that too few examples leave open do not count as an error."),
 )
 EXIT_CODES: Final = """\

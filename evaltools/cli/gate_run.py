@@ -13,23 +13,22 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli import exit_codes
-from evaltools.cli.evaluation_output import require_output_file
+from evaltools import exit_codes
 from evaltools.cli.flags import GivenFlags
 from evaltools.cli.gate_runs import run_source
-from evaltools.cli.output_file import write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
+from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.report.gate_junit import junit_xml
 from evaltools.report.gate_markdown import markdown_summary
-from evaltools.report.gate_report import hold_gates, report_unjudged
 from evaltools.report.gate_table import print_gates
 from evaltools.report.gate_words import GateOutcome, outcome_of
-from evaltools.report.json_file import encode_json, read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.report.output_file import require_output_file, write_file
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json, read_result
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {

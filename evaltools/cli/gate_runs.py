@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli import exit_codes
+from evaltools import exit_codes
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
-from evaltools.report.json_file import read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
 
 WITH_RESULT: Final = (
     exit_codes.OK,

@@ -14,9 +14,16 @@ What is in a model, which kind of quantisation it has, which delegates are made 
 take of it here, and what is known to go wrong on GPUs and in fp16. Every claim says what it rests on.
 The model is given as the first word or as --model_file. stdout: the findings."""
 PARAMETERS: Final = (
-    Parameter("model_file", "string", "", "The .tflite model. Required."),
+    Parameter("model_file", "string", "", "The .tflite model. Required.", role="input_file", required=True),
     Parameter("run", "bool", True, "Open the model with XNNPACK and the GPU, to see what they take of it."),
-    Parameter("output_file_path", "string", "", "JSON file with everything that was found."),
+    Parameter(
+        "output_file_path",
+        "string",
+        "",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+    ),
 )
 EXIT_CODES: Final = """\
 exit codes:

@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import GivenFlags
-from evaltools.cli.output_file import require_writable, write_file
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import text_for_stdout
 from evaltools.errors import UsageError
-from evaltools.report.json_file import encode_json
+from evaltools.exit_codes import NOT_WRITTEN, OK
+from evaltools.report.output_file import require_writable, write_file
 from evaltools.report.table_inspection import print_inspection
+from evaltools.result.json_file import encode_json
 from evaltools.tasks.inspection.task import inspect_model
 
 _FLAG: Final = "--output_file_path"

@@ -1,7 +1,7 @@
 """The command ``evaltools``.
 
-A command is one module here plus one line in ``COMMANDS``. Modules are imported when their command runs, so that
-``evaltools --help`` needs neither NumPy nor a runtime.
+Every task is a command; any other command is one module here plus one line in ``COMMANDS``. Modules are imported when
+their command runs, so that ``evaltools --help`` needs neither NumPy nor a runtime.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from evaltools.cli.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.cli.streams import complain, say
 from evaltools.errors import EvaltoolsError
+from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
+from evaltools.task_kind import kind_names, kind_of
 
 
 class Command(NamedTuple):
@@ -27,17 +28,11 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = {
-    "imagenet": Command("evaltools.cli.imagenet", "Top-1..10 accuracy of a classifier on labelled pictures"),
-    "coco": Command("evaltools.cli.coco", "mAP of a detector on annotated pictures; do the boxes agree"),
-    "inference-diff": Command(
-        "evaltools.cli.inference_diff", "How far a delegate's outputs are from the CPU's, any model"
-    ),
     "benchmark": Command(
         "evaltools.cli.benchmark", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
-    "diff": Command("evaltools.cli.inference_diff", "Short for inference-diff"),
-    "resume": Command("evaltools.cli.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
-    "merge": Command("evaltools.cli.merge", "One result from the shards of a run"),
+    "resume": Command("evaltools.cli.runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+    "merge": Command("evaltools.cli.runs.merge", "One result from the shards of a run"),
     "gate": Command("evaltools.cli.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
     "inspect": Command(
         "evaltools.cli.inspect", "What kind of model is this, which delegates fit, what do they take of it"
@@ -54,6 +49,7 @@ COMMANDS: Final = {
     "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
 }
+TASK_ALIASES: Final = {"diff": "inference-diff"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,11 +93,31 @@ def _dispatch(arguments: list[str]) -> int:
     if arguments[0] == "--version":
         return _printed(_version())
     name, rest = arguments[0], arguments[1:]
+    task = task_of(name)
+    if task is not None:
+        from evaltools.cli.evaluate import command
+
+        return command.run(task, rest)
     if name not in COMMANDS:
-        complain(f"evaltools: {name!r} is no command.{did_you_mean(name, COMMANDS)}\n{_help_text()}")
+        complain(f"evaltools: {name!r} is no command.{did_you_mean(name, command_names())}\n{_help_text()}")
         return USAGE
     run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
     return run(rest)
+
+
+def task_of(command: str) -> str | None:
+    """The task that a command evaluates, None for another command.
+
+    >>> task_of("diff"), task_of("doctor")
+    ('inference_diff', None)
+    """
+    name = TASK_ALIASES.get(command, command).replace("-", "_")
+    return name if name in kind_names() and "_" not in command else None
+
+
+def command_names() -> list[str]:
+    """Every command, those of tasks first."""
+    return [*(name.replace("_", "-") for name in kind_names()), *TASK_ALIASES, *COMMANDS]
 
 
 def _printed(text: str) -> int:
@@ -109,8 +125,11 @@ def _printed(text: str) -> int:
 
 
 def _help_text() -> str:
-    width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items())
+    summaries = {kind_of(name).command: kind_of(name).summary for name in kind_names()}
+    summaries |= {alias: f"Short for {command}" for alias, command in TASK_ALIASES.items()}
+    summaries |= {name: command.summary for name, command in COMMANDS.items()}
+    width = max(map(len, summaries))
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in summaries.items())
     return (
         "usage: evaltools COMMAND --flag=value ...\n\n"
         "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"

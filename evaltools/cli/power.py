@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.exit_codes import NOT_WRITTEN, OK
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import say
 from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = """\

@@ -56,6 +56,7 @@ COMMON: Final = (
         "Folder for what a delegate has compiled; needs delegate_serialize_token.",
         "all; does something for NNAPI and OpenCL",
         log="Directory for delegate serialization",
+        role="machine_path",
     ),
     Parameter(
         "delegate_serialize_token",

@@ -6,7 +6,7 @@ from typing import Final
 from evaltools.delegates.option_text import parse_options
 from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, Value
+from evaltools.parameter import NotNative, Parameter, Value
 
 _MOST_OPTIONS: Final = 256
 
@@ -50,6 +50,7 @@ EXTERNAL: Final = Delegate(
             "what those before it left; the external_delegate_* flags behind a path belong to that one.",
             repeatable=True,
             log="External delegate path",
+            role="library",
         ),
         Parameter(
             "external_delegate_options",
@@ -63,6 +64,7 @@ EXTERNAL: Final = Delegate(
             "bool",
             False,
             "true: each worker may load it for itself. false: it owns its device, and all workers share one session.",
+            not_native=NotNative("a native tool has one worker"),
         ),
     ),
     works_in="tflite_runtime, ai-edge-litert and the native tools",

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evaltools.delegates.provider import COMPILED, Delegate
+from evaltools.delegates.provider import COMPILED, ONLY_COMPILED, Delegate
 from evaltools.parameter import Parameter
 
 _BOTH: Final = "Android, Apple, or native builds with CL_DELEGATE_NO_GL"
@@ -71,6 +71,7 @@ GPU: Final = Delegate(
             False,
             "Replace infinite values by the largest finite ones.",
             _COMPILED,
+            not_native=ONLY_COMPILED,
         ),
         Parameter(
             "gpu_allow_src_quantized_fc_conv_ops",
@@ -78,6 +79,7 @@ GPU: Final = Delegate(
             False,
             "Keep quantised sources of FULLY_CONNECTED and CONV_2D instead of dequantising them.",
             _COMPILED,
+            not_native=ONLY_COMPILED,
         ),
     ),
     works_in="ai-edge-litert (--runtime=compiled), and the native tools on Android and Apple devices",

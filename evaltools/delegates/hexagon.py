@@ -20,6 +20,7 @@ HEXAGON: Final = Delegate(
             "Folder of libhexagon_nn_skel*.so; libhexagon_interface.so must be on the loader's path.",
             _PLATFORMS,
             log="Hexagon lib path",
+            role="machine_path",
         ),
         Parameter(
             "hexagon_profiling",

@@ -77,6 +77,7 @@ NNAPI: Final = Delegate(
             "",
             "NNAPI support library; nnapi_accelerator_name must then name one of its devices.",
             _ALL_BUT_WINDOWS,
+            role="machine_path",
         ),
     ),
     works_in="the native tools on Android",

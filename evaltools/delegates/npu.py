@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaltools.delegates.option_text import parse_options
-from evaltools.delegates.provider import COMPILED, Delegate
+from evaltools.delegates.provider import COMPILED, ONLY_COMPILED, Delegate
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value
 
@@ -23,15 +23,33 @@ NPU: Final = Delegate(
     key="npu",
     enabled_by="use_npu",
     parameters=(
-        Parameter("use_npu", "bool", False, "Run on an NPU, through its vendor's dispatch library.", _PLATFORM),
-        Parameter("npu_vendor", "string", "", "Whose dispatch library.", _PLATFORM, ("", *VENDORS)),
-        Parameter("npu_options", "string", "", 'Options for it, key1:value1;key2:"value with : or ;".', _PLATFORM),
+        Parameter(
+            "use_npu",
+            "bool",
+            False,
+            "Run on an NPU, through its vendor's dispatch library.",
+            _PLATFORM,
+            not_native=ONLY_COMPILED,
+        ),
+        Parameter(
+            "npu_vendor", "string", "", "Whose dispatch library.", _PLATFORM, ("", *VENDORS), not_native=ONLY_COMPILED
+        ),
+        Parameter(
+            "npu_options",
+            "string",
+            "",
+            'Options for it, key1:value1;key2:"value with : or ;".',
+            _PLATFORM,
+            not_native=ONLY_COMPILED,
+        ),
         Parameter(
             "npu_dispatch_library_dir",
             "string",
             "",
             "Folder of the dispatch library; without it, the one of the ai-edge-litert wheel.",
             _PLATFORM,
+            role="machine_path",
+            not_native=ONLY_COMPILED,
         ),
         Parameter(
             "npu_compiler_plugin_dir",
@@ -39,6 +57,8 @@ NPU: Final = Delegate(
             "",
             "Folder of the compiler plug-in; without it, the one of the ai-edge-litert wheel.",
             _PLATFORM,
+            role="machine_path",
+            not_native=ONLY_COMPILED,
         ),
     ),
     works_in="ai-edge-litert (--runtime=compiled)",

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.parameter import Parameter, Value
+from evaltools.parameter import NotNative, Parameter, Value
 
 LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
 COMPILED: Final = "compiled"
+ONLY_COMPILED: Final = NotNative("only ai-edge-litert's CompiledModel has it")
 _NUMBER_SIGN: Final = "#"
 
 

@@ -40,6 +40,7 @@ XNNPACK: Final = Delegate(
             "File that keeps packed weights between runs.",
             "all but s390x",
             log="xnnpack_weight_cache_file_path",
+            role="machine_path",
         ),
         Parameter(
             "xnnpack_runtime_flags",

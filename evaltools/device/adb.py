@@ -14,7 +14,7 @@ from evaltools.device.patience import stop_if_asked
 from evaltools.device.process import AdbRun, find_adb, run_adb
 from evaltools.device.states import NOT_LISTED, USABLE, error_of_state, next_step, parse_devices
 from evaltools.errors import UsageError
-from evaltools.report.device_result import ListedDevice
+from evaltools.result.device import ListedDevice
 
 SHELL_TIMEOUT_S: Final = 20.0
 _SERVER_TIMEOUT_S: Final = 15.0

@@ -9,8 +9,8 @@ from typing import Final
 
 from evaltools.device.answer import printable
 from evaltools.device.errors import CommandFailed
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceConditions, hottest
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceConditions, hottest
 
 _BATTERY: Final = "battery"
 _BETWEEN_LOOKS_S: Final = 5.0

@@ -21,7 +21,7 @@ from evaltools.device.parsers import (
 )
 from evaltools.device.sections import facts_command, split_sections
 from evaltools.device.states import USABLE
-from evaltools.report.device_result import DeviceFacts
+from evaltools.result.device import DeviceFacts
 
 
 def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:

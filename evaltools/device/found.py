@@ -10,7 +10,7 @@ from evaltools.device.adb import Adb
 from evaltools.device.errors import DeviceError
 from evaltools.device.facts import device_facts
 from evaltools.device.states import NOT_LISTED, USABLE, error_of_state, next_step
-from evaltools.report.device_result import DeviceFacts, DeviceFinding, ListedDevice
+from evaltools.result.device import DeviceFacts, DeviceFinding, ListedDevice
 
 _AT_ONCE: Final = 8
 _AFTER_FAILURE: Final = "see the problem, then run evaltools device list again"

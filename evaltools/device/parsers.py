@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaltools.device.sections import PROPERTIES
-from evaltools.report.device_result import DeviceCpu
+from evaltools.result.device import DeviceCpu
 
 _HAL: Final = "Current temperatures from HAL"
 _TEMPERATURE: Final = re.compile(r"Temperature\{(.*)\}")

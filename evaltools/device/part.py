@@ -26,7 +26,7 @@ from evaltools.device.facts import device_facts
 from evaltools.device.files import pull
 from evaltools.device.patience import patiently
 from evaltools.device.store import RUNS, DeviceStore, new_mark
-from evaltools.report.device_run import DeviceConditions, DevicePart
+from evaltools.result.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
 from evaltools.device.errors import MAY_PASS, CommandFailed, DeviceError, DeviceStopped, ServerFailed, TransferFailed
-from evaltools.report.device_run import DeviceLeftOut, DevicePart, LostAttempt
+from evaltools.result.device_run import DeviceLeftOut, DevicePart, LostAttempt
 
 Done = TypeVar("Done")
 

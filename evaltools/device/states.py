@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from evaltools.device.errors import ConnectionLost, DeviceError, NoSuchDevice, Offline, Unauthorized
-from evaltools.report.device_result import ListedDevice
+from evaltools.result.device import ListedDevice
 
 USABLE: Final = "device"
 NOT_LISTED: Final = "not found"

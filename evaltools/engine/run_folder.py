@@ -14,7 +14,7 @@ import msgspec
 from evaltools.engine.journal import Journal, existing_journal, open_journal, temporary_journal
 from evaltools.errors import DataError, UsageError
 
-COMMAND: Final = "command"
+REQUEST: Final = "request"
 IDENTITY: Final = "identity"
 TIMES_OF_CHANGE: Final = "the times of change of "
 """What an identity says of files that may be copies elsewhere begins with this."""

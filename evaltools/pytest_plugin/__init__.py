@@ -15,7 +15,7 @@ import pytest
 from evaltools.pytest_plugin.settings import MARKER, add_options, find_gate_files, read_settings
 
 if TYPE_CHECKING:
-    from evaltools.report.result import EvaluationResult
+    from evaltools.result.evaluation import EvaluationResult
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ from evaltools.gates.verdict import DIVERGED, GRADES, Grade, wording
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 
 WITHIN: Final = tuple(grade for grade in GRADES if grade != DIVERGED)
 _NAME: Final = "test"

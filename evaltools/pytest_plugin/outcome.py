@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltools.gates.decide import Decision
+from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.gate_report import GateReport
 from evaltools.report.table_cells import one_line
 
 Kind = Literal["pass", "fail", "skip", "xfail"]

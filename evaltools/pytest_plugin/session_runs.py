@@ -13,8 +13,8 @@ import pytest
 from evaltools.cli.gate_runs import run_source
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource
-from evaltools.report.json_file import read_result
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
 
 _FOLDER: Final = "evaltools"
 

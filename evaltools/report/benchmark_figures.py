@@ -8,7 +8,7 @@ from typing import Final
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_percentile import native_percentile
-from evaltools.report.benchmark_result import BenchmarkFigures, Phase, Round
+from evaltools.result.benchmark import BenchmarkFigures, Phase, Round
 from evaltools.stats.latency_ratio import drift
 from evaltools.stats.median_interval import median_interval
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_shown import shown_figures
 from evaltools.report.plot_labels import Place, label_points
 from evaltools.report.table_benchmark import label
 from evaltools.report.table_cells import milliseconds, one_line
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from evaltools.report.benchmark_result import BenchmarkFigures, BenchmarkRow, LoggedFigures
+from evaltools.result.benchmark import BenchmarkFigures, BenchmarkRow, LoggedFigures
 from evaltools.stats.interval import Interval
 
 _KB_PER_MB: Final = 1024

@@ -8,8 +8,8 @@ from typing import Final
 
 from evaltools.engine.trace_format import Event, Track
 from evaltools.metrics.op_profile import OpProfile
-from evaltools.report.benchmark_result import BenchmarkResult, Memory, Phase, Round
 from evaltools.report.table_benchmark import label
+from evaltools.result.benchmark import BenchmarkResult, Memory, Phase, Round
 from evaltools.runtime.session import Opening
 
 _CATEGORY: Final = "benchmark"

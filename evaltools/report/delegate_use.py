@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.parameter import Value
 from evaltools.report.delegate_log import TakenNodes
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 FALLBACK_HINT: Final = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
 

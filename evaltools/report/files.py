@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.report.json_file import to_json
 from evaltools.report.native import measured_tests, native_proto
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import to_json
 
 _WHOLE_RESULT: Final = "the result"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, worst_verdict
-from evaltools.report.gate_report import GateReport
+from evaltools.gates.hold import GateReport
 from evaltools.report.table_cells import one_line
 
 _ANY: Final = "*"

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from evaltools.report import native_coco, native_imagenet, native_inference_diff
-from evaltools.report.result import ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco import native_lines as native_coco
+from evaltools.tasks.imagenet import native_lines as native_imagenet
+from evaltools.tasks.inference_diff import native_lines as native_inference_diff
 
 _FACES: Final[dict[str, ModuleType]] = {
     "imagenet": native_imagenet,

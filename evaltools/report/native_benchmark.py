@@ -14,9 +14,9 @@ from typing import Final
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.delegates.nnapi import NNAPI
 from evaltools.parameter import Parameter, Value
-from evaltools.report.benchmark_result import Memory
-from evaltools.report.native_stat_line import StatFigures, format_stat
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.report.native_stat_line import format_stat
+from evaltools.result.benchmark import Memory, StatFigures
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 _ALWAYS_LOGGED: Final = frozenset({"verbose", "graph", "signature_to_run_for"})
 _ONLY_WITH_NNAPI: Final = frozenset(parameter.name for parameter in NNAPI.parameters) - {NNAPI.enabled_by}

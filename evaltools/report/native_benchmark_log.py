@@ -11,7 +11,7 @@ from typing import Final
 from evaltools.errors import DataError
 from evaltools.report.delegate_log import LoggedDelegation, logged_delegation
 from evaltools.report.log_lines import plain_lines
-from evaltools.report.native_stat_line import StatFigures
+from evaltools.result.benchmark import LoggedMemory, StatFigures
 
 _INT: Final = r"-?\d{1,18}"
 _FINITE: Final = rf"{_INT}(?:\.\d{{1,18}})?(?:e[+-]?\d{{1,2}})?"
@@ -39,18 +39,6 @@ _MEMORY: Final = re.compile(
     rf"init=(?P<init>{_REAL}) overall=(?P<overall>{_REAL})"
 )
 _PEAK: Final = re.compile(rf"Overall peak memory footprint \(MB\) via periodic monitoring: (?P<peak>{_REAL})")
-
-
-@dataclass(frozen=True)
-class LoggedMemory:
-    """Growth of resident memory until the session was initialized, and overall; the monitored peak.
-
-    All in units of 1024 * 1024 bytes.
-    """
-
-    init_mb: float
-    overall_mb: float
-    peak_mb: float | None
 
 
 @dataclass(frozen=True)

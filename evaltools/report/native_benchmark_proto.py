@@ -8,9 +8,9 @@ from typing import Any
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.report.benchmark_result import BenchmarkRow, Memory
 from evaltools.report.native_benchmark import footprint_growth
-from evaltools.report.native_stat_line import StatFigures, stat_figures
+from evaltools.report.native_stat_line import stat_figures
+from evaltools.result.benchmark import BenchmarkRow, Memory, StatFigures
 
 
 def native_benchmark_proto(row: BenchmarkRow, model_size_bytes: int, input_bytes: int) -> bytes:

@@ -12,7 +12,6 @@ from typing import Final
 from evaltools.delegates.nnapi import CPU_DEVICES, nnapi_may_use_cpu
 from evaltools.errors import DataError
 from evaltools.parameter import Value
-from evaltools.report.benchmark_result import BenchmarkRow, LoggedFigures, LoggedRound
 from evaltools.report.delegate_log import (
     DelegateLog,
     applied_as,
@@ -24,8 +23,8 @@ from evaltools.report.delegate_log import (
 from evaltools.report.delegate_use import FALLBACK_HINT, delegate_used, delegation_proof, of_main_graph
 from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_log import NativeBenchmarkLog, parse_benchmark_log
-from evaltools.report.native_stat_line import StatFigures
-from evaltools.report.result import DelegateUsed, RuntimeUsed
+from evaltools.result.benchmark import BenchmarkRow, LoggedFigures, LoggedRound, StatFigures
+from evaltools.result.evaluation import DelegateUsed, RuntimeUsed
 from evaltools.stats.median_interval import median_interval, rounds_ratio
 
 _RUNS_FAILED: Final = re.compile(r"Benchmarking failed\.|Node number \d+ \(.+\) failed to invoke\.")

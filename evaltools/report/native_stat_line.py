@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_percentile import native_percentile
-
-
-@dataclass(frozen=True)
-class StatFigures:
-    """What a stat line says, in microseconds. With no sample at all everything is 0.
-
-    The percentiles are None where the line does without, as in releases of TensorFlow and in reports about operators.
-    """
-
-    count: int
-    first_us: int
-    last_us: int
-    min_us: int
-    max_us: int
-    avg_us: float
-    std_us: int
-    p5_us: int | None = None
-    median_us: int | None = None
-    p95_us: int | None = None
+from evaltools.result.benchmark import StatFigures
 
 
 def stat_figures(values_us: Sequence[int], percentiles: bool = True) -> StatFigures:

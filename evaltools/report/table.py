@@ -10,11 +10,19 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from evaltools.report import table_coco, table_imagenet, table_inference_diff
-from evaltools.report.result import ConfigurationResult, DelegateUsed, DelegationProof, EvaluationResult, RuntimeUsed
 from evaltools.report.table_cells import device_text, print_drift
 from evaltools.report.table_device_run import print_device_run
 from evaltools.report.table_execution import print_execution
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    EvaluationResult,
+    RuntimeUsed,
+)
+from evaltools.tasks.coco import table as table_coco
+from evaltools.tasks.imagenet import table as table_imagenet
+from evaltools.tasks.inference_diff import table as table_inference_diff
 
 _TABLES: Final[dict[str, ModuleType]] = {
     "imagenet": table_imagenet,

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow
 from evaltools.report.benchmark_shown import Shown, shown_figures
 from evaltools.report.table_cells import delegated, milliseconds, one_line, three_digits
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 
 _WIDER_THAN_ANY: Final = 100_000
 _MOST_OPERATORS: Final = 5

@@ -8,8 +8,8 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.latency import Latency
-from evaltools.report.benchmark_result import BenchmarkRow
-from evaltools.report.result import ConfigurationResult, LatencyComparison
+from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
 from evaltools.stats.latency_ratio import is_clear
 
 _SMALLEST_P: Final = 1e-9

@@ -7,8 +7,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.report.device_result import DeviceFacts, DeviceFinding, DeviceList
-from evaltools.report.device_run import DeviceConditions, hottest
+from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
+from evaltools.result.device_run import DeviceConditions, hottest
 
 _COLUMNS: Final = (
     "serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "hottest", "throttling", "free", "Python",

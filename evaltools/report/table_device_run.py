@@ -9,10 +9,10 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DevicePart, DeviceRun, hottest
 from evaltools.report.table_cells import milliseconds, one_line
 from evaltools.report.table_device import throttling
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DevicePart, DeviceRun, hottest
 
 _MOST_CONFIGURATIONS: Final = 4
 _NOTHING: Final = "-"

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.report.result import EvaluationResult, ExecutionUsed
+from evaltools.result.evaluation import EvaluationResult, ExecutionUsed
 
 _SMALLEST_SHARE: Final = 0.005
 _INPUT_ADVICE: Final = {

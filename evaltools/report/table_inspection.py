@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.model.half_precision import OutsideHalf
-from evaltools.report.inspection_result import (
+from evaltools.report.table_cells import device_text, one_line
+from evaltools.result.inspection import (
     FROM_GRAPH,
     TESTED,
     DelegateRun,
@@ -19,7 +20,6 @@ from evaltools.report.inspection_result import (
     SupportOfKind,
     TensorFacts,
 )
-from evaltools.report.table_cells import device_text, one_line
 
 _MOST_TENSORS: Final = 8
 _MOST_CONSTANTS: Final = 8

@@ -1,1 +1,88 @@
 """COCO detection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS
+from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.errors import OutputError
+    from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.coco.evaluation import CocoEvaluation
+    from evaltools.tasks.coco.request import CocoRequest
+
+
+class _Coco(EvaluationKind):
+    name = "coco"
+    summary = "mAP of a detector on annotated pictures; do the boxes agree"
+    description = DESCRIPTION
+    options = OPTIONS
+    modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval")
+
+    def read(self, request: Request) -> CocoRequest:
+        from evaltools.tasks.coco.request import read_request
+
+        return read_request(request)
+
+    def prepare(self, asked: CocoRequest) -> CocoEvaluation:
+        from evaltools.tasks.coco.evaluation import prepare
+
+        return prepare(asked)
+
+    def files_read(self, asked: CocoRequest) -> Iterable[Path | None]:
+        options = asked.options
+        truths = (options.ground_truth_annotations, options.ground_truth_proto, options.model_output_labels)
+        return (asked.model_file, *truths)
+
+    def more_files(self, request: Request, asked: CocoRequest, outputs: Iterable[Path]) -> Any:
+        from evaltools.tasks.coco.files import plan_more_files
+
+        return plan_more_files(request, self.files_read(asked), outputs)
+
+    def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
+        from evaltools.tasks.coco.native_lines import debug_lines
+
+        if not options.is_on("debug_mode"):
+            return []
+        tests = [entry for entry in result.configurations if entry.role == "test"]
+        lines: list[str] = []
+        for entry in tests:
+            if entry.status == "measured":
+                lines += [f"Configuration: {entry.name}"] if len(tests) > 1 else []
+                lines += debug_lines(result, entry.name)
+        return [f"INFO: {line}" for line in lines]
+
+    def as_asked(self, result: EvaluationResult, options: Options) -> EvaluationResult:
+        if options.is_on("record_examples") or result.coco is None:
+            return result
+        return replace(result, coco=replace(result.coco, pictures=None))
+
+    def write_more(
+        self, result: EvaluationResult, files: Any, asked: CocoRequest, console: Console
+    ) -> list[OutputError]:
+        from evaltools.tasks.coco.files import write_more_files
+
+        return write_more_files(result, files, asked.options.ground_truth_images_path, console)
+
+    def example_count(self, result: EvaluationResult) -> int:
+        return result.coco.data.example_count if result.coco else 0
+
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        return result.coco is not None and any(figures.nonfinite_detections for figures in result.coco.figures)
+
+    def parts(self, asked: CocoRequest) -> PartsOfTask:
+        from evaltools.tasks.coco.evaluation import PICTURES_TRIED
+
+        pictures = self.prepare(asked).pictures
+        return PartsOfTask(len(pictures), {"ground_truth_images_path": pictures}, shared=PICTURES_TRIED)
+
+
+KIND: Final = _Coco()

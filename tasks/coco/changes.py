@@ -10,11 +10,11 @@ import numpy as np
 
 from evaltools.gates.accuracy_verdict import change_verdict
 from evaltools.metrics.coco_stats import CocoStats
-from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
 from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
 from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound, paired_differences
+from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""

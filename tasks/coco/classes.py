@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.errors import UsageError
-from evaltools.report.coco_result import ClassMappingUsed
+from evaltools.tasks.coco.result import ClassMappingUsed
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaltools.datasets.labels import LabelFile
 from evaltools.metrics.latency import Latency
 from evaltools.preprocess import ImageToTensor
-from evaltools.report.coco_result import ClassMappingUsed, CocoData, GroundTruthUsed, OutputMap
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, GroundTruthUsed, OutputMap
 from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.coco.truth import EvaluatedPictures
 from evaltools.tasks.shared.image_input import describe_normalization

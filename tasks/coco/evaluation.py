@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Execution, Open, Outcome, PassOptions, run_journal
-from evaltools.engine.run_folder import digest, encode
+from evaltools.engine import Journal, Outcome, Record
+from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import ImageToTensor
-from evaltools.report.assemble import comparison_pairs, describe_model
-from evaltools.report.coco_result import (
-    CocoDetection,
-    OutputMap,
-)
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
-from evaltools.runtime.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
@@ -44,8 +35,12 @@ from evaltools.tasks.coco.outputs import (
     require_fitting,
     stated_output_map,
 )
+from evaltools.tasks.coco.request import CocoRequest
+from evaltools.tasks.coco.result import (
+    CocoDetection,
+    OutputMap,
+)
 from evaltools.tasks.coco.task import (
-    CocoOptions,
     CocoTask,
     Floats,
     FoundObjects,
@@ -55,56 +50,25 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.shared.evaluation import Drive, Observer, carry_out, open_configurations, require_stated
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import load_picture
-from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measuring import (
+    Drive,
+    OpenConfigurations,
+    require_stated,
+)
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.run_identity import (
     Place,
-    begin_run,
-    changed_meanwhile,
     fact_in,
     fingerprint_of_files,
     libraries_of,
-    merged_run,
 )
-from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 _OUTPUTS = "how the outputs are read"
 PICTURES_TRIED = 4
 _MORE_PICTURES = 32
-
-
-DEFAULT_RESAMPLES: Final = 1000
-
-
-@dataclass(frozen=True)
-class CocoRequest:
-    """What to evaluate with which configurations.
-
-    ``max_failed_examples`` None: no limit. ``keep_pictures`` puts every detection into the result. ``margin`` is the
-    change of mAP, 0..1, that counts as none; changes are judged over ``bootstrap_resamples`` draws of the pictures, 0:
-    not at all. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
-    """
-
-    model_file: Path
-    options: CocoOptions
-    reference: Configuration | None
-    tests: tuple[Configuration, ...]
-    allow_fallback: bool = False
-    max_failed_examples: int | None = None
-    keep_pictures: bool = False
-    margin: float = DEFAULT_MARGIN
-    bootstrap_resamples: int = DEFAULT_RESAMPLES
-    execution: Execution = field(default_factory=Execution)
-    flags: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
-
-    @property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """The reference, if there is one, and the others."""
-        return ((self.reference,) if self.reference else ()) + self.tests
 
 
 @dataclass(frozen=True)
@@ -120,125 +84,101 @@ class CocoMaterial:
     category_ids: tuple[int, ...]
 
 
-def evaluate_coco(request: CocoRequest, observer: Observer, open_with: Open = open_isolated) -> EvaluationResult:
-    """Check everything, open the configurations, tell the outputs apart, run the pass, take the figures.
+@dataclass(frozen=True)
+class _Reading:
+    """How the outputs are read, None where ``trouble`` says why that cannot be told."""
 
-    Raises :class:`~evaltools.errors.UsageError` before any long work for a model, pictures or ground truth that are
-    wrong. Configurations that cannot run are ``not measured`` in the result; without a single test configuration that
-    can run, nothing is.
-    """
-    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    startup = Startup()
-    material = prepare(request)
-    startup.mark(CHECKS)
-    wanted = [(material.model, configuration) for configuration in request.configurations]
-    outputs: OutputMap | None = None
-    trouble = None
-    with run_journal(request.execution.run_dir) as journal:
-        with open_configurations(wanted, request.reference, open_with, request.allow_fallback, observer) as opened:
-            advice = "convert the model again"
-            for session in opened.sessions.values():
-                require_stated(material.model, session, "input", material.model.inputs[0], session.inputs[0], advice)
-            startup.mark(OPENING)
-            identity = _identity(request, material)
-            begin_run(journal, opened.described, identity, request.execution, request.command)
-            measured = nothing_measured(opened.sessions)
-            if opened.runnable:
-                try:
-                    outputs = _output_map(material, list(opened.sessions.values()))
-                except InferenceError as error:
-                    trouble = f"no picture could be run, so its outputs cannot be told apart: {error}"
-            journal.state({_OUTPUTS: encode(outputs)})
-            if outputs is not None:
-                reference = request.reference.name if request.reference else None
-                drive = Drive(reference, PassOptions(request.max_failed_examples))
-                task = _task(request, material, outputs)
-                measured = carry_out(task, opened, journal, drive, request.execution, observer, open_with, startup)
-        result = _assemble(request, material, opened.described, outputs, measured, trouble, started_at, observer)
-        changed = changed_meanwhile(journal, identity, _identity(request, material))
-        return replace(result, warnings=[*result.warnings, *changed])
+    outputs: OutputMap | None
+    trouble: str | None = None
 
 
-def merge_coco(request: CocoRequest, places: Sequence[Place], observer: Observer) -> EvaluationResult:
-    """The result of the shards in some run folders, as if one run had done them all.
+class CocoEvaluation(Evaluation[FoundObjects]):
+    """An evaluation over annotated pictures; make it with :func:`prepare`."""
 
-    ``places`` are where they are; with several, each did everything. Raises
-    :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
-    """
-    started_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    material = prepare(request)
-    outputs: OutputMap | None = fact_in(places[0].folders[0], _OUTPUTS, OutputMap | None)
-    options = PassOptions(request.max_failed_examples, max_crashes=request.execution.max_crashes)
-    reference = request.reference.name if request.reference else None
-    task = _task(request, material, outputs or NATIVE_ORDER)
-    with run_journal(None) as journal:
-        merged = merged_run(journal, places, task, _identity(request, material), reference, options)
-        observer.opened(merged.described)
-        return _assemble(request, material, merged.described, outputs, merged.measured, None, started_at, observer)
+    name = "coco"
+
+    def __init__(self, request: CocoRequest, material: CocoMaterial) -> None:
+        self.request: CocoRequest = request
+        self.model = material.model
+        self.material: Final = material
+
+    @property
+    def example_count(self) -> int:
+        """One per picture."""
+        return len(self.pictures)
+
+    @property
+    def pictures(self) -> Sequence[Path]:
+        """The pictures that are evaluated."""
+        return self.material.pictures.paths
+
+    def identity(self) -> dict[str, str]:
+        """Model, pictures, annotations, labels."""
+        truth, labels = self.material.pictures.truth, self.material.labels
+        return {
+            "the task": self.name,
+            "the model": self.model.sha256,
+            **fingerprint_of_files("the pictures", self.pictures),
+            "the ground truth": truth.sha256 if truth else "",
+            "the labels": labels.sha256 if labels else "",
+            **libraries_of(self.request.configurations),
+            **self.request.flags,
+        }
+
+    def check_sessions(self, opened: OpenConfigurations) -> None:
+        """One picture in; the outputs of detectors may have other shapes than the file states."""
+        stated = self.model.inputs[0]
+        for session in opened.sessions.values():
+            require_stated(self.model, session, "input", stated, session.inputs[0], "convert the model again")
+
+    def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[FoundObjects]:
+        """The task, after a few pictures have told the outputs apart."""
+        reading = _Reading(None)
+        if opened.runnable:
+            try:
+                reading = _Reading(_output_map(self.material, list(opened.sessions.values())))
+            except InferenceError as error:
+                reading = _Reading(None, f"no picture could be run, so its outputs cannot be told apart: {error}")
+        journal.state({_OUTPUTS: encode(reading.outputs)})
+        return self._ready(reading)
+
+    def ready_to_merge(self, places: Sequence[Place]) -> Ready[FoundObjects]:
+        """The task as the shards had it."""
+        return self._ready(_Reading(fact_in(places[0].folders[0], _OUTPUTS, OutputMap | None)))
+
+    def _ready(self, reading: _Reading) -> Ready[FoundObjects]:
+        material, threshold = self.material, self.request.options.score_threshold
+        outputs = reading.outputs or NATIVE_ORDER
+        task = CocoTask(material.model, material.pictures, material.to_tensor, outputs, threshold)
+        return Ready(task, Drive(self.request.reference_name, self.pass_options), reading, reading.outputs is not None)
+
+    def findings(
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
+    ) -> Findings:
+        """Latency, the figures of COCO, and how far boxes agree."""
+        outcome, material = measured.outcome, self.material
+        truth = material.pictures.truth
+        judged = [_judged(entry, outcome, ready.notes.trouble) for entry in described]
+        names = [entry.name for entry in judged if entry.status == "measured"]
+        objects = OverlappingObjects(truth)
+        odd = OddPictures(truth, material.labels if self.request.options.native else None)
+        boxes = {pair: BoxPairs() for pair in comparison_pairs(judged)}
+        looked_at: dict[str, list[Accumulator[FoundObjects]]] = {name: [odd] for name in outcome.records}
+        for name in names[:1]:
+            looked_at[name].append(objects)
+        sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
+        records = {name: outcome.records[name] for name in names}
+        outputs, preprocessing_us = ready.notes.outputs, outcome.preprocessing_us
+        detection = _detection(self.request, material, outputs, records, objects, boxes, preprocessing_us)
+        return Findings(
+            configurations=[sums.with_figures(entry) for entry in judged],
+            sums=sums,
+            fields={"coco": detection, "data": None, "comparisons": [], "examples": None},
+            warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
+        )
 
 
-def _task(request: CocoRequest, material: CocoMaterial, outputs: OutputMap) -> CocoTask:
-    return CocoTask(material.model, material.pictures, material.to_tensor, outputs, request.options.score_threshold)
-
-
-def _identity(request: CocoRequest, material: CocoMaterial) -> dict[str, str]:
-    truth = material.pictures.truth
-    return {
-        "the task": "coco",
-        "the model": material.model.sha256,
-        **fingerprint_of_files("the pictures", material.pictures.paths),
-        "the ground truth": truth.sha256 if truth else "",
-        "the labels": material.labels.sha256 if material.labels else "",
-        **libraries_of(request.configurations),
-        **request.flags,
-    }
-
-
-def _assemble(
-    request: CocoRequest,
-    material: CocoMaterial,
-    described: Sequence[ConfigurationResult],
-    outputs: OutputMap | None,
-    measured: Measured,
-    trouble: str | None,
-    started_at: str,
-    observer: Observer,
-) -> EvaluationResult:
-    observer.measured()
-    outcome = measured.outcome
-    judged = [_judged(entry, outcome, trouble) for entry in described]
-    names = [entry.name for entry in judged if entry.status == "measured"]
-    objects = OverlappingObjects(material.pictures.truth)
-    boxes = {pair: BoxPairs() for pair in comparison_pairs(judged)}
-    odd = OddPictures(material.pictures.truth, material.labels if request.options.native else None)
-    looked_at: dict[str, list[Accumulator[FoundObjects]]] = {name: [odd] for name in outcome.records}
-    for name in names[:1]:
-        looked_at[name].append(objects)
-    sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
-    configurations = with_conditions([sums.with_figures(entry) for entry in judged], sums)
-    detection = _detection(request, material, outputs, names, outcome, objects, boxes)
-    return EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task="coco",
-        complete=outputs is not None and outcome.stopped is None,
-        stopped=outcome.stopped,
-        examples_done=outcome.examples_done,
-        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
-        model=describe_model(material.model),
-        data=None,
-        configurations=configurations,
-        comparisons=[],
-        failed=sums.failed_examples(),
-        warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
-        examples=None,
-        coco=detection,
-        execution=describe_execution(request.execution, measured),
-        latency_comparisons=latency_comparisons(sums),
-        pictures_digest=digest(path.name for path in material.pictures.paths),
-    )
-
-
-def prepare(request: CocoRequest) -> CocoMaterial:
+def prepare(request: CocoRequest) -> CocoEvaluation:
     """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
     options = request.options
     model = read_model(request.model_file)
@@ -268,7 +208,8 @@ def prepare(request: CocoRequest) -> CocoMaterial:
     mapping = stated_mapping(
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
-    return CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
+    material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
+    return CocoEvaluation(request, material)
 
 
 def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
@@ -344,14 +285,13 @@ def _detection(
     request: CocoRequest,
     material: CocoMaterial,
     outputs: OutputMap | None,
-    names: Sequence[str],
-    outcome: Outcome[FoundObjects],
+    measured: Mapping[str, Collection[Record[FoundObjects]]],
     objects: OverlappingObjects,
     boxes: Mapping[Pair, BoxPairs],
+    preprocessing_us: Sequence[int],
 ) -> CocoDetection:
     """The class mapping comes from the first measured configuration, which is the reference if there is one."""
     options, pictures = request.options, material.pictures
-    measured = {name: outcome.records[name] for name in names}
     mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, objects.pairs)
     resamples = request.bootstrap_resamples if len(measured) > 1 else 0
     figures = [
@@ -366,7 +306,7 @@ def _detection(
             material.to_tensor,
             output_map=outputs if measured else None,
             class_mapping=mapping_used if measured else None,
-            preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+            preprocessing_latency=summarise_latency(preprocessing_us),
         ),
         figures=figures,
         comparisons=compare_configurations(boxes, figures, request.margin),

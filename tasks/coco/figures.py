@@ -25,16 +25,16 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.report.coco_result import (
+from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
+from evaltools.tasks.coco.classes import ClassMapping
+from evaltools.tasks.coco.findings import findings_of
+from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
     Detection,
     DetectionFigures,
 )
-from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
-from evaltools.tasks.coco.classes import ClassMapping
-from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 from evaltools.tasks.shared.one_pass import Pair

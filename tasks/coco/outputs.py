@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile
-from evaltools.report.coco_result import OutputMap
 from evaltools.runtime.session import Array
+from evaltools.tasks.coco.result import OutputMap
 
 ROLES: Final = ("boxes", "classes", "scores", "count")
 _SCORE_WORDS: Final = ("score", "prob", "conf")

@@ -19,8 +19,8 @@ from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile
 from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
-from evaltools.report.coco_result import OutputMap
 from evaltools.runtime.session import Array
+from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaltools.datasets.labels import LabelFile
 from evaltools.engine import Example
 from evaltools.model import ModelFile
-from evaltools.report.coco_result import ClassMappingUsed, CocoDetection, describe_mapping
 from evaltools.tasks.coco.outputs import operator_output_map
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, describe_mapping
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 

@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evaltools.engine import Example
+from evaltools.engine.describe import comparison_pairs
 from evaltools.metrics.agreement import AnswerPairs
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKCounts
-from evaltools.report.assemble import comparison_pairs
-from evaltools.report.paired_result import Comparison, LatencyComparison
-from evaltools.report.result import ConfigurationResult, FailedExample
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.paired import Comparison
 from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.one_pass import judge_records, sum_up
-from evaltools.tasks.shared.paired_statistics import (
-    accuracy_intervals,
-    latency_comparisons,
-    topk_comparisons,
-    with_conditions,
-)
+from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
+from evaltools.tasks.shared.paired_statistics import accuracy_intervals, topk_comparisons
 
 
 @dataclass(frozen=True)
@@ -29,8 +24,7 @@ class ImagenetFigures:
 
     configurations: list[ConfigurationResult]
     comparisons: list[Comparison]
-    latency_comparisons: list[LatencyComparison]
-    failed: list[FailedExample]
+    sums: Sums
 
 
 class AnswerCounts:
@@ -78,8 +72,7 @@ def imagenet_figures(
         figures = sums.with_figures(entry, found)
         configurations.append(replace(figures, topk_intervals=accuracy_intervals(found.topk)) if found else figures)
     return ImagenetFigures(
-        configurations=with_conditions(configurations, sums),
+        configurations=configurations,
         comparisons=topk_comparisons({pair: counts.result() for pair, counts in compared.items()}, margin),
-        latency_comparisons=latency_comparisons(sums),
-        failed=sums.failed_examples(),
+        sums=sums,
     )

@@ -19,7 +19,6 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.shared.evaluation import require_stated
 from evaltools.tasks.shared.image_input import (
     ACCEPTED_TYPES,
     NATIVE_TYPES,
@@ -27,6 +26,7 @@ from evaltools.tasks.shared.image_input import (
     input_transform,
     load_picture,
 )
+from evaltools.tasks.shared.measuring import require_stated
 
 TOP_K: Final = 10
 

@@ -1,1 +1,100 @@
-"""The same inputs through a reference and other configurations."""
+"""The same inputs through a reference and other configurations, then how far apart the outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools import exit_codes
+from evaltools.configuration import Configuration
+from evaltools.errors import OutputError, UsageError
+from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
+from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
+    from evaltools.tasks.inference_diff.request import DiffRequest
+
+
+class _InferenceDiff(EvaluationKind):
+    name = "inference_diff"
+    summary = "How far a delegate's outputs are from the CPU's, any model"
+    description = DESCRIPTION
+    options = OPTIONS
+    one_worker = True
+    modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.stats")
+
+    def reference(self, options: Options, text: str | None) -> Configuration | None:
+        """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
+        if text is None and "load_reference" in options:
+            return None
+        if text is not None and text.strip() == "none":
+            return None
+        native = options.text("compat") == "native"
+        return Configuration.from_text("reference", text or "", native, "default" if native else "builtin")
+
+    def read(self, request: Request) -> DiffRequest:
+        from evaltools.tasks.inference_diff.request import read_request
+
+        return read_request(request)
+
+    def prepare(self, asked: DiffRequest) -> DiffEvaluation:
+        from evaltools.tasks.inference_diff.evaluation import prepare_diff
+
+        return prepare_diff(asked)
+
+    def files_read(self, asked: DiffRequest) -> Iterable[Path | None]:
+        """An input file may stand as ``NAME=PATH``, or be one of a folder."""
+        files: list[Path | None] = [asked.model_file, asked.reference_model_file]
+        for text in asked.inputs.files:
+            words = text.split("=")
+            named = [Path("=".join(words[start:])) for start in range(len(words))]
+            files += [file for path in named for file in (path.iterdir() if path.is_dir() else [path])]
+        if asked.load_reference is not None:
+            files += asked.load_reference.rglob("*")
+        return files
+
+    def more_files(self, request: Request, asked: DiffRequest, outputs: Iterable[Path]) -> Any:
+        for path in outputs:
+            if asked.save_outputs is not None and path.resolve().is_relative_to(asked.save_outputs.resolve()):
+                raise UsageError(f"--output_file_path={path} is in the folder of --save_outputs; put it elsewhere")
+
+    def write_more(
+        self, result: EvaluationResult, files: Any, asked: DiffRequest, console: Console
+    ) -> list[OutputError]:
+        """Outputs are saved while they are measured; this tells where that failed."""
+        assert result.inference_diff is not None
+        not_saved = result.inference_diff.not_saved
+        return [] if not_saved is None else [OutputError(not_saved)]
+
+    def example_count(self, result: EvaluationResult) -> int:
+        return result.inference_diff.num_runs if result.inference_diff else 0
+
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        assert result.inference_diff is not None
+        compared = [output.difference for entry in result.inference_diff.comparisons for output in entry.outputs]
+        return any(side.nan or side.infinite for output in compared for side in (output.test, output.reference))
+
+    def breaks_limits(self, result: EvaluationResult) -> bool:
+        assert result.inference_diff is not None
+        return any(comparison.within_limits is False for comparison in result.inference_diff.comparisons)
+
+    def exit_code(self, result: EvaluationResult) -> int:
+        lost = any(entry.status == "not measured" for entry in result.configurations)
+        return exit_codes.NOT_MEASURED if lost and result.stopped != "interrupted" else super().exit_code(result)
+
+    def parts(self, asked: DiffRequest) -> PartsOfTask:
+        from evaltools.datasets.image_folder import list_images
+
+        material = self.prepare(asked).material
+        folder = asked.inputs.images
+        pictures = {} if folder is None else {"input_images": list_images(folder, "--input_images").paths}
+        return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
+
+
+KIND: Final = _InferenceDiff()

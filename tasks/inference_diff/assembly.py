@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evaltools.engine import Outcome
+from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.report.assemble import comparison_pairs, describe_model, describe_tensor
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
-from evaltools.report.environment import describe_environment
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, EvaluationResult, RuntimeUsed, Tensor
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
     Sampled,
@@ -23,6 +21,7 @@ from evaltools.tasks.inference_diff.judgement import (
 )
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.second_look import differences_of, run_changes
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
@@ -32,37 +31,43 @@ from evaltools.tasks.inference_diff.yardsticks import (
     REPEAT,
     SecondLook,
 )
-from evaltools.tasks.shared.evaluation import Observer
-from evaltools.tasks.shared.measured import Measured, describe_execution
+from evaltools.tasks.shared.evaluation import Findings
+from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 
 
-@dataclass
-class DiffPass:
-    """What the pass over all runs gave, and the times of the very first runs."""
+@dataclass(frozen=True)
+class DiffNotes:
+    """The times of the very first runs by configuration, and what the yardsticks showed."""
 
-    measured: Measured
     first_run_us: dict[str, int | None] = field(default_factory=dict)
+    look: SecondLook = field(default_factory=SecondLook)
 
 
-def assemble_diff(
+@dataclass(frozen=True)
+class _Seen:
+    """The differences of one configuration: over all runs, and over those of the yardsticks."""
+
+    summary: DiffSummary | None
+    sampled: Sampled
+
+
+_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+
+
+def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
     described: Sequence[ConfigurationResult],
-    done: DiffPass,
-    look: SecondLook,
-    started_at: str,
-    observer: Observer,
-) -> EvaluationResult:
-    """Sum up, judge, and put the result together; the folder of saved outputs gets its manifest."""
-    observer.measured()
-    outcome = done.measured.outcome
+    measured: Measured,
+    notes: DiffNotes,
+) -> Findings:
+    """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
+    outcome, look = measured.outcome, notes.look
     seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
     judged = [_judged(entry, outcome, seen) for entry in described]
-    sums = sum_up(done.measured, comparison_pairs(judged))
-    configurations = [_with_figures(entry, sums, done.first_run_us.get(entry.name)) for entry in judged]
-    configurations = with_conditions(configurations, sums)
+    sums = sum_up(measured, comparison_pairs(judged))
+    configurations = [_with_figures(entry, sums, notes.first_run_us.get(entry.name)) for entry in judged]
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
@@ -81,35 +86,9 @@ def assemble_diff(
     ]
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
-    return EvaluationResult(
-        schema_version=SCHEMA_VERSION,
-        task="inference_diff",
-        complete=bool(outcome.examples_done) and outcome.stopped is None,
-        stopped=outcome.stopped,
-        examples_done=outcome.examples_done,
-        environment=describe_environment(list(request.command), started_at, outcome.elapsed_s),
-        model=describe_model(material.model),
-        data=None,
-        configurations=configurations,
-        comparisons=[],
-        failed=sums.failed_examples(),
-        warnings=_warnings(comparisons, look),
-        examples=None,
-        inference_diff=_details(request, material, look, comparisons),
-        execution=describe_execution(request.execution, done.measured),
-        latency_comparisons=latency_comparisons(sums),
-    )
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The differences of one configuration: over all runs, and over those of the yardsticks."""
-
-    summary: DiffSummary | None
-    sampled: Sampled
-
-
-_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+    details = _details(request, material, look, comparisons)
+    fields: dict[str, object] = {"inference_diff": details, "data": None, "comparisons": [], "examples": None}
+    return Findings(configurations, sums, fields, _warnings(comparisons, look))
 
 
 def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: SecondLook) -> _Seen:
@@ -130,6 +109,7 @@ def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: S
 def _judged(
     described: ConfigurationResult, outcome: Outcome[DiffObservation], seen: Mapping[str, _Seen]
 ) -> ConfigurationResult:
+    """``not measured`` as well for a test that the reference has no outputs for."""
     judged = judge_records(described, outcome)
     if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
         reason = f"the reference has no outputs to compare with{_why(outcome)}"

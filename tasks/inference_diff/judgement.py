@@ -22,7 +22,7 @@ from evaltools.gates.verdict import (
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
-from evaltools.report.diff_result import DiffComparison, JudgedOutput, Repeatability, Variant
+from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
 

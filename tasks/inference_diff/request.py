@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from evaltools.configuration import Configuration
-from evaltools.engine import Execution
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.criteria import Criterion
+from evaltools.gates.limits import LIMIT_FLAGS, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
-from evaltools.report.diff_result import LOADED_FROM
-from evaltools.report.result import Tensor
+from evaltools.preprocess import parse_normalization
+from evaltools.request import Options, Request
+from evaltools.result.evaluation import Tensor
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.result import LOADED_FROM
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -34,23 +35,22 @@ from evaltools.tasks.inference_diff.task import (
     check_types,
     output_names,
 )
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 YARDSTICK_RUNS: Final = 10
+_MOST_RUNS: Final = 1_000_000
 _MOST_KEPT_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True)
-class DiffRequest:
+class DiffRequest(TaskRequest):
     """What to compare.
 
     ``reference_model_file`` None: the same model. ``reference`` None only with ``load_reference``. ``input_shapes`` are
     texts ``NAME:1,224,224,3``. ``yardstick_runs`` 0: no noise floor, no precisions, no repeatability. ``native`` does
-    what the native tool does. ``flags`` are those that a resumed run must repeat. ``command`` is only recorded.
+    what the native tool does.
     """
 
-    model_file: Path
-    reference: Configuration | None
-    tests: tuple[Configuration, ...]
     inputs: InputOptions = field(default_factory=InputOptions)
     reference_model_file: Path | None = None
     signature: str = ""
@@ -61,17 +61,65 @@ class DiffRequest:
     save_outputs: Path | None = None
     load_reference: Path | None = None
     allow_model_mismatch: bool = False
-    allow_fallback: bool = False
-    max_failed_examples: int | None = None
     native: bool = False
-    execution: Execution = field(default_factory=Execution)
-    flags: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
 
     @property
     def invocations(self) -> int:
         """Invocations per run."""
         return NATIVE_INVOCATIONS if self.native else 1
+
+
+def read_request(request: Request) -> DiffRequest:
+    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    options, native = request.options, request.is_native
+    if "load_reference" in options and request.reference is not None:
+        raise UsageError("--load_reference and --reference both state the reference; keep one")
+    if "load_reference" not in options and request.reference is None:
+        raise UsageError(
+            "--reference=none leaves nothing to compare with; leave it out, or give --load_reference=FOLDER"
+        )
+    return DiffRequest(
+        **shared_fields(request),
+        inputs=_inputs(options, native),
+        reference_model_file=options.path("reference_model_file"),
+        signature=options.text("signature"),
+        input_shapes=tuple(options.texts("input_shape")),
+        yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
+        warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
+        limits=tuple(parse_limit(name, text) for name in LIMIT_FLAGS for text in options.texts(name)),
+        save_outputs=options.path("save_outputs"),
+        load_reference=options.path("load_reference"),
+        allow_model_mismatch=options.is_on("allow_model_mismatch"),
+        native=native,
+    )
+
+
+def _inputs(flags: Options, native: bool) -> InputOptions:
+    seed = flags.number("seed")
+    if seed < 1:
+        raise UsageError(f"--seed={seed}: use a whole number of 1 or more; 1 gives the inputs of the native tool")
+    normalization = flags.text("normalization")
+    images = flags.path("input_images")
+    if normalization != "auto":
+        parse_normalization(normalization)
+    return InputOptions(
+        num_runs=_count(flags, "num_runs", 1) if "num_runs" in flags else None,
+        seed=seed,
+        ranges=tuple(flags.texts("input_range")),
+        files=tuple(flags.texts("input_files")),
+        images=images,
+        normalization=normalization,
+        native=native,
+    )
+
+
+def _count(flags: Options, name: str, lowest: int, unless_given: int | None = None) -> int:
+    if name not in flags and unless_given is not None:
+        return unless_given
+    number = flags.number(name)
+    if not lowest <= number <= _MOST_RUNS:
+        raise UsageError(f"--{name}={number}: use {lowest} to {_MOST_RUNS}")
+    return number
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ import msgspec
 import numpy as np
 
 from evaltools.errors import DataError, ImageError, UsageError
-from evaltools.report.json_file import encode_json
-from evaltools.report.result import RuntimeUsed, Tensor
+from evaltools.result.evaluation import RuntimeUsed, Tensor
+from evaltools.result.json_file import encode_json
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.task import InputSource

@@ -10,7 +10,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph
-from evaltools.report.inspection_result import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
+from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
 from evaltools.runtime import Session, one_runtime_per_package, open_session
 from evaltools.runtime.isolated import Opener, open_isolated
 

@@ -12,7 +12,7 @@ from evaltools.model.gpu_traps import gpu_traps
 from evaltools.model.half_precision import constants_outside_half
 from evaltools.model.kind import quantization_kind
 from evaltools.model.kind_support import SOURCE, support_of
-from evaltools.report.inspection_result import (
+from evaltools.result.inspection import (
     BASIS,
     FROM_DOCUMENT,
     Inspection,

@@ -17,7 +17,7 @@ from evaltools.report.delegate_log import (
     undelegated,
 )
 from evaltools.report.delegate_use import delegate_used, delegation_proof, of_main_graph
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 _XNNPACK: Final = next(delegate for delegate in DELEGATES if delegate.name == "XNNPACK")
 _NNAPI: Final = "NNAPI"

@@ -13,15 +13,14 @@ import numpy as np
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine import Example, Outcome, Record
+from evaltools.engine.describe import comparison_pairs
 from evaltools.errors import ImageError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.preprocess import picture_header
-from evaltools.report.assemble import comparison_pairs
-from evaltools.report.coco_result import CocoDetection, Detection, DetectionFigures
 from evaltools.report.native_eval_log import LoggedPicture
 from evaltools.report.native_run import DetectorFigures
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import (
@@ -32,6 +31,7 @@ from evaltools.tasks.coco.figures import (
     figures_of,
 )
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
+from evaltools.tasks.coco.result import CocoDetection, Detection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings

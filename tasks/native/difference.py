@@ -12,9 +12,9 @@ from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import EQUIVALENT, NOT_MEASURED
 from evaltools.metrics.native_error import NativeError
-from evaltools.report.diff_result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.report.native_run import INVOCATIONS, DiffFigures, NativeDifference
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.task import output_names
 from evaltools.tasks.native.delegation import reference_delegation
 from evaltools.tasks.native.figures import as_latency, merge_latencies

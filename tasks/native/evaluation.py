@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
-from evaltools.report.assemble import describe_model
-from evaltools.report.environment import describe_environment
 from evaltools.report.native_run import ClassifierFigures, NativeRun
-from evaltools.report.result import SCHEMA_VERSION, ConfigurationResult, Data, EvaluationResult
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Data, EvaluationResult
 from evaltools.tasks.native.detection import assemble_detection
 from evaltools.tasks.native.difference import assemble_difference
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured

@@ -13,7 +13,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.report.native_run import ClassifierFigures, NativeLatency
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 
 NOTHING_TIMED: Final = NativeLatency(0, 0, 0, 0, 0, 0.0, None)
 

@@ -14,11 +14,11 @@ from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.preprocess import NATIVE, ImageToTensor
 from evaltools.report.native_eval_log import NativeTask
-from evaltools.tasks.coco.evaluation import CocoRequest
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
+from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import check_detector
 from evaltools.tasks.coco.truth import EvaluatedPictures, load_pictures
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import LabelledImages, check_model, class_count, load_labelled_images
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names

@@ -9,11 +9,11 @@ from typing import Final
 
 from evaltools.errors import DataError, UsageError
 from evaltools.report.delegate_use import FALLBACK_HINT
-from evaltools.report.device_result import DeviceFacts
 from evaltools.report.native_eval_log import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
-from evaltools.report.result import ConfigurationResult, RuntimeUsed
+from evaltools.result.device import DeviceFacts
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.native.delegation import NativeDelegation, delegation_of
 from evaltools.tasks.native.figures import merge_classifiers
 from evaltools.tasks.native.inputs import NativeInputs, require_parts

@@ -1,233 +1,224 @@
-"""What every evaluation has in common: its configurations, its pass, its observer."""
+"""The evaluation that all tasks share, from what was asked to the typed result: see :func:`evaluate`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.engine import (
-    Example,
-    Execution,
-    Journal,
-    Open,
-    Opened,
-    PassOptions,
-    QuietTimes,
-    Tally,
-    Task,
-    examples_for_latency,
-    measure_in_quiet,
-    open_all,
-    run_pass,
-    sessions_of_workers,
-    worker_count,
-)
-from evaltools.engine.preparation import Preparer, preparers
-from evaltools.engine.run_folder import encode
+from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
+from evaltools.engine.describe import describe_model
+from evaltools.engine.run_folder import digest
 from evaltools.engine.task import Observation
-from evaltools.engine.trace import Trace
-from evaltools.errors import ModelError
-from evaltools.model import ModelFile, TensorInfo
-from evaltools.report.assemble import describe_entry
-from evaltools.report.result import ConfigurationResult
-from evaltools.runtime import Session, TensorSpec, WatchedSession
-from evaltools.runtime.restarting import RestartingSession, Restarts
-from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.run_identity import QUIET
-from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
+from evaltools.model import ModelFile
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.runtime.isolated import open_isolated
+from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
+from evaltools.tasks.shared.one_pass import Sums
+from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.request import TaskRequest
+from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, merged_run
+from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
-_WORKERS: Final = "workers"
-QUIET_PHASE: Final = "latency in quiet"
-
-
-def require_stated(
-    model: ModelFile, session: Session, kind: str, stated: TensorInfo, actual: TensorSpec, advice: str
-) -> None:
-    """Refuse a tensor that the runtime makes another than the file states; raises :class:`ModelError`."""
-    dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
-    if (dtype, actual.shape) != (stated.dtype, stated.shape):
-        raise ModelError(
-            f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
-            f"{dtype}{list(actual.shape)}; {advice}"
-        )
-
-
-class Observer(Protocol):
-    """Who wants to know how an evaluation goes."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Called once with what each configuration runs on, before anything is measured."""
-
-    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
-        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
-
-    def measured(self) -> None:
-        """Called when all is measured; from here on Ctrl-C would lose it."""
+Asked = TypeVar("Asked", bound=TaskRequest)
 
 
 @dataclass(frozen=True)
-class OpenConfigurations:
-    """What every configuration runs on, reference first, and those that can run."""
+class Ready(Generic[Observation]):
+    """A task, and how it is run, unless nothing can be measured (``runs`` false).
 
-    described: list[ConfigurationResult]
-    entries: Sequence[Opened]
+    ``notes`` are what the evaluation found out on the way there.
+    """
 
-    @property
-    def sessions(self) -> dict[str, Session]:
-        """The sessions by configuration."""
-        return {entry.configuration.name: entry.session for entry in self.entries}
-
-    @property
-    def runnable(self) -> bool:
-        """Whether a test configuration can run; with the reference alone nothing is measured."""
-        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
-
-
-@contextmanager
-def open_configurations(
-    wanted: Sequence[tuple[ModelFile, Configuration]],
-    reference: Configuration | None,
-    open_with: Open,
-    allow_fallback: bool,
-    observer: Observer,
-) -> Iterator[OpenConfigurations]:
-    """Open all configurations and show them; the sessions are closed at the end, whatever happens."""
-    with open_all(wanted, open_with, allow_fallback) as entries:
-        described = [
-            describe_entry(entry, "reference" if entry.configuration is reference else "test")
-            for entry in entries.values()
-        ]
-        observer.opened(described)
-        yield OpenConfigurations(described, [entry for entry in entries.values() if isinstance(entry, Opened)])
+    task: Task[Observation]
+    drive: Drive
+    notes: Any = None
+    runs: bool = True
 
 
 @dataclass(frozen=True)
-class Drive:
-    """How a task drives its sessions through a pass.
+class Findings:
+    """What all records of a run come to: configurations with their figures, the result's fields of the task, warnings.
 
-    ``wrap`` makes of a configuration's session the one that takes the task's inputs. ``before`` is called with the
-    first worker's sessions before the pass.
+    ``sums`` is what the pass over the records gave whatever the task.
     """
 
-    reference: str | None
-    options: PassOptions
-    one_worker: bool = False
-    wrap: Callable[[str, Session], Session] = lambda _name, session: session
-    before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
+    configurations: list[ConfigurationResult]
+    sums: Sums
+    fields: Mapping[str, Any]
+    warnings: Sequence[str] = ()
 
 
-def carry_out(
-    task: Task[Observation],
-    opened: OpenConfigurations,
-    journal: Journal[Observation],
-    drive: Drive,
-    execution: Execution,
-    observer: Observer,
-    open_with: Open,
-    startup: Startup,
-) -> Measured:
-    """Run the pass with as many workers as fit, then measure latency in quiet.
+class Evaluation(ABC, Generic[Observation]):
+    """One evaluation of a task: its request and its checked inputs, with what :func:`evaluate` asks in turn.
 
-    With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
+    ``name`` is the task's name in results.
     """
-    examples = execution.shard.of(task.examples)
-    configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, drive.one_worker, len(examples))
-    restarting = [] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
-    workers = [
-        {name: drive.wrap(name, session) for name, session in sessions.items()}
-        for sessions in restarting or [opened.sessions]
-    ]
-    most = _most_workers(journal, count)
-    options = replace(drive.options, max_crashes=execution.max_crashes)
-    specs = next(iter(workers[0].values())).inputs
-    try:
-        drive.before(workers[0])
-        startup.mark(PROBING)
-        with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
-            with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
 
-                def tell(tally: Tally) -> None:
-                    startup.mark_once(FIRST_TURN)
-                    on_progress(tally)
+    name: str
+    request: TaskRequest
+    model: ModelFile
 
-                outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add, makers)
-            quiet = None
-            if outcome.stopped is None and (most > 1 or execution.latency_examples):
-                usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
-                chosen = examples_for_latency(examples, execution.latency_examples)
-                quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
-                if quiet.interrupted:
-                    outcome.stopped = "interrupted"
-                quiet = quiet if quiet.examples else None
-                journal.state({QUIET: encode(quiet)})
-        return Measured(
-            outcome,
-            count,
-            quiet,
-            _restarts(restarting),
-            startup_seconds=startup.seconds,
-            not_traced=trace.failure,
-            peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
-        )
-    finally:
-        for sessions in restarting:
-            for session in sessions.values():
-                session.close()
+    @property
+    def wanted(self) -> list[tuple[ModelFile, Configuration]]:
+        """Each configuration with the model that it runs."""
+        return [(self.model, configuration) for configuration in self.request.configurations]
+
+    @property
+    @abstractmethod
+    def example_count(self) -> int:
+        """How many examples there are, over all shards."""
+
+    @property
+    def pictures(self) -> Sequence[Path]:
+        """The pictures of the examples in their order, where examples are pictures."""
+        return ()
+
+    @property
+    def pass_options(self) -> PassOptions:
+        """How the pass goes."""
+        return PassOptions(self.request.max_failed_examples, max_crashes=self.request.execution.max_crashes)
+
+    @abstractmethod
+    def identity(self) -> dict[str, str]:
+        """A text for each thing that must not change between the parts of a run; reads files again."""
+
+    @abstractmethod
+    def check_sessions(self, opened: OpenConfigurations) -> None:
+        """Refuse a model that the runtime makes another than its file states; raises :class:`ModelError`."""
+
+    @abstractmethod
+    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Observation]:
+        """The task, after trying what must be tried first."""
+
+    @abstractmethod
+    def ready_to_merge(self, places: Sequence[Place]) -> Ready[Observation]:
+        """The task whose records lie in some run folders."""
+
+    def after_pass(
+        self,
+        ready: Ready[Observation],
+        measured: Measured,
+        opened: Sequence[Opened],
+        observer: Observer,
+        open_with: Open,
+    ) -> Ready[Observation]:
+        """What else is to be measured once the pass is over."""
+        return ready
+
+    def after_merge(
+        self,
+        ready: Ready[Observation],
+        measured: Measured,
+        places: Sequence[Place],
+        observer: Observer,
+        open_with: Open,
+    ) -> Ready[Observation]:
+        """The same for a run whose records come from some run folders."""
+        return ready
+
+    @abstractmethod
+    def findings(
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Observation]
+    ) -> Findings:
+        """Go through the records: configurations with figures, or why they have none, and the task's own part."""
 
 
-def _most_workers(journal: Journal[Any], count: int) -> int:
-    """The largest number of workers in any part of this run, whose records may come from a busy machine."""
-    most = max(count, int(journal.fact(_WORKERS) or 0))
-    journal.state({_WORKERS: str(most)})
-    return most
-
-
-def _measure_in_quiet(
-    maker: Preparer,
-    sessions: Mapping[str, Session],
-    examples: Sequence[Example],
-    invocations: int,
+def evaluate(
+    prepare: Callable[[Asked], Evaluation[Observation]],
+    asked: Asked,
     observer: Observer,
-) -> QuietTimes:
-    with counted(observer, QUIET_PHASE, len(examples)) as step:
-        return measure_in_quiet(maker, sessions, examples, invocations, step)
+    open_with: Open = open_isolated,
+) -> EvaluationResult:
+    """Check everything, open the configurations, run the pass, take the figures.
+
+    ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
+    Configurations that cannot run are ``not measured`` in the result; without a single test configuration that can run,
+    nothing is.
+    """
+    started_at = _now()
+    startup = Startup()
+    evaluation = prepare(asked)
+    request = evaluation.request
+    startup.mark(CHECKS)
+    with run_journal(request.execution.run_dir) as journal:
+        with open_configurations(
+            evaluation.wanted, request.reference, open_with, request.allow_fallback, observer
+        ) as opened:
+            evaluation.check_sessions(opened)
+            startup.mark(OPENING)
+            identity = evaluation.identity()
+            begin_run(journal, opened.described, identity, request.execution.shard, request.source)
+            measured = nothing_measured(opened.sessions)
+            ready = evaluation.ready(opened, journal)
+            if ready.runs:
+                measured = carry_out(
+                    ready.task, opened, journal, ready.drive, request.execution, observer, open_with, startup
+                )
+                ready = evaluation.after_pass(ready, measured, opened.entries, observer, open_with)
+        result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
+        changed = changed_meanwhile(journal, identity, evaluation.identity())
+        return replace(result, warnings=[*result.warnings, *changed])
 
 
-@contextmanager
-def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[], None]]:
-    """Yields what is called after each step of a phase in which nothing can fail."""
-    tally = Tally()
+def merge(
+    prepare: Callable[[Asked], Evaluation[Observation]],
+    asked: Asked,
+    places: Sequence[Place],
+    observer: Observer,
+    open_with: Open = open_isolated,
+) -> EvaluationResult:
+    """The result of the shards in some run folders, as if one run had done them all.
 
-    def step() -> None:
-        tally.done += 1
-        on_progress(tally)
-
-    with observer.progress(phase, total) as on_progress:
-        yield step
-
-
-def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
-    """Over all workers; those that share a session count once."""
-    found: dict[str, Restarts] = {}
-    for name in workers[0] if workers else ():
-        distinct = {id(sessions[name]): sessions[name] for sessions in workers}.values()
-        each = [session.restarts for session in distinct if isinstance(session, RestartingSession)]
-        reasons = [entry.first_reason for entry in each if entry.count]
-        if reasons:
-            found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
-    return found
+    ``places`` are where they are; with several, each did everything. Raises
+    :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    """
+    started_at = _now()
+    evaluation = prepare(asked)
+    ready = evaluation.ready_to_merge(places)
+    with run_journal(None) as journal:
+        reference = evaluation.request.reference_name
+        merged = merged_run(journal, places, ready.task, evaluation.identity(), reference, evaluation.pass_options)
+        observer.opened(merged.described)
+        ready = evaluation.after_merge(ready, merged.measured, places, observer, open_with)
+        return _assemble(evaluation, merged.described, merged.measured, ready, started_at, observer)
 
 
-def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
-    """The largest of each configuration's processes, where that is known."""
-    found: dict[str, int] = {}
-    for name in workers[0]:
-        sessions = [own[name] for own in workers]
-        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, WatchedSession)), default=0)
-        if peak:
-            found[name] = peak
-    return found
+def _assemble(
+    evaluation: Evaluation[Observation],
+    described: Sequence[ConfigurationResult],
+    measured: Measured,
+    ready: Ready[Observation],
+    started_at: str,
+    observer: Observer,
+) -> EvaluationResult:
+    observer.measured()
+    outcome = measured.outcome
+    findings = evaluation.findings(described, measured, ready)
+    pictures = evaluation.pictures
+    return EvaluationResult(
+        schema_version=SCHEMA_VERSION,
+        task=evaluation.name,  # type: ignore[arg-type]
+        complete=bool(outcome.examples_done) and outcome.stopped is None,
+        stopped=outcome.stopped,
+        examples_done=outcome.examples_done,
+        environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
+        model=describe_model(evaluation.model),
+        configurations=with_conditions(findings.configurations, findings.sums),
+        failed=findings.sums.failed_examples(),
+        warnings=list(findings.warnings),
+        execution=describe_execution(evaluation.request.execution, measured),
+        latency_comparisons=latency_comparisons(findings.sums),
+        pictures_digest=digest(path.name for path in pictures) if pictures else "",
+        **findings.fields,
+    )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine import Execution, Outcome, QuietTimes
-from evaltools.report.result import ExecutionUsed, Restarted
+from evaltools.result.evaluation import ExecutionUsed, Restarted
 from evaltools.runtime.restarting import Restarts
 
 

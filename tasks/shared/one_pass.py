@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from evaltools.engine import Example, Outcome, Record
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.result import ConfigurationResult, FailedExample
+from evaltools.result.evaluation import ConfigurationResult, FailedExample
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.tasks.shared.measured import Measured
 

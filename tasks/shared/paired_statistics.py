@@ -8,8 +8,8 @@ from dataclasses import replace
 from evaltools.gates.accuracy_verdict import accuracy_verdict
 from evaltools.metrics.agreement import ComparedAnswers
 from evaltools.metrics.topk import TopKAccuracy
-from evaltools.report.paired_result import Comparison, LatencyComparison, TopKChange
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.paired import Comparison, LatencyComparison, TopKChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import drift
 from evaltools.stats.multiple import holm

@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltools.engine import Journal, QuietTimes
 from evaltools.engine.run_folder import decode, journals_of
-from evaltools.report.device_run import PartFigures
+from evaltools.result.device_run import PartFigures
 from evaltools.tasks.shared.run_identity import QUIET, described_in
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Execution, Journal, PassOptions, QuietTime, QuietTimes, Record, Task
+from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record, Shard, Task
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
-    COMMAND,
+    REQUEST,
     TIMES_OF_CHANGE,
     decode,
     differences,
@@ -27,13 +26,14 @@ from evaltools.engine.run_folder import (
 from evaltools.engine.task import Observation
 from evaltools.errors import UsageError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.result import ConfigurationResult
+from evaltools.request import Request
+from evaltools.request.plain import to_plain
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.measured import Measured, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
 SHARD: Final = "the shard"
-_FEWEST_WORDS: Final = 3
 LIBRARY: Final = "the library "
 _CONFIGURATION: Final = "configuration "
 _FLAG: Final = "--"
@@ -43,16 +43,16 @@ def begin_run(
     journal: Journal[Any],
     described: Sequence[ConfigurationResult],
     identity: Mapping[str, str],
-    execution: Execution,
-    command: Sequence[str],
+    shard: Shard,
+    request: Request | None,
 ) -> None:
     """Refuse to go on with a run that was another one; write down what this one is."""
     configurations = {name: text for entry in described for name, text in _fingerprints(entry).items()}
-    shard = {SHARD: str(execution.shard)} if execution.shard.count > 1 else {}
-    require_same_run(journal, {"evaltools": version("evaltools"), **identity, **shard, **configurations})
+    own_shard = {SHARD: str(shard)} if shard.count > 1 else {}
+    require_same_run(journal, {"evaltools": version("evaltools"), **identity, **own_shard, **configurations})
     journal.state({DESCRIBED: encode(described)})
-    if journal.fact(COMMAND) is None or not journal.examples():
-        journal.state({COMMAND: encode([os.getcwd(), *command])})
+    if request is not None and (journal.fact(REQUEST) is None or not journal.examples()):
+        journal.state({REQUEST: encode(to_plain(request))})
 
 
 def changed_meanwhile(journal: Journal[Any], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -70,21 +70,12 @@ def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
     return found
 
 
-def command_in(folder: Path) -> list[str]:
-    """The command of the run in a folder: the folder that it was given in, then its words."""
-    command: list[str] = fact_in(folder, COMMAND, list[str])
-    if len(command) < _FEWEST_WORDS:
-        raise UsageError(f"the run in {folder} was started from a program of its own; start it from there")
-    return command
-
-
 def fact_in(folder: Path, name: str, wanted: Any) -> Any:
     """A fact of the run in a folder; raises :class:`UsageError` where that run did not come so far."""
     with journals_of([folder]) as (journal,):
         text = journal.fact(name)
     if text is None:
-        step = "give its command again" if name == COMMAND else "finish it with evaltools resume"
-        raise UsageError(f"the run in {folder} ended before its first example; {step}")
+        raise UsageError(f"the run in {folder} ended before its first example; finish it with evaltools resume")
     return decode(text, wanted, folder)
 
 

@@ -12,11 +12,11 @@ from evaltools.benchmark.accuracy import accuracy_of, read_accuracies
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy
-from evaltools.report.benchmark_result import AccuracyGiven
-from evaltools.report.json_file import to_json
-from evaltools.report.result import ConfigurationResult, EvaluationResult, ExecutionUsed
-from tests.report.coco_results import detection_result
-from tests.report.results import configuration, result
+from evaltools.result.benchmark import AccuracyGiven
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
+from evaltools.result.json_file import to_json
+from tests.results import configuration, result
+from tests.tasks.coco_results import detection_result
 
 SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, {}, None)
 

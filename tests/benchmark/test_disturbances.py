@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from evaltools.benchmark.disturbances import find_disturbances
-from evaltools.report.benchmark_result import Conditions
+from evaltools.result.benchmark import Conditions
 from evaltools.stats.latency_ratio import Drift
 
 BEFORE: Final = Conditions(

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
 from evaltools.errors import InferenceError
-from evaltools.report.benchmark_result import Phase
+from evaltools.result.benchmark import Phase
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array, Inference
 

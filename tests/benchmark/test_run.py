@@ -16,7 +16,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile, read_model
-from evaltools.report.benchmark_result import BenchmarkRow, Phase, Round
+from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Opening
 
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")

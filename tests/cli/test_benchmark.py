@@ -15,9 +15,9 @@ import pytest
 from evaltools.cli.benchmark_flags import REFUSED
 from evaltools.datasets import sample
 from evaltools.proto import BENCHMARK, message_class
-from evaltools.report.benchmark_result import BenchmarkResult
-from evaltools.report.json_file import read_json
 from evaltools.report.native_benchmark_log import parse_benchmark_log
+from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.json_file import read_json
 from tests.command import Completed, evaltools_here
 
 pytestmark = pytest.mark.once

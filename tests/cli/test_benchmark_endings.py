@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.report.benchmark_result import BenchmarkResult
-from evaltools.report.json_file import read_json
+from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.json_file import read_json
 from tests.cli.held_runs import HOLD_IN, Hold
 from tests.command import evaltools_here
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.datasets import sample
 from evaltools.errors import InferenceError
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 from tests.cli.detection_command import answered_by
 from tests.command import Completed, evaltools, evaltools_here
 from tests.detection_set import (

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli import coco
+from evaltools.cli.evaluate import command
+from evaltools.tasks.coco import KIND
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here
 from tests.detection_set import DetectionSet, make_detection_set
@@ -225,20 +226,16 @@ def test_where_no_picture_can_be_read_outputs_cannot_be_told(made: DetectionSet)
 def test_help_names_every_flag() -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
-        coco.run(["--help"])
+        command.run("coco", ["--help"])
     assert ended.value.code == 0
-    for group in coco.GROUPS.values():
+    for group in KIND.groups.values():
         for parameter in group:
             assert re.search(rf"^  --{parameter.name} ", out.getvalue(), re.MULTILINE), parameter.name
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        parameter.name
-        for group in (coco.TASK_PARAMETERS, coco.READING_PARAMETERS, coco.OUTPUT_PARAMETERS)
-        for parameter in group
-    ],
+    [parameter.name for group in KIND.options.values() for parameter in group],
 )
 def test_every_flag_of_the_task_is_in_the_docs(name: str) -> None:
     assert re.search(rf"--{name}\b", (ROOT / "docs" / "coco.md").read_text())

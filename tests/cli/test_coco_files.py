@@ -18,7 +18,7 @@ from pycocotools.cocoeval import COCOeval
 
 from evaltools.errors import ImageError
 from evaltools.proto import message_class
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 from tests.cli.detection_command import answered_by
 from tests.command import Completed, evaltools_here
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, make_detection_set
@@ -51,7 +51,7 @@ def test_json_validates_and_holds_the_figures(made: DetectionSet) -> None:
     completed = with_two_tests(made, "--record_examples", f"--output_file_path={output}")
     assert completed.code == 0, completed.err
     document = json.loads(output.read_text())
-    schema = json.loads(files("evaltools.report").joinpath("result.schema.json").read_text())
+    schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert (document["task"], document["complete"], document["data"], document["examples"]) == (
@@ -175,7 +175,7 @@ def test_a_picture_that_vanishes_before_it_is_drawn_costs_the_drawing_alone(made
         output = made.folder / "result.json"
         flags = made.flags(f"--disagreements_path={made.folder / 'worst.png'}", f"--output_file_path={output}")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("evaltools.cli.coco_files.decode_image", _unreadable)
+            patch.setattr("evaltools.tasks.coco.files.decode_image", _unreadable)
             completed = evaltools_here(*flags)
     assert completed.code == 5
     assert "worst.png is not written: a picture cannot be read a second time (is gone)" in completed.err

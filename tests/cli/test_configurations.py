@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.configurations import Configurations, read_configurations
-from evaltools.cli.flags import parse_flags
-from evaltools.cli.imagenet import GROUPS
 from evaltools.errors import UsageError
+from evaltools.request import Request
+from tests.requests import request_of
 
 
-def described(*arguments: str) -> Configurations:
-    return read_configurations(parse_flags("imagenet", "", "", GROUPS, arguments))
+def described(*arguments: str) -> Request:
+    return request_of("imagenet", *arguments)
 
 
 def test_nothing_given_is_the_runtimes_default_against_builtin_kernels() -> None:
     found = described()
-    assert [configuration.name for configuration in found.all] == ["reference", "test"]
+    assert [configuration.name for configuration in found.configurations] == ["reference", "test"]
     assert found.reference is not None
     assert found.reference.to_flags() == ["--kernels=builtin"]
     assert found.tests[0].to_flags() == []

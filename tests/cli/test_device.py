@@ -17,7 +17,7 @@ from evaltools.cli.device import run
 from evaltools.cli.device_list import read_serials
 from evaltools.device.adb import Adb
 from evaltools.errors import UsageError
-from evaltools.report.device_result import DeviceList
+from evaltools.result.device import DeviceList
 from tests.device.adb_server import free_port, own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 

@@ -11,8 +11,8 @@ from evaltools.cli.device_jobs import complete_jobs, device_run_of, jobs_of, las
 from evaltools.cli.terminal import make_console
 from evaltools.device.errors import DeviceError
 from evaltools.device.pool import Job, PoolOutcome
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 
 POOL = (Job(0), Job(1), Job(2))
 EACH = (Job(0, "A"), Job(1, "A"), Job(0, "B"), Job(1, "B"))

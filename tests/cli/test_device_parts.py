@@ -24,9 +24,9 @@ from evaltools.device.part import PartDone, PartWork
 from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.engine import Shard, Tally
 from evaltools.errors import DataError, OutputError
-from evaltools.report.device_result import DeviceCpu, DeviceFacts
-from evaltools.report.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
-from evaltools.report.result import ConfigurationResult, RuntimeUsed
+from evaltools.result.device import DeviceCpu, DeviceFacts
+from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])

@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device_benchmark import planned_files
-from evaltools.cli.device_run import (
-    OF_BENCHMARK_WITHOUT_EFFECT,
-    OF_EVALUATIONS_WITHOUT_EFFECT,
-    TASKS,
-    WITHOUT_EFFECT,
-    run,
-)
+from evaltools.cli.device_run import TASKS, run
 from evaltools.cli.device_run_flags import (
     DEFAULT_ROOT,
     NAMES,
@@ -26,8 +19,7 @@ from evaltools.cli.device_run_flags import (
     read_device_flags,
     read_root,
 )
-from evaltools.cli.device_words import device_words
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.flags import parse_flags
 from evaltools.cli.stored_command import StoredCommand
 from evaltools.errors import UsageError
 
@@ -129,7 +121,12 @@ def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: st
         if other == program:
             assert read(*words).program == program
             continue
-        with pytest.raises(UsageError, match=f"has no effect without --device_program={program}; add that, or leave"):
+        said = (
+            f"with --device_program={other}; leave one"
+            if other != "evaltools"
+            else f"without --device_program={program}"
+        )
+        with pytest.raises(UsageError, match=f"has no effect {said}"):
             read(*words)
 
 
@@ -197,13 +194,29 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
         run(["--model_file=x", "imagenet"])
 
 
+OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
+WITHOUT_EFFECT = {
+    "imagenet": {*OF_EXECUTORS, "trace"},
+    "coco": {*OF_EXECUTORS, "trace"},
+    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "benchmark": {
+        "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file"
+    },
+}  # fmt: skip
+
+
+BESIDE = {
+    "ray_address": ["--executor=ray"],
+    "ray_tasks": ["--executor=ray"],
+    "op_profiling_output_file": ["--enable_op_profiling"],
+    "profiling_output_csv_file": ["--enable_op_profiling"],
+}
+
+
 def flags_of(task: str) -> set[str]:
     groups = importlib.import_module(TASKS[task]).GROUPS
     return {parameter.name for group in groups.values() for parameter in group}
-
-
-def without_effect(task: str) -> frozenset[str]:
-    return WITHOUT_EFFECT | (OF_BENCHMARK_WITHOUT_EFFECT if task == "benchmark" else OF_EVALUATIONS_WITHOUT_EFFECT)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -215,9 +228,9 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: evaltools device run {task} --flag=value ...\n")
-    for name in [*NAMES, *flags_of(task) - without_effect(task)]:
+    for name in [*NAMES, *flags_of(task) - WITHOUT_EFFECT[task]]:
         assert f"  --{name} " in shown
-    for name in without_effect(task):
+    for name in WITHOUT_EFFECT[task]:
         assert f"  --{name} " not in shown
     assert "\ndevices:\n" in shown
     assert f"evaltools {task}" in shown
@@ -227,34 +240,17 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     assert "gate" not in codes
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(name: str) -> None:
-    assert name in flags_of("inference-diff")
-    value = "ray" if name == "executor" else "1"
-    with pytest.raises(UsageError, match=f"--{name} has no effect on devices: "):
-        run(["inference-diff", f"--{name}={value}", *required("inference-diff")])
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in TASKS for name in sorted(WITHOUT_EFFECT[task])])
+def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(task: str, name: str) -> None:
+    needed = [*required(task), *BESIDE.get(name, ())]
+    value = "ray" if name == "executor" else "2"
+    with pytest.raises(UsageError, match=f"--{name} has no effect on devices: [a-z].{{15}}"):
+        run([task, f"--{name}={value}", *needed])
 
 
-def test_a_trace_is_left_out_of_the_help_of_evaluations_and_refused_by_them() -> None:
-    assert {"trace"} == OF_EVALUATIONS_WITHOUT_EFFECT
-    model = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models" / "int8.tflite"
-    with pytest.raises(UsageError, match="--trace .*has no effect on devices; leave it out"):
-        run(["inference-diff", f"--model_file={model}", "--trace=x.json"])
-
-
-def test_flags_that_the_help_of_the_benchmark_leaves_out_are_refused_with_the_reason() -> None:
-    for name in OF_BENCHMARK_WITHOUT_EFFECT:
-        with pytest.raises(UsageError, match=f"--{name} is not written for devices"):
-            planned_files(GivenFlags(((name, "x"),), {}))
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_no_flag_that_is_refused_on_devices_is_in_the_help(task: str, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for name in flags_of(task) - without_effect(task):
-        if name in ("config", "configs", "reference", "input_layer_value_files"):
-            continue
-        device_words([(name, str(tmp_path / "file"))], DEFAULT_ROOT)
+def test_what_happens_on_devices_anyway_may_be_asked_for() -> None:
+    with pytest.raises(UsageError, match="x cannot be read"):
+        run(["imagenet", "--executor=local", "--shard_count=1", *required("imagenet")])
 
 
 def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None:

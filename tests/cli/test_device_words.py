@@ -23,18 +23,15 @@ FILES = (
 )  # fmt: skip
 LIBRARIES = ("external_delegate_path", "stable_delegate_settings_file")
 PICTURES = ("ground_truth_images_path", "input_images")
-OTHERS_WITH_FILES = ("load_reference", "input_files", "input_layer_value_files", "config", "configs", "reference")
 LEFT_HERE = (
     "output_file_path", "detections_path", "disagreements_path", "output_filepath", "result_file_path",
     "op_profiling_output_file", "plot", "accuracy", "trace", "run_dir", "progress",
 )  # fmt: skip
-REFUSED = ("executor", "ray_address", "save_outputs")
 OF_THE_DEVICE = (
     "xnnpack_weight_cache_file_path", "nnapi_support_library_path", "hexagon_lib_path", "npu_dispatch_library_dir",
     "npu_compiler_plugin_dir", "delegate_serialize_dir",
 )  # fmt: skip
 """Paths that mean something on the device alone."""
-NOT_WRITTEN_FOR_DEVICES = ("profiling_output_csv_file",)
 NO_PATHS = (
     "normalization", "workers", "compat", "runtime", "kernels", "delegate", "gpu_backend", "gpu_wait_type",
     "nnapi_execution_preference", "nnapi_execution_priority", "nnapi_accelerator_name", "npu_vendor", "npu_options",
@@ -58,20 +55,16 @@ def remote(model: Path) -> str:
 
 
 def told(*given: tuple[str, str]) -> DeviceWords:
-    return device_words(given, ROOT)
+    return device_words(flags(*given), ROOT)
+
+
+def flags(*given: tuple[str, str]) -> GivenFlags:
+    groups = [group for module in TASKS.values() for group in importlib.import_module(module).GROUPS.values()]
+    return GivenFlags(given, {parameter.name: parameter for group in groups for parameter in group})
 
 
 def typed(task: str, *words: str) -> GivenFlags:
     return parse_flags(task, "", "", importlib.import_module(TASKS[task]).GROUPS, words)
-
-
-def test_every_flag_that_could_name_a_file_is_thought_of() -> None:
-    """One that is new belongs in a group above, and in the module if it names a file of this computer."""
-    groups = [group for module in TASKS.values() for group in importlib.import_module(module).GROUPS.values()]
-    texts = {parameter.name for group in groups for parameter in group if parameter.type == "string"}
-    here = (FILES, LIBRARIES, PICTURES, OTHERS_WITH_FILES, LEFT_HERE)
-    thought_of = (*here, REFUSED, OF_THE_DEVICE, NOT_WRITTEN_FOR_DEVICES, NO_PATHS)
-    assert sorted(name for group in thought_of for name in group) == sorted(texts)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -114,7 +107,7 @@ def test_a_saved_reference_is_sent_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LEFT_HERE)
 def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
     assert told((name, "x"), ("num_images", "5")).words == ["--num_images=5"]
-    assert host_words([(name, "x"), ("num_images", "5")]) == ["--num_images=5"]
+    assert host_words(flags((name, "x"), ("num_images", "5"))) == ["--num_images=5"]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +115,7 @@ def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
 )
 def test_what_is_done_once_is_not_asked_of_every_part(name: str) -> None:
     assert told((name, "1")).words == []
-    assert host_words([(name, "1")]) == []
-
-
-@pytest.mark.parametrize("name", [*REFUSED, "ray_tasks", "shard_index", "shard_count"])
-def test_what_makes_no_sense_on_devices_is_refused_with_a_reason(name: str) -> None:
-    with pytest.raises(UsageError, match=f"^--{name} has no effect on devices: [a-z].{{15}}"):
-        told((name, "1"))
+    assert host_words(flags((name, "1"))) == []
 
 
 @pytest.mark.parametrize("name", [*OF_THE_DEVICE, *NO_PATHS])
@@ -143,13 +130,13 @@ def test_everything_else_is_told_as_it_was_typed(name: str, monkeypatch: pytest.
 
 def test_the_order_is_that_of_typing(model: Path, remote: str) -> None:
     given = [("use_xnnpack", "true"), ("model_file", str(model)), ("config", "a: use_gpu=true"), ("use_gpu", "false")]
-    assert device_words(given, ROOT).words == [
+    assert told(*given).words == [
         "--use_xnnpack=true",
         f"--model_file={remote}",
         "--config=a: use_gpu=true",
         "--use_gpu=false",
     ]
-    assert host_words(given) == [f"--{name}={text}" for name, text in given], "here files keep their names"
+    assert host_words(flags(*given)) == [f"--{name}={text}" for name, text in given], "here files keep their names"
 
 
 # ----- inputs
@@ -180,7 +167,7 @@ def test_folders_are_told_apart_and_each_is_sent_once(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir()
     given = [("input_files", f"{name}={folder}") for name, folder in zip("abc", [*folders, folders[0]], strict=True)]
-    made = device_words([*given, ("load_reference", str(tmp_path / "three"))], ROOT)
+    made = told(*given, ("load_reference", str(tmp_path / "three")))
     assert made.words == [
         "--input_files=a=folder-0",
         "--input_files=b=folder-1",
@@ -250,8 +237,7 @@ def test_a_configuration_that_cannot_be_read_is_refused_here(name: str, text: st
 
 
 def configurations(words: Sequence[str], native: bool = False) -> list[object]:
-    flags = typed("imagenet", *words)
-    return list(configurations_of_files_and_texts(flags, native))
+    return list(configurations_of_files_and_texts(typed("imagenet", *words), native))
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -268,7 +254,7 @@ def test_configurations_of_a_yaml_file_become_the_same_ones_on_the_command_line(
     )
     compat = ["--compat=native"] if native else []
     here = ["--configs=c.yaml", *compat]
-    made = device_words(typed("imagenet", *here).given, ROOT)
+    made = device_words(typed("imagenet", *here), ROOT)
     assert configurations(made.words, native) == configurations(here, native)
     assert len(configurations(made.words, native)) == 4
 
@@ -282,11 +268,11 @@ def test_a_name_that_no_command_line_can_hold_is_refused(name: str, tmp_path: Pa
 
 
 def test_what_devices_are_told_is_a_command_that_evaltools_reads(model: Path, remote: str, tmp_path: Path) -> None:
-    flags = typed(
+    typed_here = typed(
         "inference-diff", "--model-file", str(model), "--config", f'x: external_delegate_path="{model}"',
         "--nouse_xnnpack", "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json",
     )  # fmt: skip
-    there = typed("inference-diff", *device_words(flags.given, ROOT).words)
+    there = typed("inference-diff", *device_words(typed_here, ROOT).words)
     assert there.text("model_file") == remote
     assert (there.is_on("use_xnnpack"), "use_xnnpack" in there) == (False, True)
     assert there.texts("input_files") == [f"in={remote}"]

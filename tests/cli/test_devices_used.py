@@ -22,7 +22,7 @@ from evaltools.device.facts import device_facts
 from evaltools.device.part import PartWork, SentFiles
 from evaltools.device.store import DeviceStore, clear, remote_path
 from evaltools.errors import UsageError
-from evaltools.report.device_result import DeviceFacts
+from evaltools.result.device import DeviceFacts
 from tests.cli import device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from statsmodels.stats.proportion import proportion_confint
 
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 

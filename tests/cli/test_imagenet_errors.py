@@ -135,5 +135,5 @@ def test_missing_flags_are_named() -> None:
     completed = evaltools("imagenet", "--model_file=x")
     assert completed.code == 2
     assert (
-        "missing: --ground_truth_images_path=... --ground_truth_labels=... --model_output_labels=..." in completed.err
+        "missing: --model_output_labels=... --ground_truth_images_path=... --ground_truth_labels=..." in completed.err
     )

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from evaltools.proto import message_class
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
 from tests.cli.sample_runs import run_interrupted
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
@@ -34,7 +34,7 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     completed = evaltools_here(*evaluation.flags(*flags))
     assert completed.code == 0, completed.err
     document = json.loads(output.read_text())
-    schema = json.loads(files("evaltools.report").joinpath("result.schema.json").read_text())
+    schema = json.loads(files("evaltools.result").joinpath("result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert [entry["name"] for entry in document["configurations"]] == ["reference", "test", "x"]

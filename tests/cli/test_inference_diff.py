@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.proto import message_class
-from evaltools.report.diff_result import InferenceDiff
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
+from evaltools.tasks.inference_diff.result import InferenceDiff
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here
 from tests.interpreters import make_interpreter
@@ -109,7 +109,7 @@ def test_the_json_result_fits_the_schema_and_names_what_ran(classifier: Path, tm
     output = tmp_path / "result.json"
     flags = ("--num_runs=3", "--noise_floor_runs=2", f"--output_file_path={output}")
     assert diff(classifier, *flags, "--kernels=reference", "--config", "gone: use_nnapi=true").code == 3
-    schema = json.loads((ROOT / "evaltools" / "report" / "result.schema.json").read_text())
+    schema = json.loads((ROOT / "evaltools" / "result" / "result.schema.json").read_text())
     jsonschema.validate(json.loads(output.read_text()), schema)
     result = read_result(output)
     statuses = [(entry.name, entry.role, entry.status) for entry in result.configurations]

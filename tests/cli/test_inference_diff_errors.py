@@ -199,7 +199,7 @@ def test_saved_outputs_need_a_new_folder(folder: Path, tmp_path: Path) -> None:
 def test_a_reference_is_stated_once(folder: Path, tmp_path: Path) -> None:
     completed = diff(folder / "add.tflite", f"--load_reference={tmp_path}", "--reference=kernels=builtin")
     assert completed.code == 2
-    assert "--load_reference and --reference both state the reference" in completed.err
+    assert "--reference has no effect with --load_reference=" in completed.err
 
 
 def test_a_wait_of_years_is_no_error(folder: Path) -> None:

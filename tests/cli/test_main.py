@@ -8,19 +8,19 @@ import sys
 
 import pytest
 
-from evaltools.cli.main import COMMANDS
+from evaltools.cli.main import command_names
 from tests.command import evaltools
 
 
 def test_help_lists_every_command_and_exit_code() -> None:
     completed = evaltools("--help")
     assert completed.code == 0
-    for name in COMMANDS:
+    for name in command_names():
         assert f"\n  {name} " in completed.out
     assert "\n  130  interrupted" in completed.out
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in command_names())])
 def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom evaltools.cli.main import main\n"

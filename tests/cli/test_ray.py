@@ -68,7 +68,7 @@ def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:
     [
         (
             (*ON_RAY, "--shard_count=2", "--run_dir=run"),
-            "--shard_count has no effect with --executor=ray, which has one worker per shard and makes",
+            "--shard_count has no effect with --executor=ray; leave one of the two out",
         ),
         (
             ("--executor=ray", "--ray_tasks=-1"),
@@ -76,7 +76,7 @@ def test_without_ray_the_way_to_get_it_is_said(tmp_path: Path) -> None:
         ),
         (
             ("--ray_tasks=2",),
-            "--ray_tasks has no effect with --executor=local, which makes no shards; leave one of them out",
+            "--ray_tasks has no effect without --executor=ray; add that, or leave it out",
         ),
         (("--executor=cluster",), "--executor=cluster: not an accepted value; use one of local, ray"),
     ],

@@ -168,7 +168,7 @@ def nothing(evaluation: EvaluationSet) -> None:
         (
             nothing,
             ("--num_threads=2",),
-            "configuration test, its flags was .*, now it is .*--num_threads was not there, now it",
+            "configuration test, its flags was .*, now it is .*--num_interpreter_threads=2",
         ),
         (nothing, ("--num_images=20",), "--num_images was not there, now it is 20"),
         (nothing, ("--label_offset=0",), "--label_offset was not there, now it is 0"),
@@ -199,7 +199,7 @@ def test_another_run_is_refused_and_what_differs_is_said(
     ("flag", "message"),
     [
         ("--use_xnnpack=true", "--use_xnnpack=true: a run goes on with the flags that it began with"),
-        ("--worker=2", "Did you mean workers?"),
+        ("--worker=2", "Did you mean --workers?"),
         ("workers", "'workers': give flags as --name=value"),
         ("--workers=x", "--workers=x: use a number from 1 to 1024, or auto"),
     ],

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.native_flags import NOT_NATIVE
 from evaltools.delegates import PARAMETERS
 from evaltools.report.native_eval_log import NativeTask
 from evaltools.tasks.native.inputs import NATIVE_ENDINGS
@@ -90,7 +89,12 @@ def write_stand_in(folder: Path, task: NativeTask, delegate_lines: Sequence[str]
         "inference_diff": ["inference-diff"],
     }
     own = (*_COMMON_FLAGS, *_TASK_FLAGS[task])
-    known = {*own, "delegate", "num_threads", *(PARAMETERS.keys() - NOT_NATIVE.keys())}
+    known = {
+        *own,
+        "delegate",
+        "num_threads",
+        *(name for name, parameter in PARAMETERS.items() if parameter.not_native is None),
+    }
     path = folder / f"{task}_run_eval"
     path.write_text(
         _SCRIPT.format(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evaltools.device.errors import DeviceError
 from evaltools.device.pool import Job, Pool, PoolOutcome
-from evaltools.report.device_run import LostAttempt
+from evaltools.result.device_run import LostAttempt
 
 LONGEST_S = 30.0
 """A pool that is not at its end by then never comes to it."""

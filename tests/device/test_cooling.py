@@ -15,8 +15,8 @@ from evaltools.device.adb import Adb
 from evaltools.device.cooling import conditions_of, cool_down
 from evaltools.device.errors import CommandFailed, ConnectionLost
 from evaltools.device.facts import device_facts
-from evaltools.report.device_result import DeviceCpu, DeviceFacts
-from evaltools.report.device_run import DeviceConditions, hottest
+from evaltools.result.device import DeviceCpu, DeviceFacts
+from evaltools.result.device_run import DeviceConditions, hottest
 from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice
 

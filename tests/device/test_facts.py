@@ -19,7 +19,7 @@ from evaltools.device.parsers import (
     parse_zones,
 )
 from evaltools.device.sections import facts_command, split_sections
-from evaltools.report.device_result import DeviceCpu, DeviceFacts
+from evaltools.result.device import DeviceCpu, DeviceFacts
 
 PROPERTIES = """\
 ro.product.model=Pixel 7

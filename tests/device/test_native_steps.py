@@ -10,7 +10,7 @@ from evaltools.device.errors import CommandFailed
 from evaltools.device.native_program import Kills, StepDone, read_steps
 from evaltools.device.part import PartDone
 from evaltools.device.pool import Job
-from evaltools.report.device_run import DeviceConditions, DevicePart
+from evaltools.result.device_run import DeviceConditions, DevicePart
 
 
 def ended(folder: Path, *codes: int) -> PartDone:

@@ -28,7 +28,7 @@ from evaltools.device.part import (
 )
 from evaltools.device.store import DeviceStore
 from evaltools.engine import Tally
-from evaltools.report.device_run import DeviceConditions
+from evaltools.result.device_run import DeviceConditions
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 

@@ -23,7 +23,7 @@ from evaltools.device.errors import (
     Unauthorized,
 )
 from evaltools.device.pool import MOST_ATTEMPTS, MOST_LOST_IN_A_ROW, Job, Pool
-from evaltools.report.device_run import DeviceLeftOut, LostAttempt
+from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 from tests.device.pool_devices import LONGEST_S, Devices, awaited, by, failing, parts, to_its_end
 
 

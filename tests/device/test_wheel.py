@@ -71,7 +71,7 @@ def test_it_holds_every_file_of_the_packages_and_nothing_else(contents: dict[str
         "tasks/imagenet/task.py",
         "datasets/image_folder.py",
         "py.typed",
-        "report/result.schema.json",
+        "result/result.schema.json",
     ):
         assert f"evaltools/{needed}" in found
     assert any(name.endswith(".binpb") for name in found)

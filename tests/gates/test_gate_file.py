@@ -10,7 +10,7 @@ import pytest
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import TASKS, Gate, RunSource, read_gate_file
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 
 GOOD = """\
 [runs.mobilenet]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaltools.metrics.topk import TopKCounts, best_classes, rank_of_label
-from tests.report.results import topk_of
+from tests.results import topk_of
 
 
 def test_ties_keep_the_lower_class() -> None:

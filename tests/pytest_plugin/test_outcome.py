@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.outcome import judge, properties
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.gate_report import GateReport
 
 LENIENT = Settings("skip", strict=False)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.report.diff_result import DiffComparison, InferenceDiff
-from evaltools.report.json_file import read_result
+from evaltools.result.json_file import read_result
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.command import Completed, evaltools_here
 from tests.realdata.conftest import zoo_models
 

@@ -14,10 +14,10 @@ from evaltools.cli.benchmark_flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.parameter import Parameter, Value, format_value
 from evaltools.report import native_benchmark
-from evaltools.report.benchmark_result import Memory
 from evaltools.report.delegate_log import LoggedDelegation
 from evaltools.report.native_benchmark_log import NativeBenchmarkLog, parse_benchmark_log
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.result.benchmark import Memory
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 REFUSED_FLAGS_IN_LOGS: Final = {
     "Use caching",

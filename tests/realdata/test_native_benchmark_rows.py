@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.report.benchmark_result import BenchmarkRow
 from evaltools.report.native_benchmark_rows import row_of_log
+from evaltools.result.benchmark import BenchmarkRow
 
 
 def row_of(shared: Path, case: str, *asked: str) -> BenchmarkRow:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from evaltools.cli.native_flags import NOT_NATIVE, NativePaths, configuration_flags, native_command
+from evaltools.cli.native_flags import NativePaths, configuration_flags, native_command
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.errors import DataError
@@ -171,8 +171,9 @@ def test_every_flag_that_is_printed_is_one_of_the_native_tool(shared: Path, tool
 
 def test_delegate_flags_are_native_or_refused_or_of_other_platforms(shared: Path) -> None:
     known = flags_in_help(shared, "imagenet")
-    missing = {name for name in PARAMETERS.keys() - NOT_NATIVE.keys() if name not in known}
-    assert not NOT_NATIVE.keys() & known
+    not_native = {name for name, parameter in PARAMETERS.items() if parameter.not_native}
+    missing = {name for name in PARAMETERS.keys() - not_native if name not in known}
+    assert not not_native & known
     assert {name for name in missing if not any(part in name for part in ONLY_ON_DEVICES)} == set()
     native = [delegate for delegate in DELEGATES if delegate.enabled_by in known and delegate.key]
     printed = [flag for delegate in native for flag in _switched_on(delegate.enabled_by)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.op_profile import OpProfile, OpTimes
-from evaltools.report.benchmark_result import (
+from evaltools.result.benchmark import (
     AccuracyGiven,
     BenchmarkFigures,
     BenchmarkResult,
@@ -16,7 +16,7 @@ from evaltools.report.benchmark_result import (
     Phase,
     Round,
 )
-from evaltools.report.result import Environment, Model
+from evaltools.result.evaluation import Environment, Model
 from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
 

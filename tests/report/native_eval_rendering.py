@@ -10,13 +10,13 @@ from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.report.native import native_lines
-from evaltools.report.native_coco import debug_lines
 from evaltools.report.native_eval_log import LoggedLatency, NativeEvaluationLog
-from evaltools.report.result import ConfigurationResult, EvaluationResult
-from tests.report import results
-from tests.report.coco_results import TRUTH, detection_result, figures, picture, with_data, with_figures
-from tests.report.test_inference_diff import DIFFERENCE, comparison, judged
-from tests.report.test_inference_diff import result as diff_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco.native_lines import debug_lines
+from tests import results
+from tests.tasks.coco_results import TRUTH, detection_result, figures, picture, with_data, with_figures
+from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
+from tests.tasks.test_inference_diff_report import result as diff_result
 
 
 def rendered(log: NativeEvaluationLog) -> list[str]:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from evaltools.report.benchmark_figures import PERCENTILES, figures_of
-from evaltools.report.benchmark_result import Phase
+from evaltools.result.benchmark import Phase
 from tests.report.benchmark_samples import a_round
 
 FIRST = a_round(Phase([50, 45], [0, 0], [0, 60]), Phase([10, 30], [1, 2], [0, 20]))

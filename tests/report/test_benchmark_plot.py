@@ -22,9 +22,9 @@ from PIL import Image
 
 from evaltools.errors import UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
-from evaltools.report.benchmark_result import BenchmarkRow
 from evaltools.report.plot_labels import label_points
-from evaltools.report.result import DelegateUsed
+from evaltools.result.benchmark import BenchmarkRow
+from evaltools.result.evaluation import DelegateUsed
 from tests.report.benchmark_samples import benchmark, on_front, row
 
 SVG: Final = Path("plot.svg")

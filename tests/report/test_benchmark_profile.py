@@ -9,8 +9,8 @@ from google.protobuf import text_format
 
 from evaltools.proto import PROFILING, message_class
 from evaltools.report.benchmark_profile import CSV, PROTO, TEXT, opening_steps, profile_file, profile_report
-from evaltools.report.benchmark_result import Phase
 from evaltools.report.native_profile import INITIALIZATION_HEADER, RUNS_HEADER
+from evaltools.result.benchmark import Phase
 from evaltools.runtime.session import Opening
 from tests.report.benchmark_samples import PROFILE, a_round
 

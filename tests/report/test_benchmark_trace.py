@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from evaltools.report.benchmark_result import Memory, Phase
 from evaltools.report.benchmark_trace import trace_events, trace_json
+from evaltools.result.benchmark import Memory, Phase
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 
 REQUIRED: Final = {

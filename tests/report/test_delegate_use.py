@@ -6,7 +6,7 @@ import pytest
 
 from evaltools.report.delegate_log import TakenNodes, read_delegate_log, taken_by
 from evaltools.report.delegate_use import delegate_used, delegation_proof
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 
 def used(*lines: str, name: str = "Hexagon") -> DelegateUsed:

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.report.files import plan_files, rendered
-from tests.report.results import configuration, result
+from tests.results import configuration, result
 
 
 @pytest.mark.parametrize("name", ["r.json", "r.JSON"])

@@ -14,12 +14,12 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from evaltools.cli.terminal import make_console
 from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.hold import GateReport
 from evaltools.report.gate_junit import junit_xml
 from evaltools.report.gate_markdown import escape, markdown_summary
-from evaltools.report.gate_report import GateReport
 from evaltools.report.gate_table import print_gates
 from evaltools.report.gate_words import GateOutcome, counts, outcome_of
-from evaltools.report.json_file import encode_json
+from evaltools.result.json_file import encode_json
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 

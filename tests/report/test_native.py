@@ -7,7 +7,7 @@ from dataclasses import replace
 from evaltools.metrics.latency import summarise_latency
 from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
-from tests.report.results import configuration, result
+from tests.results import configuration, result
 
 
 def test_one_configuration_gives_one_block_without_a_heading() -> None:

@@ -14,7 +14,6 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.delegates import PARAMETERS as DELEGATE_PARAMETERS
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, PROFILING, message_class
-from evaltools.report.benchmark_result import BenchmarkRow, Conditions, Memory, Phase, Round
 from evaltools.report.native_benchmark import (
     delegation_lines,
     initialized_line,
@@ -32,7 +31,8 @@ from evaltools.report.native_benchmark import (
 )
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
 from evaltools.report.native_stat_line import stat_figures, stat_line
-from evaltools.report.result import DelegateUsed, DelegationProof
+from evaltools.result.benchmark import BenchmarkRow, Conditions, Memory, Phase, Round
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 from evaltools.runtime.session import Opening
 
 NODES = DelegationProof(31, 31, {})

@@ -8,8 +8,8 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.report.delegate_log import LoggedDelegation
-from evaltools.report.native_benchmark_log import LoggedMemory, parse_benchmark_log
-from evaltools.report.native_stat_line import StatFigures
+from evaltools.report.native_benchmark_log import parse_benchmark_log
+from evaltools.result.benchmark import LoggedMemory, StatFigures
 from tests.report.log_styles import STYLES, recorded
 
 LOG = """\

@@ -14,13 +14,11 @@ import pytest
 from evaltools.cli.terminal import make_console
 from evaltools.parameter import Value
 from evaltools.report.benchmark_plot import plot_bytes
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow, LoggedFigures
-from evaltools.report.json_file import encode_json, json_schema, read_json
-from evaltools.report.native_benchmark_log import LoggedMemory
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
-from evaltools.report.native_stat_line import StatFigures
-from evaltools.report.result import DelegateUsed, DelegationProof
 from evaltools.report.table_benchmark import print_benchmark
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.json_file import encode_json, json_schema, read_json
 from evaltools.stats.median_interval import median_interval
 from tests.report.benchmark_samples import benchmark, row
 from tests.report.log_styles import STYLES, recorded

@@ -7,7 +7,6 @@ import random
 import pytest
 
 from evaltools.errors import DataError
-from evaltools.report.coco_result import Detection
 from evaltools.report.native_eval_log import (
     LoggedDifference,
     LoggedLatency,
@@ -15,6 +14,7 @@ from evaltools.report.native_eval_log import (
     NativeEvaluationLog,
     parse_evaluation_log,
 )
+from evaltools.tasks.coco.result import Detection
 
 RULE = "=" * 54
 IMAGENET = """\

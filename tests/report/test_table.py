@@ -10,12 +10,12 @@ import pytest
 from evaltools.cli.terminal import make_console
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.paired_result import Comparison, LatencyComparison, TopKChange
-from evaltools.report.result import DelegateUsed, EvaluationResult
 from evaltools.report.table import describe_configuration, print_result
+from evaltools.result.evaluation import DelegateUsed, EvaluationResult
+from evaltools.result.paired import Comparison, LatencyComparison, TopKChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
-from tests.report.results import configuration, result
+from tests.results import configuration, result
 
 
 def printed(made: EvaluationResult) -> list[str]:

@@ -10,9 +10,9 @@ import pytest
 
 from evaltools.cli.terminal import make_console
 from evaltools.metrics.op_profile import OpProfile, OpTimes
-from evaltools.report.benchmark_result import BenchmarkResult, BenchmarkRow, Phase
-from evaltools.report.result import DelegateUsed, DelegationProof
 from evaltools.report.table_benchmark import print_benchmark
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, on_front, row

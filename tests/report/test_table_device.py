@@ -6,8 +6,8 @@ import io
 import re
 
 from evaltools.cli.terminal import make_console
-from evaltools.report.device_result import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
 from evaltools.report.table_device import print_devices
+from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
 
 PHONE = DeviceFacts(
     "R58M", "device", model="Pixel 7", manufacturer="Google", soc="Tensor", sdk=34, android="14", abi="arm64-v8a",

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from evaltools.cli.terminal import make_console
-from evaltools.report.device_result import DeviceFacts
-from evaltools.report.device_run import (
+from evaltools.report.table import print_result
+from evaltools.report.table_device_run import print_device_run
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import (
     DeviceConditions,
     DeviceLeftOut,
     DevicePart,
@@ -20,9 +22,7 @@ from evaltools.report.device_run import (
     LostAttempt,
     PartFigures,
 )
-from evaltools.report.table import print_result
-from evaltools.report.table_device_run import print_device_run
-from tests.report.results import configuration, result
+from tests.results import configuration, result
 
 PHONE = DeviceFacts("R58M", "device", model="Pixel 7", soc="Google GS201")
 BOARD = DeviceFacts("10.0.0.9:5555", "device")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from evaltools.cli.terminal import make_console
-from evaltools.report.result import ExecutionUsed, Restarted
 from evaltools.report.table_execution import print_execution, shares_in_words, verdict
-from tests.report.results import configuration, result
+from evaltools.result.evaluation import ExecutionUsed, Restarted
+from tests.results import configuration, result
 
 
 def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, **seconds: Any) -> ExecutionUsed:

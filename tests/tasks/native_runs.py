@@ -17,14 +17,14 @@ from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.metrics.latency import summarise_latency
 from evaltools.proto import message_class
-from evaltools.report.json_file import json_schema, read_result, to_json
 from evaltools.report.native_latency import fill_latency
 from evaltools.report.native_run import NativeRun, proof_lines
-from evaltools.report.result import ConfigurationResult, EvaluationResult
 from evaltools.report.table import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import json_schema, read_result, to_json
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
-from tests.report.results import topk_of
+from tests.results import topk_of
 
 BINARY: Final = NativeBinary("run_eval", "0123456789abcdef" * 4)
 STARTED: Final = "2024-02-03T04:05:06+00:00"

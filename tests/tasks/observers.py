@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evaltools.engine import Tally
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 
 
 class Silent:

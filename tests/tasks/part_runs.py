@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaltools.engine import Example, Execution, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
+from evaltools.engine import Example, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
-from evaltools.report.result import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.run_identity import QUIET, begin_run
-from tests.report.results import configuration
+from tests.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))
 IDENTITY: Mapping[str, str] = {"the model": "m"}
@@ -69,7 +69,7 @@ class Part:
         """Write it; the folder again."""
         task = Numbers(self.count)
         journal: Journal[int] = open_journal(folder)
-        begin_run(journal, self.described, self.identity, Execution(shard=self.shard), ["evaltools", "imagenet"])
+        begin_run(journal, self.described, self.identity, self.shard, None)
         journal.expect(task.examples, int)
         for example in self.shard.of(task.examples):
             if example.index not in self.without:

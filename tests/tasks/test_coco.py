@@ -16,9 +16,9 @@ from PIL import Image
 
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import read_model
-from evaltools.report.coco_result import OutputMap
-from evaltools.report.result import EvaluationResult
-from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.task import (
     CocoOptions,
     FoundObjects,
@@ -26,6 +26,7 @@ from evaltools.tasks.coco.task import (
     detector_input,
     read_objects,
 )
+from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
 from tests import tiny_models
 from tests.detection_set import DetectionSet, make_detection_set, pixels_of, save
@@ -54,7 +55,7 @@ def made(tmp_path: Path) -> DetectionSet:
 def evaluated(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """With sessions that find everything."""
     opened = sessions(reference=Finding(everything), test=Finding(everything))
-    return evaluate_coco(asked(made, changes, **options), Silent(), opened)
+    return evaluate(prepare, asked(made, changes, **options), Silent(), opened)
 
 
 def read(
@@ -317,7 +318,7 @@ def test_an_evaluator_that_is_not_installed_is_missed_before_the_pass(
     monkeypatch.setitem(sys.modules, "faster_coco_eval", None)
     observer = Silent()
     with pytest.raises(UsageError, match=r"faster-coco-eval is not installed here .*pip install 'evaltools\[fast\]'"):
-        evaluate_coco(asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
+        evaluate(prepare, asked(made, coco_evaluator="faster-coco-eval"), observer, sessions())
     assert observer.described == []
 
 
@@ -326,6 +327,6 @@ def test_the_operators_order_does_not_matter_to_what_is_found(made: DetectionSet
     reordered = Finding(everything)
     in_order = reordered._function
     reordered._function = lambda inputs: tuple(in_order(inputs)[place] for place in (2, 0, 3, 1))
-    result = evaluate_coco(asked(made, {"reference": None}), Silent(), sessions(test=reordered))
+    result = evaluate(prepare, asked(made, {"reference": None}), Silent(), sessions(test=reordered))
     assert figures_of(result, "test").detections == 18
     assert result.warnings == []

@@ -9,7 +9,6 @@ import pytest
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
-from evaltools.report.coco_result import BoxComparison, DetectionFigures, StatChange
 from evaltools.stats.interval import Interval
 from evaltools.stats.resampled import paired_differences
 from evaltools.tasks.coco.changes import (
@@ -18,6 +17,7 @@ from evaltools.tasks.coco.changes import (
     resampled_figures,
     verdict_on_map,
 )
+from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
 
 PICTURES = 60
 BOX = (10.0, 10.0, 50.0, 50.0)

@@ -15,7 +15,8 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.shared.evaluation import evaluate
 from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set, native_truth, score_of
 from tests.tasks.detection_fakes import (
     Finding,
@@ -65,7 +66,7 @@ def shifted(index: int) -> list[Found]:
 
 def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), a=Finding(everything), b=Finding(shifted))
-    result = evaluate_coco(asked(made, {"tests": THREE}), Silent(), opened)
+    result = evaluate(prepare, asked(made, {"tests": THREE}), Silent(), opened)
     same, changed, other = detection_of(result).comparisons
     assert (same.baseline, same.other, same.example_count) == ("reference", "a", 5)
     assert same.boxes == BoxAgreement(30, 0, 0, 0, 30.0, 0.0, 0.0)
@@ -82,7 +83,7 @@ def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: Det
 def test_without_a_ground_truth_boxes_are_compared_all_the_same(made: DetectionSet) -> None:
     opened = sessions(reference=Finding(everything), test=Finding(shifted))
     request = asked(made, {"keep_pictures": True}, ground_truth_annotations=None)
-    result = evaluate_coco(request, Silent(), opened)
+    result = evaluate(prepare, request, Silent(), opened)
     coco = detection_of(result)
     assert coco.comparisons[0].boxes.matched == 20
     assert (coco.data.ground_truth, mapping_used(result).source) == (None, "default")
@@ -113,7 +114,7 @@ def test_configurations_that_fail_leave_the_others_alone(made: DetectionSet) -> 
         return failing() if configuration.name == "bad" else Finding(everything)
 
     wanted = {"tests": (Configuration("bad"), Configuration("gone"), Configuration("good"))}
-    result = evaluate_coco(asked(made, wanted), Silent(), open_some)
+    result = evaluate(prepare, asked(made, wanted), Silent(), open_some)
     assert [(entry.name, entry.status, entry.reason) for entry in result.configurations] == [
         ("reference", "measured", None),
         ("bad", "not measured", "not one example succeeded: no such kernel"),
@@ -133,7 +134,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
     def open_some(model: ModelFile, configuration: Configuration) -> Session:
         return failing() if configuration.name == "reference" else open_session(model, configuration)
 
-    result = evaluate_coco(asked(made, {"model_file": unnamed}), Silent(), open_some)
+    result = evaluate(prepare, asked(made, {"model_file": unnamed}), Silent(), open_some)
     assert [entry.status for entry in result.configurations] == ["not measured", "measured"]
     assert_known_figures(result)
     assert detection_of(result).comparisons == []
@@ -141,7 +142,7 @@ def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
 
 def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: Path) -> None:
     request = asked(made, {"model_file": unnamed})
-    result = evaluate_coco(request, Silent(), sessions(reference=failing(), test=failing()))
+    result = evaluate(prepare, request, Silent(), sessions(reference=failing(), test=failing()))
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (detection_of(result).figures, result.complete) == ([], False)
     assert {entry.reason for entry in result.configurations} == {
@@ -154,7 +155,7 @@ def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: 
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate_coco(request, observer, open_none)
+    result = evaluate(prepare, request, observer, open_none)
     assert [entry.status for entry in result.configurations] == ["not measured"] * 2
     assert (result.complete, result.examples_done, observer.total) == (False, 0, 0)
 
@@ -166,7 +167,7 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
         return everything(index)
 
     opened = sessions(reference=Finding(everything), test=Finding(not_the_second))
-    result = evaluate_coco(asked(made, {"keep_pictures": True}), Silent(), opened)
+    result = evaluate(prepare, asked(made, {"keep_pictures": True}), Silent(), opened)
     assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
         ("000012.png", "test", "inference")
     ]
@@ -182,7 +183,7 @@ def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: 
     assert pictures is not None
     assert [list(entry.detections) for entry in pictures][:2] == [["reference", "test"], ["reference"]]
     opened = sessions(reference=Finding(not_the_second), test=Finding(everything))
-    assert detection_of(evaluate_coco(asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
+    assert detection_of(evaluate(prepare, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
 
 
 def test_too_many_failures_and_interrupts_end_the_pass_with_what_was_finished(made: DetectionSet) -> None:
@@ -198,18 +199,18 @@ def test_too_many_failures_and_interrupts_end_the_pass_with_what_was_finished(ma
         return Finding(answer)
 
     request = asked(made, {"reference": None})
-    result = evaluate_coco(request, Silent(), sessions(test=stopping_at(2, KeyboardInterrupt())))
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(2, KeyboardInterrupt())))
     assert (result.complete, result.stopped, result.examples_done) == (False, "interrupted", 2)
     evaluation = figures_of(result, "test").evaluation
     assert evaluation is not None
     assert [category.objects for category in evaluation.categories] == [4, 4, 0]
 
     request = replace(request, max_failed_examples=0)
-    result = evaluate_coco(request, Silent(), sessions(test=stopping_at(3, InferenceError("no"))))
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(3, InferenceError("no"))))
     assert (result.stopped, result.examples_done) == ("too many failed examples", 4)
     assert figures_of(result, "test").detections == 18
 
-    result = evaluate_coco(request, Silent(), sessions(test=stopping_at(0, KeyboardInterrupt())))
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(0, KeyboardInterrupt())))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [
         ("not measured", "no example was finished")
     ]
@@ -219,7 +220,7 @@ def test_too_many_failures_and_interrupts_end_the_pass_with_what_was_finished(ma
 def test_damaged_pictures_fail_alone(tmp_path: Path) -> None:
     made = make_detection_set(tmp_path / "set", model=detector())
     (made.images / "000011.png").write_bytes(b"")
-    result = evaluate_coco(asked(made), Silent(), open_session)
+    result = evaluate(prepare, asked(made), Silent(), open_session)
     assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
         ("000011.png", None, "input")
     ]
@@ -231,7 +232,7 @@ def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(made
     other = Finding(everything)
     other.inputs = (TensorSpec("input", np.dtype("float32"), (1, 4, 4, 3)),)  # type: ignore[misc]
     with pytest.raises(ModelError, match="but fake makes it float32"):
-        evaluate_coco(asked(made), Silent(), sessions(reference=other, test=other))
+        evaluate(prepare, asked(made), Silent(), sessions(reference=other, test=other))
     assert other.closed
 
 
@@ -243,7 +244,7 @@ def test_fakes_know_their_pictures(made: DetectionSet) -> None:
         seen.append(index)
         return everything(index)
 
-    evaluate_coco(asked(made, {"reference": None}), Silent(), sessions(test=Finding(remember)))
+    evaluate(prepare, asked(made, {"reference": None}), Silent(), sessions(test=Finding(remember)))
     assert seen[-5:] == [0, 1, 2, 3, 4]
     assert number_of(np.full((1, 1, 1, 3), score_of(247), np.float32)) == 3
     assert native_truth(made.document()) == made.proto.read_bytes()

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from evaltools.errors import ModelError
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import open_session
-from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.shared.evaluation import evaluate
 from tests.detection_set import (
     COCO_MAP,
     NATIVE_MAP,
@@ -59,7 +60,7 @@ def with_model(made: DetectionSet, folder: Path, content: bytes) -> dict[str, An
 
 def really(made: DetectionSet, changes: dict[str, Any] | None = None, **options: Any) -> EvaluationResult:
     """The evaluation with the installed runtime."""
-    return evaluate_coco(asked(made, changes, **options), Silent(), open_session)
+    return evaluate(prepare, asked(made, changes, **options), Silent(), open_session)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_crowd_regions_absorb_detections_for_coco_and_are_objects_for_native(tmp
         document["annotations"][1]["iscrowd"] = crowd
         made.annotations.write_text(json.dumps(document))
         request = asked(made, class_offset="1")
-        result = evaluate_coco(request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm)))
+        result = evaluate(prepare, request, Silent(), sessions(reference=Finding(alarm), test=Finding(alarm)))
         found = figures_of(result, "test")
         assert found.evaluation is not None
         assert found.native is not None
@@ -191,7 +192,7 @@ def test_a_map_that_does_not_fit_is_refused_before_the_pass(made: DetectionSet, 
     )
     observer = Silent()
     with pytest.raises(ModelError, match=r"cannot be boxes=0,classes=1,scores=2,count=3 .*0 \[1, 6\], 1 \[1, 6, 4\]"):
-        evaluate_coco(asked(made, other, **options), observer, open_session)
+        evaluate(prepare, asked(made, other, **options), observer, open_session)
     assert observer.total == 0
 
 

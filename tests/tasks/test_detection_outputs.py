@@ -14,7 +14,6 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.errors import ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
-from evaltools.report.coco_result import OutputMap
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.outputs import (
     operator_output_map,
@@ -22,6 +21,7 @@ from evaltools.tasks.coco.outputs import (
     require_fitting,
     stated_output_map,
 )
+from evaltools.tasks.coco.result import OutputMap
 from tests.tiny_detectors import NAMELESS, ROLES, TF2_ORDER, detector, postprocess_detector
 
 Values = npt.NDArray[Any]

@@ -15,8 +15,10 @@ from evaltools.model import ModelFile
 from evaltools.runtime import Session, TensorSpec
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest, evaluate
+from evaltools.tasks.imagenet.evaluation import prepare
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
+from evaltools.tasks.shared.evaluation import evaluate
 from tests.evaluation_set import CLASSES, EvaluationSet, make_evaluation_set
 from tests.tasks.observers import Silent
 
@@ -54,13 +56,13 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
 
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: ImagenetRequest) -> None:
-    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
+    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
     compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.comparisons}
     assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
 
 
 def test_accuracy_counts_the_right_answers(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
-    result = evaluate(asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
+    result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
     measured = result.configurations[1].classification
     assert measured is not None
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
@@ -74,7 +76,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: Image
 
     broken = Answering(0)
     broken._function = failing
-    result = evaluate(asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
+    result = evaluate(prepare, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
     assert [(entry.baseline, entry.other) for entry in result.comparisons] == [("a", "b")]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
@@ -86,7 +88,7 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: ImagenetRequest)
         raise ConfigurationUnavailable("not here")
 
     observer = Silent()
-    result = evaluate(asked, observer, only_the_reference)
+    result = evaluate(prepare, asked, observer, only_the_reference)
     assert [entry.status for entry in observer.described] == ["measured", "not measured", "not measured"]
     assert [entry.status for entry in result.configurations] == ["not measured"] * 3
     assert (result.complete, result.examples_done) == (False, 0)
@@ -95,13 +97,13 @@ def test_without_a_test_that_can_run_nothing_is_measured(asked: ImagenetRequest)
 def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(asked: ImagenetRequest) -> None:
     other = Answering(0, (replace(SCORES, shape=(1, 6)),))
     with pytest.raises(ModelError, match=r"the file states the output .*\[1,12\], but fake makes it float32\[1, 6\]"):
-        evaluate(asked, Silent(), sessions(reference=other, a=other, b=other))
+        evaluate(prepare, asked, Silent(), sessions(reference=other, a=other, b=other))
     assert other.closed
 
 
 def test_the_record_of_examples_holds_every_answer(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
     request = replace(asked, record_examples=True)
-    result = evaluate(request, Silent(), sessions(reference=Answering(3), a=Answering(4), b=Answering(5)))
+    result = evaluate(prepare, request, Silent(), sessions(reference=Answering(3), a=Answering(4), b=Answering(5)))
     assert result.examples is not None
     assert len(result.examples) == 30
     first = result.examples[0]
@@ -115,7 +117,10 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, 
     truths.write_bytes(b"\xff0\n" * 30)
     options = replace(asked.options, ground_truth_labels=truths, model_output_labels=labels)
     result = evaluate(
-        replace(asked, options=options), Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1))
+        prepare,
+        replace(asked, options=options),
+        Silent(),
+        sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
     )
     measured = result.configurations[1].classification
     assert measured is not None

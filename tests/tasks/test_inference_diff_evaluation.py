@@ -13,10 +13,11 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
-from evaltools.report.diff_result import DiffComparison, InferenceDiff
-from evaltools.report.result import EvaluationResult
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
-from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
+from evaltools.tasks.shared.evaluation import evaluate
 from tests.tasks.diff_fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -63,7 +64,7 @@ def with_nan(values: Any) -> Any:
     ],
 )
 def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str) -> None:
-    found = comparison(evaluate_diff(asked(tmp_path), Silent(), Opener(test=lambda: function)))
+    found = comparison(evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=lambda: function)))
     assert (found.configuration, found.verdict) == ("test", verdict)
     assert found.reason.startswith("3 times: ")
     assert reason in found.reason
@@ -71,13 +72,13 @@ def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str)
 
 def test_each_configuration_has_a_verdict_of_its_own(tmp_path: Path) -> None:
     request = asked(tmp_path, tests=(Configuration("good"), Configuration("bad")))
-    found = details(evaluate_diff(request, Silent(), Opener(bad=lambda: with_nan))).comparisons
+    found = details(evaluate(prepare_diff, request, Silent(), Opener(bad=lambda: with_nan))).comparisons
     assert [(entry.configuration, entry.verdict) for entry in found] == [("good", "equivalent"), ("bad", "diverged")]
 
 
 def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
     request = asked(tmp_path, num_runs=2, save_outputs=tmp_path / "saved")
-    result = evaluate_diff(request, Silent(), Opener(test=lambda: lambda values: three_times(values) + 0.25))
+    result = evaluate(prepare_diff, request, Silent(), Opener(test=lambda: lambda values: three_times(values) + 0.25))
     found = comparison(result).outputs[0].difference
     inputs = [np.load(tmp_path / "saved" / "inputs" / f"{run:05d}.npz")["arr_0"] for run in range(2)]
     expected = np.concatenate([inputs[0] * 3, inputs[1] * 3]).astype(np.float64)
@@ -89,7 +90,7 @@ def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
 
 
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
-    result = evaluate_diff(asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
+    result = evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
     reference, test = result.configurations
     for entry in (reference, test):
         assert entry.first_run_us == 1000
@@ -98,7 +99,7 @@ def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None
         assert entry.inference_latency.sum_us == 12000
         assert entry.run_and_read_latency is not None
         assert entry.run_and_read_latency.sum_us == 12015
-    without = evaluate_diff(asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener()).configurations[1]
+    without = evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener()).configurations[1]
     assert (without.first_run_us, without.invokes_us) == (None, [1000, 2000, 3000])
 
 
@@ -119,7 +120,7 @@ def test_a_state_is_repeatable_since_the_second_session_is_driven_the_same_way(
     tmp_path: Path, warmup_runs: int
 ) -> None:
     opener = Opener(reference=counting, test=counting)
-    result = evaluate_diff(asked(tmp_path, warmup_runs=warmup_runs), Silent(), opener)
+    result = evaluate(prepare_diff, asked(tmp_path, warmup_runs=warmup_runs), Silent(), opener)
     repeated = comparison(result).repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical, repeated.max) == (5, True, 0.0)
@@ -134,7 +135,7 @@ def test_what_is_not_repeatable_is_reported(tmp_path: Path, name: str) -> None:
         offset = next(offsets)
         return lambda values: three_times(values) + offset
 
-    result = evaluate_diff(asked(tmp_path), Silent(), Opener(**{name: other_every_time}))
+    result = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(**{name: other_every_time}))
     found = {"test": comparison(result).repeatability, "reference": details(result).reference_repeatability}
     for other, repeated in found.items():
         assert repeated is not None
@@ -161,7 +162,7 @@ def failing_at(*calls: int) -> Callable[[], Function]:
 
 def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_path: Path) -> None:
     request = asked(tmp_path, limits=(parse_limit("max_avg_error", "9"),))
-    result = evaluate_diff(request, Silent(), Opener(reference=failing_at()))
+    result = evaluate(prepare_diff, request, Silent(), Opener(reference=failing_at()))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [
         ("not measured", "not one example succeeded: node 7 failed"),
         ("not measured", "the reference has no outputs to compare with: node 7 failed"),
@@ -172,7 +173,7 @@ def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_pa
 
 def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
     """The third call is the second run after one warm-up; it fails the second time, too."""
-    result = evaluate_diff(asked(tmp_path), Silent(), Opener(test=failing_at(3)))
+    result = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=failing_at(3)))
     assert (result.configurations[1].status, result.configurations[1].failed_examples) == ("measured", 1)
     assert [(entry.example, entry.configuration, entry.reason) for entry in result.failed] == [
         ("run 1", "test", "node 7 failed")
@@ -185,7 +186,7 @@ def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_too_many_failures_end_the_run_without_yardsticks(tmp_path: Path) -> None:
     request = asked(tmp_path, max_failed_examples=1)
-    result = evaluate_diff(request, Silent(), Opener(test=failing_at(3, 4)))
+    result = evaluate(prepare_diff, request, Silent(), Opener(test=failing_at(3, 4)))
     assert (result.stopped, result.examples_done, result.complete) == ("too many failed examples", 3, False)
     assert details(result).noise_floor == []
 
@@ -199,7 +200,7 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
         return opener(model, configuration)
 
     request = asked(tmp_path, tests=(Configuration("gone"), Configuration("test")))
-    result = evaluate_diff(request, Silent(), open_some)
+    result = evaluate(prepare_diff, request, Silent(), open_some)
     found = [(entry.configuration, entry.verdict, entry.reason) for entry in details(result).comparisons]
     assert found == [
         ("gone", "not measured", "not here"),
@@ -212,7 +213,9 @@ def test_a_constant_reference_is_named_also_where_the_first_test_was_not_measure
     opener = Opener(
         **dict.fromkeys(("reference", "test"), lambda: lambda _values: np.full(SHAPE, 2)), gone=failing_at()
     )
-    result = evaluate_diff(asked(tmp_path, tests=(Configuration("gone"), Configuration("test"))), Silent(), opener)
+    result = evaluate(
+        prepare_diff, asked(tmp_path, tests=(Configuration("gone"), Configuration("test"))), Silent(), opener
+    )
     warning = "output '3 times' is 2 everywhere in the reference; these inputs show nothing of it"
     assert warning in result.warnings
 
@@ -226,5 +229,5 @@ def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(tmp_
         return session
 
     with pytest.raises(ModelError, match=r"the file states the input .*, but fake makes it int8\[1, 4, 4, 2\]"):
-        evaluate_diff(asked(tmp_path), Silent(), other_input)
+        evaluate(prepare_diff, asked(tmp_path), Silent(), other_input)
     assert all(session.closed for _, session in opener.opened)

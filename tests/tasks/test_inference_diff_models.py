@@ -10,11 +10,12 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.datasets.sample import model_file
 from evaltools.errors import DataError, UsageError
-from evaltools.report.diff_result import DiffComparison
 from evaltools.runtime import open_session
-from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare
+from evaltools.tasks.inference_diff.result import DiffComparison
+from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.observers import Silent
 
@@ -23,7 +24,7 @@ REFERENCE = Configuration("reference", kernels="builtin")
 
 
 def compared(request: DiffRequest) -> DiffComparison:
-    details = evaluate_diff(request, Silent(), open_session).inference_diff
+    details = evaluate(prepare_diff, request, Silent(), open_session).inference_diff
     assert details is not None
     return details.comparisons[0]
 
@@ -44,7 +45,7 @@ def test_a_quantised_model_is_held_against_its_float_model_in_real_units() -> No
 def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itself(tmp_path: Path) -> None:
     """The quantised model's inputs are the rounded ones here, the float model's there; the outputs are as far apart."""
     saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=12), yardstick_runs=0)
-    evaluate_diff(replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
+    evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = quantised_against_float(
         reference=None,
         inputs=InputOptions(),
@@ -63,7 +64,7 @@ def test_saved_outputs_of_the_float_model_give_the_same_as_the_float_model_itsel
 
 def test_more_runs_than_were_saved_are_refused(tmp_path: Path) -> None:
     saving = DiffRequest(model_file("float32"), REFERENCE, (CPU,), InputOptions(num_runs=2), yardstick_runs=0)
-    evaluate_diff(replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
+    evaluate(prepare_diff, replace(saving, save_outputs=tmp_path / "saved"), Silent(), open_session)
     loading = replace(saving, reference=None, load_reference=tmp_path / "saved")
     with pytest.raises(UsageError, match="--num_runs=3: .* has 2 runs; use no more"):
         prepare(replace(loading, inputs=InputOptions(num_runs=3)))
@@ -80,7 +81,7 @@ def test_a_signature_holds_for_the_reference_model_and_for_saved_outputs(tmp_pat
         assert compared(replace(request, signature=signature)).verdict == "equivalent"
     first, second = prepare(request).model.signatures
     saving = replace(request, reference_model_file=None, signature=first, save_outputs=tmp_path / "saved")
-    evaluate_diff(saving, Silent(), open_session)
+    evaluate(prepare_diff, saving, Silent(), open_session)
     loading = DiffRequest(path, None, (CPU,), signature=second, load_reference=tmp_path / "saved")
     with pytest.raises(DataError, match=f"was saved with --signature='{first}', here it is '{second}'"):
         prepare(loading)

@@ -18,9 +18,10 @@ from evaltools.model import ModelFile
 from evaltools.report.native import native_lines
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.evaluation import evaluate_diff
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to_keep
+from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
 from tests.tasks.diff_fakes import Opener, asked, three_times
 from tests.tasks.observers import Silent
@@ -31,7 +32,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
         tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, yardstick_runs=0
     )
     opener = Opener()
-    result = evaluate_diff(request, Silent(), opener)
+    result = evaluate(prepare_diff, request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
     assert result.configurations[1].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
     assert result.configurations[1].first_run_us is None
@@ -48,7 +49,7 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
 def saved(folder: Path, **changes: Any) -> Path:
     """Outputs of a reference that gives 0.5 more than the model."""
     opener = Opener(reference=lambda: lambda values: three_times(values) + np.float32(0.5))
-    evaluate_diff(asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
+    evaluate(prepare_diff, asked(folder, save_outputs=folder / "saved", **changes), Silent(), opener)
     return folder / "saved"
 
 
@@ -60,7 +61,7 @@ def loading(folder: Path, **changes: Any) -> DiffRequest:
 def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     saved(tmp_path)
     opener = Opener()
-    result = evaluate_diff(loading(tmp_path), Silent(), opener)
+    result = evaluate(prepare_diff, loading(tmp_path), Silent(), opener)
     assert opener.opened[0][0] == "test"
     reference = result.configurations[0]
     assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
@@ -72,9 +73,9 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
 
 
 def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -> None:
-    evaluate_diff(asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
+    evaluate(prepare_diff, asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
     request = loading(tmp_path, tests=(Configuration("test", kernels="builtin"),), inputs=InputOptions(num_runs=3))
-    result = evaluate_diff(request, Silent(), open_session)
+    result = evaluate(prepare_diff, request, Silent(), open_session)
     assert result.inference_diff is not None
     found = result.inference_diff.comparisons[0]
     assert (found.verdict, found.outputs[0].difference.runs) == ("equivalent", 3)
@@ -84,7 +85,7 @@ def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     np.savez(saved(tmp_path) / "inputs" / "00002.npz", np.zeros((1, 4, 4, 2), np.float32))
-    result = evaluate_diff(loading(tmp_path), Silent(), Opener())
+    result = evaluate(prepare_diff, loading(tmp_path), Silent(), Opener())
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
     assert "its sha256 differs from the manifest's" in failed.reason
@@ -148,7 +149,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 ) -> None:
     opener = Opener()
     with pytest.raises(UsageError, match=message):
-        evaluate_diff(asked(tmp_path, **changes), Silent(), opener)
+        evaluate(prepare_diff, asked(tmp_path, **changes), Silent(), opener)
     assert opener.opened == []
 
 
@@ -166,7 +167,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
     request = asked(tmp_path, yardstick_runs=0, limits=(parse_limit(*limits),) if limits else ())
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    details = evaluate_diff(request, Silent(), opener).inference_diff
+    details = evaluate(prepare_diff, request, Silent(), opener).inference_diff
     assert details is not None
     assert details.comparisons[0].within_limits is kept
 
@@ -180,7 +181,7 @@ def test_the_second_look_opens_one_session_at_a_time_after_those_of_the_pass(tmp
         return opener(model, configuration)
 
     observer = Silent()
-    evaluate_diff(asked(tmp_path), observer, watching)
+    evaluate(prepare_diff, asked(tmp_path), observer, watching)
     assert {name: count for name, count in open_at_once.items() if count} == {}
     names = [name for name, _ in opener.opened]
     assert names[:2] == ["reference", "test"]
@@ -198,7 +199,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
             raise KeyboardInterrupt
         return opener(model, configuration)
 
-    result = evaluate_diff(asked(tmp_path), Silent(), interrupted)
+    result = evaluate(prepare_diff, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
     assert result.inference_diff is not None
     assert result.inference_diff.comparisons[0].verdict == "equivalent"
@@ -207,7 +208,7 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
 def test_without_yardsticks_nothing_is_run_again(tmp_path: Path) -> None:
     opener = Opener()
-    details = evaluate_diff(replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).inference_diff
+    details = evaluate(prepare_diff, replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).inference_diff
     assert len(opener.opened) == 2
     assert details is not None
     assert (details.noise_floor, details.precisions, details.comparisons[0].repeatability) == ([], [], None)
@@ -253,9 +254,9 @@ RARE_SUM = rare_sum()
 
 def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> None:
     wrong = {"test": lambda: wrong_on_rare_inputs}
-    alone = evaluate_diff(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong)).inference_diff
+    alone = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong)).inference_diff
     also = {"XNNPACK": lambda: wrong_on_rare_inputs}
-    shared = evaluate_diff(asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also)).inference_diff
+    shared = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also)).inference_diff
     assert alone is not None
     assert shared is not None
     assert (alone.yardstick_runs, shared.yardstick_runs) == (10, 10)
@@ -295,6 +296,6 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
         return Wrong(session) if configuration.name == "test" else session
 
     request = DiffRequest(path, Configuration("reference", kernels="builtin"), (Configuration("test"),))
-    details = evaluate_diff(request, Silent(), opener).inference_diff
+    details = evaluate(prepare_diff, request, Silent(), opener).inference_diff
     assert details is not None
     assert details.comparisons[0].verdict == "diverged"

@@ -15,9 +15,9 @@ from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, ModelError
 from evaltools.model import ModelFile
-from evaltools.report.inspection_result import NOT_TESTED, TESTED, DelegateRun, Inspection
-from evaltools.report.json_file import encode_json
 from evaltools.report.table_inspection import print_inspection
+from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
+from evaltools.result.json_file import encode_json
 from evaltools.runtime import DelegateCoverage, Delegation, Session, open_session
 from evaltools.runtime.isolated import Opener
 from evaltools.tasks.inspection.task import inspect_model

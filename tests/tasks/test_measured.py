@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTime, QuietTimes, Record, Shard
-from evaltools.report.result import Restarted
+from evaltools.result.evaluation import Restarted
 from evaltools.runtime.restarting import Restarts
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.startup import FIRST_TURN, OPENING, STARTING, Startup
-from tests.report.results import configuration
+from tests.results import configuration
 
 WRONG = Failure("inference", "node 7 failed")
 

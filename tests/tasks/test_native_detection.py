@@ -13,8 +13,9 @@ from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_run import NativeRun
-from evaltools.tasks.coco.evaluation import evaluate_coco
+from evaltools.tasks.coco.evaluation import prepare
 from evaltools.tasks.native.inputs import CocoInputs, prepare_coco
+from evaltools.tasks.shared.evaluation import evaluate
 from tests.device.native_stand_in import GPU_LINES
 from tests.tasks.native_runs import (
     GPU,
@@ -43,7 +44,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
     gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
-    ours = evaluate_coco(coco.request, Silent())
+    ours = evaluate(prepare, coco.request, Silent())
     assert ours.coco is not None
     assert result.coco is not None
     for own, native in zip(ours.coco.figures, result.coco.figures, strict=False):

@@ -17,7 +17,7 @@ from evaltools.tasks.native.figures import (
     merge_latencies,
     whole_counts,
 )
-from tests.report.results import topk_of
+from tests.results import topk_of
 
 
 def summed_up(times_us: list[int], with_std: bool = True) -> NativeLatency:

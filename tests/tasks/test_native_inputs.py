@@ -17,9 +17,9 @@ from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model.metadata import InputNormalization
-from evaltools.tasks.coco.evaluation import CocoRequest
+from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import CocoOptions
-from evaltools.tasks.imagenet.evaluation import ImagenetRequest
+from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.task import ImagenetOptions
 from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest
@@ -37,7 +37,7 @@ from tests.tasks.native_runs import PLAIN, REFERENCE
 
 def imagenet_request(**changes: Any) -> ImagenetRequest:
     options = ImagenetOptions(sample.images_dir(), sample.ground_truth_file(), sample.labels_file())
-    return replace(ImagenetRequest(sample.model_file("int8"), options, REFERENCE, (PLAIN,)), **changes)
+    return replace(ImagenetRequest(sample.model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
 
 
 def imagenet_options(**changes: Any) -> ImagenetRequest:
@@ -51,7 +51,7 @@ def coco_request(truth: bool = True, **changes: Any) -> CocoRequest:
         ground_truth_annotations=sample.detection_annotations_file() if truth else None,
         model_output_labels=sample.detection_labels_file(),
     )
-    return replace(CocoRequest(sample.detection_model_file("int8"), options, REFERENCE, (PLAIN,)), **changes)
+    return replace(CocoRequest(sample.detection_model_file("int8"), REFERENCE, (PLAIN,), options), **changes)
 
 
 def diff_request(**changes: Any) -> DiffRequest:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from evaltools.configuration import Configuration
-from evaltools.report.device_result import DeviceFacts
 from evaltools.report.native_run import NativeRun
+from evaltools.result.device import DeviceFacts
 from evaltools.tasks.native.delegation import differences
 from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
 from evaltools.tasks.native.outcome import (

@@ -20,7 +20,7 @@ from evaltools.tasks.shared.paired_statistics import (
     topk_comparisons,
     with_conditions,
 )
-from tests.report.results import configuration
+from tests.results import configuration
 
 PAIR = [("reference", "test")]
 BOTH = [configuration("reference", "reference"), configuration("test")]

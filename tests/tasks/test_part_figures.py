@@ -14,13 +14,13 @@ from evaltools.engine import Example, Failure, Finished, Journal, Record, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError
-from evaltools.report.device_run import PartFigures
-from evaltools.report.result import ConfigurationResult, RuntimeUsed
+from evaltools.result.device_run import PartFigures
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.shared.part_figures import part_figures, part_messages
 from evaltools.tasks.shared.run_identity import DESCRIBED as DESCRIBED_FACT
 from evaltools.tasks.shared.run_identity import QUIET
-from tests.report.results import configuration
+from tests.results import configuration
 from tests.tasks.part_runs import DESCRIBED, Part, quiet
 
 RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")

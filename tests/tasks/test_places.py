@@ -11,7 +11,7 @@ import pytest
 from evaltools.engine import Journal, PassOptions, Shard
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.errors import UsageError
-from evaltools.report.result import RuntimeUsed
+from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.shared.one_pass import sum_up
 from evaltools.tasks.shared.run_identity import MergedRun, Place, differences_of_runs, merged_run
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet

@@ -13,7 +13,6 @@ import pytest
 
 from evaltools.engine import (
     Example,
-    Execution,
     Failure,
     Finished,
     Journal,
@@ -24,27 +23,29 @@ from evaltools.engine import (
     Shard,
 )
 from evaltools.engine.journal import open_journal, temporary_journal
-from evaltools.engine.run_folder import COMMAND, encode, identity_of
+from evaltools.engine.run_folder import REQUEST, encode, identity_of
 from evaltools.errors import DataError, UsageError
-from evaltools.report.result import ConfigurationResult, DelegateUsed, RuntimeUsed
+from evaltools.request.plain import to_plain
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
 from evaltools.tasks.shared.run_identity import (
     QUIET,
     MergedRun,
     Place,
     begin_run,
-    command_in,
     described_in,
     fact_in,
     files_below,
     fingerprint_of_files,
     merged_run,
 )
-from tests.report.results import configuration
+from tests.requests import request_of
+from tests.results import configuration
 from tests.tasks.part_runs import Numbers
 from tests.tasks.part_runs import quiet as quiet_times
 
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
 IDENTITY = {"model": "m", "the times of change of images": "x"}
+REQUEST_MADE = request_of("imagenet")
 WHOLE = Shard()
 DIED = Failure("inference", "died", crashed=True)
 
@@ -55,7 +56,7 @@ def begun(
     shard: Shard = WHOLE,
     **identity: Any,
 ) -> None:
-    begin_run(journal, described, {**IDENTITY, **identity}, Execution(shard=shard), ["evaltools", "imagenet", "--a=b"])
+    begin_run(journal, described, {**IDENTITY, **identity}, shard, REQUEST_MADE)
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def begun_with_one_example(folder: Path, described: Sequence[ConfigurationResult
 
 
 def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
-    assert command_in(run_dir) == [os.getcwd(), "evaltools", "imagenet", "--a=b"]
+    assert fact_in(run_dir, REQUEST, dict[str, Any]) == to_plain(REQUEST_MADE)
     journal: Journal[Any] = open_journal(run_dir)
     assert described_in(journal) == DESCRIBED
     identity = identity_of(journal)
@@ -167,19 +168,16 @@ def test_shards_of_different_gpus_are_not_merged(tmp_path: Path) -> None:
 def test_what_a_run_did_not_come_to_is_said_with_the_next_step(run_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ended before its first example; finish it with evaltools resume"):
         fact_in(run_dir, QUIET, QuietTimes)
-    open_journal(tmp_path / "empty").close()
-    with pytest.raises(UsageError, match="ended before its first example; give its command again"):
-        command_in(tmp_path / "empty")
     with pytest.raises(UsageError, match="is no run folder"):
-        command_in(tmp_path)
+        fact_in(tmp_path, QUIET, QuietTimes)
 
 
 def test_a_damaged_fact_is_a_data_error(run_dir: Path) -> None:
     journal: Journal[Any] = open_journal(run_dir)
-    journal.state({COMMAND: '["a", 5]'})
+    journal.state({QUIET: '["a", 5]'})
     journal.close()
     with pytest.raises(DataError, match="cannot be read"):
-        command_in(run_dir)
+        fact_in(run_dir, QUIET, QuietTimes)
 
 
 def test_a_fingerprint_changes_with_names_sizes_and_apart_from_them_with_times(tmp_path: Path) -> None:

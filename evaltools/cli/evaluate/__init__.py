@@ -1,0 +1,1 @@
+"""The commands that evaluate a task: one module serves them all."""

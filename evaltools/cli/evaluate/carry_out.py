@@ -1,0 +1,36 @@
+"""A request carried out at a terminal: measured, shown, written; whatever the task."""
+
+from __future__ import annotations
+
+from evaltools import exit_codes
+from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored, print_early_end, print_to_stdout
+from evaltools.cli.terminal import make_console
+from evaltools.report.planned_files import planned_files
+from evaltools.request import Request
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import measure
+from evaltools.tasks.shared.kind import evaluation_kind
+
+
+def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
+    """Evaluate, or take the records from finished ``shards``; print, write; returns the exit code."""
+    options = request.options
+    if options.text("executor") == "ray" and shards is None:
+        from evaltools.cli.evaluate.on_ray import carry_out_on_ray
+
+        return carry_out_on_ray(request)
+    console = make_console()
+    kind = evaluation_kind(request.task)
+    asked = kind.read(request)
+    files = planned_files(request, kind.files_read(asked))
+    more_files = kind.more_files(request, asked, files.values())
+    with interrupts_restored():
+        result = measure(kind, asked, Terminal(console, options.text("progress")), shards)
+        not_written = print_to_stdout(kind.debug_lines(result, options))
+        not_written += hand_out(kind.as_asked(result, options), files, console)
+        not_written += kind.write_more(result, more_files, asked, console)
+        total = asked.execution.shard.size_of(kind.example_count(result))
+        print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    return exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result)

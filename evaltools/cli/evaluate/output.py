@@ -1,0 +1,94 @@
+"""What every evaluating command does around its evaluation: show it, write its files, print the native lines."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.cli.progress import show_progress
+from evaltools.cli.streams import say
+from evaltools.engine import Tally
+from evaltools.errors import OutputError
+from evaltools.report.files import rendered
+from evaltools.report.native import native_lines
+from evaltools.report.output_file import write_measured
+from evaltools.report.table import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+
+_ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+_INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
+
+
+class Terminal:
+    """Shows an evaluation on stderr; ``progress`` is the value of ``--progress``."""
+
+    def __init__(self, console: Console, progress: str = "auto") -> None:
+        self._console = console
+        self._progress = progress
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """What each configuration runs on."""
+        print_configurations(configurations, self._console)
+
+    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
+        """Show progress."""
+        return show_progress(phase, total, self._console, self._progress)
+
+    def measured(self) -> None:
+        """After the measurements, Ctrl-C must not lose what is not written yet."""
+        ignore_interrupts()
+
+
+def ignore_interrupts() -> None:
+    """Until what was measured is written and shown."""
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def interrupts_restored() -> Iterator[None]:
+    """SIGTERM and the end of the terminal interrupt as Ctrl-C does; afterwards all work again as they did before.
+
+    What is ignored, as with ``nohup``, stays so.
+    """
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
+    for number in _ENDINGS:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def hand_out(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
+    """Write the files, print the native lines and the tables; returns what could not be written."""
+    not_written = write_measured(rendered(result, files), files, console) + print_to_stdout(native_lines(result))
+    print_result(result, console)
+    return not_written
+
+
+def print_to_stdout(lines: Sequence[str]) -> list[OutputError]:
+    """Print lines; returns what could not be written."""
+    return [] if not lines or say("\n".join(lines)) else [OutputError("stdout cannot be written")]
+
+
+def print_early_end(result: EvaluationResult, total: int, limit: int | None, native: bool, console: Console) -> None:
+    """Say why the evaluation ended before its last example, if it did; ``limit`` is that of failed examples."""
+    if result.stopped is None:
+        return
+    reason: str = result.stopped
+    if result.stopped == "too many failed examples":
+        reason = f"more than --max_failed_examples={limit} examples failed"
+        if native:
+            reason = "an example failed, and the native tool stops there (--compat=native)"
+    line = f"stopped after {result.examples_done} of {total} examples: {reason}"
+    if result.examples_done == total:
+        line = f"all {total} examples were run, what follows was not finished: {reason}"
+    console.print(line, style="bold red")

@@ -1,0 +1,40 @@
+"""``evaltools merge``: one result from the shards of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.runs.run_folders import read_given, run_folder_parser
+from evaltools.errors import UsageError
+
+DESCRIPTION: Final = """\
+Joins the shards of one run, each in the folder of its --run_dir, to the result that one host would have given: figures
+are taken anew from the record of every example. The model, the pictures and the labels are read again, so they must be
+here as they were there. Nothing is run, but for the noise floor of an inference diff.
+Flags about files and progress, such as --output_file_path, may be given anew."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    parser = run_folder_parser("merge RUN_DIR...", DESCRIPTION, "those of the merged run")
+    parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=Path, help="The folders of all shards.")
+    known, words = parser.parse_known_args(arguments)
+    folders = [folder.resolve() for folder in known.run_dirs]
+    repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
+    if repeated:
+        raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
+    from evaltools.cli.device_run_flags import PARAMETERS
+    from evaltools.runs.stored import changed, stored_request
+
+    stored = stored_request(folders[0], {parameter.name: parameter for parameter in PARAMETERS})
+    if stored.devices is not None:
+        raise UsageError(
+            "a run on devices makes one result of its parts itself: give evaltools resume its folder alone"
+        )
+    request = changed(stored, read_given(stored, words), lambda parameter: parameter.about == "result")
+    from evaltools.cli.evaluate.carry_out import carry_out
+    from evaltools.runs.finished_shards import FinishedShards
+
+    whole = request.without("run_dir", "shard_index", "shard_count")
+    return carry_out(whole, FinishedShards.of_one_run(folders))

@@ -1,0 +1,33 @@
+"""``evaltools resume``: goes on with a run that was interrupted or killed, from the request in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.runs.run_folders import read_given, run_folder_parser
+
+DESCRIPTION: Final = """\
+Goes on with a run that was given --run_dir: examples that were finished are not run again, nor parts that were done on
+devices, and the result is that of an uninterrupted run. It is refused where the model, the data, the flags or what runs
+the model have changed since.
+Flags that change no figure, such as --workers, may be given anew."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    parser = run_folder_parser("resume RUN_DIR", DESCRIPTION, "those of the run that goes on")
+    parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
+    known, words = parser.parse_known_args(arguments)
+    from evaltools.cli.device_run_flags import PARAMETERS
+    from evaltools.runs.stored import changed, stored_request
+
+    stored = stored_request(known.run_dir, {parameter.name: parameter for parameter in PARAMETERS})
+    request = changed(stored, read_given(stored, words), lambda parameter: parameter.may_differ)
+    if request.devices is not None:
+        from evaltools.cli.device_run import carry_out_on_devices
+
+        return carry_out_on_devices(request)
+    from evaltools.cli.evaluate.carry_out import carry_out
+
+    return carry_out(request)

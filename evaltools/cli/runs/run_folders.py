@@ -1,0 +1,35 @@
+"""What the commands about run folders have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from evaltools.cli.evaluate.command import read_options
+from evaltools.cli.flags import parse_flags
+from evaltools.errors import UsageError
+from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.request import Options, Request
+
+
+def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:
+    """A parser for a command about run folders, ``COMMAND RUN_DIR... [--flag=value ...]``."""
+    return argparse.ArgumentParser(
+        prog=f"evaltools {usage.split()[0]}",
+        usage=f"evaltools {usage} [--flag=value ...]",
+        description=description,
+        epilog=f"exit codes: {exit_codes}\n{EXIT_CODE_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def read_given(request: Request, words: Sequence[str]) -> Options:
+    """The flags that are given anew, for the run of ``request``; raises :class:`UsageError` for what is none."""
+    bare = next((word for word in words if not word.startswith("--")), None)
+    if bare is not None:
+        raise UsageError(f"{bare!r}: give flags as --name=value")
+    known = [*request.options.parameters.values()]
+    if request.devices is not None:
+        known += request.devices.parameters.values()
+    return read_options(parse_flags("resume", "", "", {"flags": known}, words))

@@ -1,0 +1,152 @@
+"""A baseline: what a released result found, small enough to be kept in a repository."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from evaltools.errors import DataError
+from evaltools.gates.hold import evidence_of
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import encode_json, read_json
+
+BASELINE_VERSION: Final = "1"
+_RANKS: Final = "0123456789"
+_NO_RANK: Final = "-"
+_RESAMPLED_DIGITS: Final = 5
+_MOST_EXAMPLES: Final = 10**12
+
+
+@dataclass(frozen=True)
+class BaselineConfiguration:
+    """One configuration of a baseline.
+
+    ``figures`` are those that limits use, ``outputs`` those of each output. ``ranks`` has one character per example,
+    the place of the right label from 0, ``-`` where it is not among the best; empty where no examples were recorded.
+    ``resampled`` has figures of COCO over resamples of the pictures, in units of 0.00001, null as in the result.
+    ``answered`` counts the examples that the figures are of. A figure is null where there is no number for it, such as
+    that of an output with NaN.
+    """
+
+    name: str
+    flags: list[str]
+    runtime: str
+    figures: dict[str, float | None]
+    outputs: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    ranks: Annotated[str, Meta(pattern="^[0-9-]*$")] = ""
+    resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
+    answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a result found. ``examples_sha256`` is that of the names and labels of its examples, in order."""
+
+    baseline_version: Literal["1"]
+    task: str
+    model: str
+    model_sha256: str
+    evaltools: str
+    started_at: str
+    example_count: Annotated[int, Meta(ge=1, le=_MOST_EXAMPLES)]
+    examples_sha256: str
+    configurations: Annotated[list[BaselineConfiguration], Meta(min_length=1)]
+
+
+def make_baseline(result: EvaluationResult) -> Baseline:
+    """The figures of every configuration that was measured.
+
+    Raises :class:`DataError` for a result in which none was, and for one of a run that ended early.
+    """
+    measured = [entry for entry in result.configurations if entry.status == "measured" and entry.fallback is None]
+    if not result.complete or not measured:
+        why = "no configuration was measured" if result.complete else f"the run ended early ({result.stopped})"
+        raise DataError(f"the result is no baseline: {why}")
+    return Baseline(
+        baseline_version=BASELINE_VERSION,
+        task=result.task,
+        model=Path(result.model.file).name,
+        model_sha256=result.model.sha256,
+        evaltools=result.environment.evaltools,
+        started_at=result.environment.started_at,
+        example_count=result.examples_done,
+        examples_sha256=_digest_of_examples(result),
+        configurations=[_configuration(result, entry) for entry in measured],
+    )
+
+
+def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> BaselineConfiguration:
+    evidence = evidence_of(result, entry)
+    runtime = (
+        f"{entry.runtime.package} {entry.runtime.version}, {entry.runtime.kernels} kernels" if entry.runtime else ""
+    )
+    return BaselineConfiguration(
+        name=entry.name,
+        flags=entry.flags,
+        runtime=runtime,
+        figures=_numbers(evidence.figures),
+        outputs={names[0]: _numbers(values) for names, values in evidence.outputs},
+        ranks=_ranks(result, entry.name),
+        resampled=_resampled(result, entry.name),
+        answered=entry.finished_examples,
+    )
+
+
+def _numbers(figures: Mapping[str, float | None]) -> dict[str, float | None]:
+    """The same with None for what is no finite number."""
+    return {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
+
+
+def _ranks(result: EvaluationResult, name: str) -> str:
+    """Empty unless the configuration answered every recorded example."""
+    recorded = result.examples or []
+    if not all(name in example.answers for example in recorded):
+        return ""
+    ranks = [example.answers[name].rank for example in recorded]
+    return "".join(_NO_RANK if rank is None else _RANKS[rank] for rank in ranks)
+
+
+def _resampled(result: EvaluationResult, name: str) -> dict[str, list[int | None]]:
+    figures = [entry for entry in (result.coco.figures if result.coco else []) if entry.configuration == name]
+    scale = 10**_RESAMPLED_DIGITS
+    return {
+        stat: [None if value is None else round(value * scale) for value in values]
+        for entry in figures
+        for stat, values in entry.resampled.items()
+    }
+
+
+def resampled_values(values: list[int | None]) -> list[float | None]:
+    """Shares, 0..1, of the whole numbers that a baseline keeps."""
+    return [None if value is None else value / 10**_RESAMPLED_DIGITS for value in values]
+
+
+def _digest_of_examples(result: EvaluationResult) -> str:
+    """Of names and labels where examples were recorded, else of what says which examples were taken."""
+    shard = result.execution.shard if result.execution is not None else None
+    parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
+    if result.data is not None:
+        parts += [result.data.ground_truth_sha256, str(result.data.denylisted)]
+    if result.coco is not None:
+        truth = result.coco.data.ground_truth
+        parts += [truth.sha256 if truth else "", str(result.coco.data.unlisted_pictures)]
+    if result.inference_diff is not None:
+        parts += [str(result.inference_diff.seed), *(entry.source for entry in result.inference_diff.inputs)]
+    parts += [f"{example.example}\0{example.truth}" for example in result.examples or []]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def baseline_json(baseline: Baseline) -> bytes:
+    """The file's content, one figure per line, so that changes are readable."""
+    return encode_json(baseline)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read and check a baseline; raises :class:`DataError` naming the field that does not fit."""
+    return read_json(path, Baseline, "evaltools baseline", "; evaltools baseline save makes it")

@@ -1,0 +1,93 @@
+"""Writes result files without ever leaving half of one behind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaltools.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def require_writable(path: Path, flag: str) -> None:
+    """Raise :class:`UsageError` where ``path`` cannot be written, before any long work."""
+    if os.path.isdir(path):
+        raise UsageError(f"{flag}={path} is a folder; give a file name")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{flag}={path}: the folder {folder} does not exist, or cannot be entered; create it first")
+    if os.path.islink(path) and os.path.islink(os.path.realpath(path)):
+        raise UsageError(f"{flag}={path} is a symbolic link that leads to itself; give another name")
+    target = path if _is_written_in_place(path) else folder
+    if not os.access(target, os.W_OK):
+        raise UsageError(f"{flag}={path}: no permission to write to {target}")
+
+
+def require_output_file(path: Path, flag: str, inputs: Iterable[Path]) -> None:
+    """Refuse a file that cannot be written, is read by this run (``inputs``), or is stdout, before any long work."""
+    require_writable(path, flag)
+    if any(_same_file(path, source) for source in inputs):
+        raise UsageError(f"{flag}={path} would overwrite an input of this run; give another name")
+    if _same_file(path, 1) and not path.samefile(os.devnull):
+        raise UsageError(f"{flag}={path} is stdout, which carries the native lines; give a file")
+
+
+def _same_file(path: Path, other: Path | int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.stat(other))
+    except OSError:
+        return False
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file in one step, through symbolic links; raises :class:`OutputError`.
+
+    Devices and pipes are written as they are.
+    """
+    try:
+        if _is_written_in_place(path):
+            path.write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from error
+    except ValueError as error:
+        raise OutputError(f"{str(path)!a} cannot be written: {error}") from error
+
+
+def _is_written_in_place(path: Path) -> bool:
+    """Devices, pipes, and names such as /dev/stdout that stand for an open file."""
+    return (
+        path.is_relative_to("/dev")
+        or path.is_relative_to("/proc")
+        or (os.path.exists(path) and not os.path.isfile(path))
+    )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    mode = path.stat().st_mode if path.exists() else None
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
+        draft = Path(folder) / "draft"
+        draft.write_bytes(content)
+        if mode is not None:
+            draft.chmod(mode)
+        draft.replace(path)
+
+
+def write_measured(contents: Mapping[str, bytes], files: Mapping[str, Path], console: Console) -> list[OutputError]:
+    """Write the content of each file by what it holds, and say which are left out; returns what cannot be written."""
+    failed = []
+    for name, path in files.items():
+        if name not in contents:
+            console.print(f"{path} is not written: {name} was not measured")
+            continue
+        try:
+            write_file(path, contents[name])
+        except OutputError as error:
+            failed.append(error)
+    return failed

@@ -1,0 +1,138 @@
+"""What is to be measured, as a value: the unit of work that everything makes, stores and hands on.
+
+The command line, Python, YAML, pytest and gate files make a :class:`Request`; a run folder keeps it; resume, shards,
+Ray and devices read it. Nothing else carries work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from evaltools.configuration import Configuration
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value, did_you_mean
+
+Stated = Value | tuple[str, ...]
+"""The value of an option that was stated; several texts for one that may be repeated."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was stated, parsed, by the names of parameters; all else has its default.
+
+    >>> known = {"workers": Parameter("workers", "int32", 1, ""), "progress": Parameter("progress", "bool", True, "")}
+    >>> options = Options.of({"workers": "4"}, known)
+    >>> options.number("workers"), options.is_on("progress"), "progress" in options
+    (4, True, False)
+    """
+
+    stated: Mapping[str, Stated]
+    parameters: Mapping[str, Parameter]
+
+    @classmethod
+    def of(cls, values: Mapping[str, object], parameters: Mapping[str, Parameter]) -> Options:
+        """From texts or values of Python by name; raises :class:`UsageError` for what is unknown or does not fit."""
+        stated = {name: _parsed(name, value, parameters) for name, value in values.items() if value is not None}
+        return cls(stated, parameters)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.stated
+
+    def value(self, name: str) -> Stated:
+        """The value stated, or the default."""
+        return self.stated.get(name, self.parameters[name].default)
+
+    def text(self, name: str) -> str:
+        """The value of an option of type string."""
+        return str(self.value(name))
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of an option that may be repeated."""
+        stated = self.stated.get(name, ())
+        return list(stated) if isinstance(stated, tuple) else [str(stated)]
+
+    def number(self, name: str) -> int:
+        """The value of an option of type int32."""
+        return int(self.value(name))  # type: ignore[arg-type]
+
+    def real(self, name: str) -> float:
+        """The value of an option of type float."""
+        return float(self.value(name))  # type: ignore[arg-type]
+
+    def is_on(self, name: str) -> bool:
+        """The value of an option of type bool."""
+        return bool(self.value(name))
+
+    def path(self, name: str) -> Path | None:
+        """The value of an option of type string as a path, None where it was not stated.
+
+        An empty one, as an unset variable leaves behind, would silently mean something else: :class:`UsageError`.
+        """
+        if name in self and not self.text(name):
+            raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
+        return Path(self.text(name)) if self.text(name) else None
+
+    def stating(self, values: Mapping[str, object]) -> Options:
+        """The same with other values in the place of those that it had."""
+        return replace(self, stated={**self.stated, **Options.of(values, self.parameters).stated})
+
+    def without(self, names: Collection[str]) -> Options:
+        """The same with some options at their defaults."""
+        return replace(self, stated={name: value for name, value in self.stated.items() if name not in names})
+
+    def rewritten(self, rewrite: Callable[[Parameter, Stated], Stated]) -> Options:
+        """The same with every value stated as ``rewrite`` gives it."""
+        return replace(
+            self, stated={name: rewrite(self.parameters[name], value) for name, value in self.stated.items()}
+        )
+
+
+def _parsed(name: str, value: object, parameters: Mapping[str, Parameter]) -> Stated:
+    if name not in parameters:
+        raise UsageError(f"--{name}: no such flag.{did_you_mean(name, parameters)}")
+    parameter = parameters[name]
+    if not parameter.repeatable:
+        return parameter.parse(_text(value))
+    several = [value] if isinstance(value, str | Path) or not isinstance(value, Iterable) else value
+    return tuple(_text(each) for each in several)
+
+
+def _text(value: object) -> str:
+    return ("false", "true")[value] if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A task with its options, and the configurations that it is to be done with.
+
+    ``reference`` None: there is none, or its outputs are loaded. ``folder`` is where relative paths are meant from.
+    ``devices`` are the options of a run on devices, None for one on this computer. ``command`` is only recorded.
+    """
+
+    task: str
+    options: Options
+    reference: Configuration | None
+    tests: tuple[Configuration, ...]
+    folder: Path = field(default_factory=Path.cwd)
+    devices: Options | None = None
+    command: tuple[str, ...] = ()
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is to do what the native tool does, also where that is a trap."""
+        return self.options.text("compat") == "native"
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The reference, if there is one, and the others."""
+        return ((self.reference,) if self.reference else ()) + self.tests
+
+    def stating(self, **values: object) -> Request:
+        """The same with other values of options."""
+        return replace(self, options=self.options.stating(values))
+
+    def without(self, *names: str) -> Request:
+        """The same with some options at their defaults."""
+        return replace(self, options=self.options.without(names))

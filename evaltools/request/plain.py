@@ -1,0 +1,96 @@
+"""Requests as plain values, fit for JSON: what run folders keep, and what is sent to other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, split_flag
+from evaltools.request import Options, Request
+from evaltools.task_kind import kind_of
+
+REQUEST_VERSION: Final = 2
+"""Changes where stored requests of before cannot be read any more; 1 were command lines."""
+
+
+class _StoredConfiguration(msgspec.Struct):
+    name: str
+    flags: list[str]
+
+
+_StoredOptions = dict[str, bool | int | float | str | list[str]]
+
+
+class _Stored(msgspec.Struct):
+    version: int
+    task: str
+    folder: str
+    options: _StoredOptions
+    reference: _StoredConfiguration | None
+    tests: list[_StoredConfiguration]
+    devices: _StoredOptions | None
+    command: list[str]
+
+
+def to_plain(request: Request) -> dict[str, Any]:
+    """A request as plain values, fit for JSON.
+
+    >>> request = Request("imagenet", Options({}, {}), None, (Configuration.from_text("x", "use_xnnpack=1"),))
+    >>> to_plain(request)["tests"]
+    [{'name': 'x', 'flags': ['--use_xnnpack=true']}]
+    """
+    stored = _Stored(
+        version=REQUEST_VERSION,
+        task=request.task,
+        folder=str(request.folder),
+        options=_plain_options(request.options),
+        reference=None if request.reference is None else _plain_configuration(request.reference),
+        tests=[_plain_configuration(configuration) for configuration in request.tests],
+        devices=None if request.devices is None else _plain_options(request.devices),
+        command=list(request.command),
+    )
+    plain: dict[str, Any] = msgspec.to_builtins(stored)
+    return plain
+
+
+def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Request:
+    """The request again; raises :class:`UsageError` for what is none, or one of another version."""
+    version = plain.get("version") if isinstance(plain, dict) else None
+    if version != REQUEST_VERSION:
+        raise UsageError(f"a request of version {version}; this evaltools reads version {REQUEST_VERSION}")
+    try:
+        stored = msgspec.convert(plain, _Stored)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"no request: {error}") from None
+    parameters = kind_of(stored.task).parameters
+    return Request(
+        task=stored.task,
+        options=_options(stored.options, parameters),
+        reference=None if stored.reference is None else _configuration(stored.reference),
+        tests=tuple(map(_configuration, stored.tests)),
+        folder=Path(stored.folder),
+        devices=None if stored.devices is None else _options(stored.devices, device_parameters),
+        command=tuple(stored.command),
+    )
+
+
+def _plain_options(options: Options) -> _StoredOptions:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.stated.items()}
+
+
+def _options(stored: _StoredOptions, parameters: Mapping[str, Parameter]) -> Options:
+    return Options.of(stored, parameters)
+
+
+def _plain_configuration(configuration: Configuration) -> _StoredConfiguration:
+    return _StoredConfiguration(configuration.name, configuration.to_flags())
+
+
+def _configuration(stored: _StoredConfiguration) -> Configuration:
+    flags = [split_flag(word, CONFIGURATION_PARAMETERS) for word in stored.flags]
+    return Configuration.from_flags(stored.name, flags)

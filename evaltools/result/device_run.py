@@ -1,0 +1,104 @@
+"""What happened on the devices of a run, as typed facts: who did which part, under which conditions, what was lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from evaltools.result.device import DeviceCpu, DeviceFacts
+
+HOST = "host"
+"""The name of this computer beside those of devices."""
+
+
+@dataclass(frozen=True)
+class DeviceConditions:
+    """A device at one moment; None or empty where it does not say. Units are those of ``DeviceFacts``."""
+
+    battery_level: int | None = None
+    battery_temperature: int | None = None
+    thermal_status: int | None = None
+    temperatures: dict[str, float] = field(default_factory=dict)
+    cpu_frequencies: tuple[DeviceCpu, ...] = ()
+
+
+def hottest(conditions: DeviceConditions) -> float | None:
+    """The highest temperature that a device states, in degrees Celsius; None where it states none.
+
+    >>> hottest(DeviceConditions(battery_temperature=287, temperatures={"skin": 31.5}))
+    31.5
+    """
+    battery = [] if conditions.battery_temperature is None else [conditions.battery_temperature / 10]
+    return max([*conditions.temperatures.values(), *battery], default=None)
+
+
+@dataclass(frozen=True)
+class LostAttempt:
+    """A part that a device did not finish; ``kind`` in a word, ``reason`` in full; it was done again afterwards."""
+
+    serial: str
+    kind: str
+    reason: str
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class PartFigures:
+    """What one configuration did in a part: so many examples, of which some failed.
+
+    ``invokes_us`` are its latencies there in whole microseconds, those of the quiet phase where there was one.
+    ``right`` of the examples were classified right, None where the task is another.
+    """
+
+    configuration: str
+    examples: int
+    failed: int
+    invokes_us: tuple[int, ...] = ()
+    right: int | None = None
+
+
+@dataclass(frozen=True)
+class DevicePart:
+    """A part of the work as it was done: the ``index``-th of ``count``, ``examples`` of them, by one device.
+
+    ``waited_s`` is what it waited to cool down, ``elapsed_s`` what it took after that, transfers included.
+    ``delegate_lines`` are what the runtime and its delegates logged of what was delegated. ``lost`` has the attempts
+    before the one that counts.
+    """
+
+    index: int
+    count: int
+    serial: str
+    examples: int
+    started_at: str
+    waited_s: float
+    elapsed_s: float
+    before: DeviceConditions
+    after: DeviceConditions
+    delegate_lines: tuple[str, ...] = ()
+    lost: tuple[LostAttempt, ...] = ()
+    figures: tuple[PartFigures, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceLeftOut:
+    """A device that gave up, or was not like the others, and why; its parts were done by the others."""
+
+    serial: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceRun:
+    """How a run was done on devices.
+
+    ``program``: what ran there. ``split``: ``pool``, parts went to whichever device was free; ``each``, every device
+    did everything, and its configurations are named ``NAME@SERIAL``. ``devices`` are as they were at the beginning.
+    """
+
+    program: Literal["evaltools", "native", "app"]
+    split: Literal["pool", "each"]
+    devices: tuple[DeviceFacts, ...]
+    parts: tuple[DevicePart, ...]
+    left_out: tuple[DeviceLeftOut, ...] = ()

@@ -1,0 +1,49 @@
+"""Describes the machine and the software."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Final
+
+from evaltools.result.evaluation import Environment
+
+_PACKAGES: Final = ("ai-edge-litert", "tflite-runtime", "numpy", "pillow", "scipy", "pycocotools", "protobuf")
+
+
+def describe_environment(command: list[str], started_at: str, elapsed_s: float) -> Environment:
+    """Facts about this machine; ``command`` is the command line as typed."""
+    return Environment(
+        evaltools=importlib.metadata.version("evaltools"),
+        python=platform.python_version(),
+        platform=platform.platform(),
+        machine=platform.machine(),
+        processor=_processor(),
+        cpu_count=os.cpu_count() or 1,
+        packages=_versions(),
+        started_at=started_at,
+        elapsed_s=elapsed_s,
+        command=command,
+    )
+
+
+def _versions() -> dict[str, str]:
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Hardware")):
+                return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor()
+    return platform.processor()

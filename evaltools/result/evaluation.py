@@ -1,0 +1,238 @@
+"""The result of an evaluation: typed here, described by ``result.schema.json``, written as JSON.
+
+``docs/result-format.md`` explains it. Fields are only added within one ``schema_version``; a changed meaning gets a new
+one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import Latency
+from evaltools.parameter import Value
+from evaltools.result.device_run import DeviceRun
+from evaltools.result.model import Model, Tensor
+from evaltools.result.paired import Comparison, LatencyComparison
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift
+from evaltools.tasks.coco.result import CocoDetection
+from evaltools.tasks.inference_diff.result import InferenceDiff
+
+__all__ = ["Comparison", "LatencyComparison", "Model", "Tensor"]
+
+SCHEMA_VERSION: Final = "1"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The machine and the software that measured. ``packages`` maps installed packages to versions."""
+
+    evaltools: str
+    python: str
+    platform: str
+    machine: str
+    processor: str
+    cpu_count: int
+    packages: dict[str, str]
+    started_at: str
+    elapsed_s: float
+    command: list[str]
+
+
+@dataclass(frozen=True)
+class Data:
+    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
+
+    images: str
+    example_count: int
+    skipped_files: int
+    denylisted: int
+    ground_truth_sha256: str
+    labels_sha256: str
+    label_offset: int
+    normalization: str
+    preprocessing_latency: Latency
+
+
+@dataclass(frozen=True)
+class RuntimeUsed:
+    """The runtime that ran; ``kernels`` are those of the part that stayed on the CPU.
+
+    ``messages`` is what native code printed while the model was loaded.
+    """
+
+    name: str
+    package: str
+    version: str
+    kernels: str
+    messages: str = ""
+
+
+@dataclass(frozen=True)
+class DelegateUsed:
+    """A delegate with the options in force, and the nodes that it took.
+
+    ``requested`` is false for XNNPACK where the runtime added it by itself. ``nodes`` is null where the delegate could
+    not be created, and where it ran, as ``evidence`` says then, but a native log does not say how many nodes it took.
+    ``device`` is what ran it, as the runtime names it, empty where it names none; ``is_cpu`` says that
+    this device is the CPU after all, as with a software GPU. ``evidence`` says what shows that it ran.
+    """
+
+    name: str
+    requested: bool
+    options: dict[str, Value]
+    nodes: int | None
+    partitions: int | None
+    device: str = ""
+    is_cpu: bool = False
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class DelegationProof:
+    """Of ``total_nodes`` nodes of the main graph, ``delegated_nodes`` ran on a delegate; the others are listed."""
+
+    total_nodes: int
+    delegated_nodes: int
+    cpu_operators: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ConfigurationResult:
+    """One configuration: what was asked, what ran, what came out.
+
+    ``status`` is ``measured`` or ``not measured``, then with ``reason``. ``fallback`` says why a configuration that
+    asked for a delegate was measured on the CPU (``--allow_fallback=true``). ``flags`` give the same configuration
+    again. ``inference_latency`` is of fewer examples than ``finished_examples`` where it was measured apart in quiet.
+
+    ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
+    ``topk_intervals`` has the 95 % interval (Wilson) of each of the top-k accuracies. ``latency_drift`` is the trend of
+    the times in ``inference_latency``, null for fewer than 10, and for those of several shards. ``peak_memory_mb`` is
+    the largest resident memory of its process, in units of 1024 * 1024 bytes: Python, runtime, model and delegate; null
+    where the platform does not say. ``place`` is the device that ran it, or ``host``, where several did the same; then
+    ``name`` ends with it, and ``preprocessing_latency`` is that of the place, which else is null: the data's.
+
+    An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
+    ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
+    sums up, in order.
+    """
+
+    name: str
+    role: Literal["reference", "test"]
+    flags: list[str]
+    num_threads: int
+    status: Literal["measured", "not measured"]
+    reason: str | None
+    fallback: str | None
+    runtime: RuntimeUsed | None
+    delegates: list[DelegateUsed]
+    delegation: DelegationProof | None
+    inference_latency: Latency | None
+    failed_examples: int
+    classification: ClassificationMetrics | None
+    finished_examples: int = 0
+    first_run_us: int | None = None
+    run_and_read_latency: Latency | None = None
+    invokes_us: list[int] = field(default_factory=list)
+    cannot_exist: bool = False
+    topk_intervals: list[Interval] = field(default_factory=list)
+    latency_drift: Drift | None = None
+    peak_memory_mb: float | None = None
+    place: str = ""
+    preprocessing_latency: Latency | None = None
+
+
+@dataclass(frozen=True)
+class FailedExample:
+    """An example without an answer; ``configuration`` is null where its input could not be made at all."""
+
+    example: str
+    configuration: str | None
+    stage: Literal["input", "inference"]
+    reason: str
+
+
+@dataclass(frozen=True)
+class ExampleAnswer:
+    """One configuration's best classes for one example with raw scores; ``rank`` of the right label, from 0."""
+
+    classes: list[int]
+    scores: list[float | None]
+    rank: int | None
+    invoke_us: int
+
+
+@dataclass(frozen=True)
+class ExampleRecord:
+    """One example with the answer of each configuration that finished it."""
+
+    example: str
+    truth: str
+    answers: dict[str, ExampleAnswer]
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """How often the process of a configuration was started again, and what it first died of."""
+
+    count: int
+    first_reason: str
+
+
+@dataclass(frozen=True)
+class ExecutionUsed:
+    """How the evaluation was carried out, which changes times, never figures.
+
+    ``examples_run`` were finished by this process, not by an earlier part of the run; they and ``workers`` are 0 where
+    shards were merged. ``shard`` is ``i/n`` where this is the part of one of several hosts; ``merged_shards`` of them
+    make up the result, 0 where it was measured in one run. ``quiet_latency_examples`` is how many examples the
+    latencies are of, measured apart from the pass; null where they are those of the pass, which is quiet with one
+    worker, and busy where several were stopped. ``restarts`` has the configurations whose process died.
+    ``startup_seconds`` is what passed until the first example was finished, by phase. ``stage_seconds`` is the work of
+    all workers in read, decode, resize, prepare (the rest of an input's making), inference, metrics and journal;
+    ``bound`` says which part of it is the largest. ``not_traced`` says why the trace could not be written.
+    """
+
+    workers: int
+    examples_run: int
+    shard: str | None
+    merged_shards: int
+    quiet_latency_examples: int | None
+    restarts: dict[str, Restarted]
+    startup_seconds: dict[str, float]
+    stage_seconds: dict[str, float]
+    bound: Literal["input", "inference", "metrics", "journal"] | None
+    not_traced: str | None = None
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """The whole result.
+
+    ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
+    the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
+    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names. ``pictures_digest`` changes
+    with the names of the pictures and their order. ``device_run`` says how it was done on devices.
+    """
+
+    schema_version: Literal["1"]
+    task: Literal["imagenet", "inference_diff", "coco"]
+    complete: bool
+    stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None
+    examples_done: int
+    environment: Environment
+    model: Model
+    data: Data | None
+    configurations: list[ConfigurationResult]
+    comparisons: list[Comparison]
+    failed: list[FailedExample]
+    warnings: list[str]
+    examples: list[ExampleRecord] | None
+    inference_diff: InferenceDiff | None = None
+    coco: CocoDetection | None = None
+    execution: ExecutionUsed | None = None
+    latency_comparisons: list[LatencyComparison] = field(default_factory=list)
+    pictures_digest: str = ""
+    device_run: DeviceRun | None = None

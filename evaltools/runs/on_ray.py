@@ -1,0 +1,194 @@
+"""``--executor=ray``: the shards of a run as tasks on a Ray cluster, merged here.
+
+The nodes need evaltools, and the model, pictures and labels under the same paths. A task whose node or process is lost
+is started again elsewhere. Shards that have come back lie in the run folder, so that a run goes on with the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools import exit_codes
+from evaltools.engine import Tally
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.engine.run_folder import REQUEST, encode, require_same_run, run_journal
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.request import Request
+from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.finished_shards import FinishedShards
+from evaltools.runs.measure import measure
+from evaltools.runs.stored import seen_from
+from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.measuring import SILENT
+from evaltools.tasks.shared.options.execution import flags_to_repeat
+
+_RETRIES: Final = 5
+_TASKS: Final = "tasks on the cluster"
+_SECONDS_TO_CONNECT: Final = 5.0
+_WITH_A_JOURNAL: Final = (
+    exit_codes.OK, exit_codes.LIMIT_BROKEN, exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED,
+)  # fmt: skip
+OnProgress = Callable[[int], AbstractContextManager[Callable[[Tally], None]]]
+
+
+@dataclass(frozen=True)
+class ShardDone:
+    """What a task sends back: the exit code of its shard, its journal, and why it has none."""
+
+    code: int
+    journal: bytes
+    reason: str
+
+
+@contextlib.contextmanager
+def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
+    """The shards of a request, done on a cluster; ``progress`` is entered with their number.
+
+    Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the request is wrong.
+    """
+    options = request.options
+    tasks = options.number("ray_tasks")
+    if tasks < 0:
+        raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
+    evaluation_kind(request.task).read(request)
+    ray = _ray()
+    with _run_folder(options.path("run_dir")) as folder:
+        stated = _begin(folder, request)
+        _start(ray, options.text("ray_address"))
+        try:
+            count = tasks or stated or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            with run_journal(folder) as journal:
+                journal.state({_TASKS: str(count)})
+            folders = _collect(ray, request, count, folder, progress)
+        finally:
+            ray.shutdown()
+        yield FinishedShards.of_one_run(folders)
+
+
+def _begin(folder: Path, request: Request) -> int:
+    """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
+    configurations = {
+        f"configuration {configuration.name}": " ".join(configuration.to_flags())
+        for configuration in request.configurations
+    }
+    repeated = flags_to_repeat(request.options)
+    identity = {"the executor": "ray", "the task": request.task, **configurations, **repeated}
+    with run_journal(folder) as journal:
+        require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
+        journal.state({REQUEST: encode(to_plain(request))})
+        return int(journal.fact(_TASKS) or 0)
+
+
+def _ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise UsageError("--executor=ray needs Ray: pip install 'evaltools[ray]'") from error
+
+
+@contextlib.contextmanager
+def _run_folder(stated: Path | None) -> Iterator[Path]:
+    if stated is not None:
+        yield stated.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        yield Path(folder)
+
+
+def _start(ray: Any, address: str) -> None:
+    """Join the cluster at that address; without one, start Ray on this machine."""
+    _require_listening(address)
+    try:
+        ray.init(address=address or "local", log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = (
+            f"--ray_address={address}: no Ray cluster can be joined there" if address else "Ray cannot be started here"
+        )
+        raise UsageError(f"{where}: {error}") from error
+
+
+def _require_listening(address: str) -> None:
+    """Ray waits for minutes for an address where nobody is."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
+    except OSError as error:
+        raise UsageError(f"--ray_address={address}: nobody answers there: {error.strerror or error}") from error
+
+
+def _collect(ray: Any, request: Request, count: int, folder: Path, progress: OnProgress) -> list[Path]:
+    """Have the shards that are missing done; the folders of all of them."""
+    folders = [folder / f"shard-{index}-of-{count}" for index in range(count)]
+    missing = [index for index, shard in enumerate(folders) if not (shard / JOURNAL_NAME).exists()]
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_shard)
+    plain = to_plain(_for_shards(request))
+    waiting = {task.remote(plain, index, count): index for index in missing}
+    tally = Tally(done=count - len(missing))
+    with progress(count) as on_progress:
+        while waiting:
+            (finished,), _ = ray.wait(list(waiting), num_returns=1)
+            index = waiting.pop(finished)
+            _keep(_result(ray, finished, index), folders[index], index)
+            tally.done += 1
+            on_progress(tally)
+    return folders
+
+
+def _for_shards(request: Request) -> Request:
+    """The request without what is about the result, the run as a whole, or another executor."""
+    parameters = request.options.parameters.values()
+    of_shards = [each for each in parameters if each.must_agree or (each.is_sent and not each.only_with)]
+    return request.without(*(each.name for each in parameters if each not in of_shards))
+
+
+def _result(ray: Any, finished: Any, index: int) -> ShardDone:
+    try:
+        done: ShardDone = ray.get(finished)
+    except ray.exceptions.RayTaskError as error:
+        raise UsageError(
+            f"shard {index} failed on its node: {error.cause}. evaltools and the files must be there under the same "
+            "paths"
+        ) from error
+    except ray.exceptions.RayError as error:
+        raise UsageError(f"shard {index} was lost {_RETRIES + 1} times: {error}") from error
+    return done
+
+
+def _keep(done: ShardDone, folder: Path, index: int) -> None:
+    if done.code not in _WITH_A_JOURNAL:
+        raise UsageError(f"shard {index} ended with exit code {done.code}: {done.reason.strip()}")
+    unfinished = folder / f"{JOURNAL_NAME}.part"
+    try:
+        folder.mkdir(exist_ok=True)
+        unfinished.write_bytes(done.journal)
+        unfinished.rename(folder / JOURNAL_NAME)
+    except OSError as error:
+        raise OutputError(
+            f"{unfinished} cannot be written: {error.strerror}. Shards written before are kept: make room, then give "
+            "the same command with the same --run_dir"
+        ) from error
+
+
+def run_shard(plain: dict[str, Any], index: int, count: int) -> ShardDone:
+    """Evaluate one shard in this process, which is a worker of the cluster."""
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        try:
+            request = seen_from(from_plain(plain, {}), Path.cwd()).stating(
+                run_dir=f"{folder}/run", shard_index=index, shard_count=count, workers="1"
+            )
+            kind = evaluation_kind(request.task)
+            code = kind.exit_code(measure(kind, kind.read(request), SILENT))
+        except EvaltoolsError as error:
+            return ShardDone(error.exit_code, b"", str(error))
+        journal = Path(folder, "run", JOURNAL_NAME)
+        return ShardDone(code, journal.read_bytes() if journal.exists() else b"", "")

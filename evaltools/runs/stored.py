@@ -1,0 +1,108 @@
+"""The request of a run, as its folder keeps it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import PARAMETERS
+from evaltools.engine.run_folder import REQUEST, decode, journals_of
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, Value, did_you_mean, format_value
+from evaltools.request import Options, Request, Stated
+from evaltools.request.plain import REQUEST_VERSION, from_plain
+
+_COMMAND_LINE: Final = "command"
+"""The fact under which runs of version 1 kept the words of their command."""
+
+
+def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) -> Request:
+    """The request of the run in a folder, with that folder and its files as they are called from here.
+
+    Raises :class:`UsageError` where there is none, or one of another version.
+    """
+    outer = _run_on_devices_around(run_dir)
+    if outer is not None:
+        raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
+    with journals_of([run_dir]) as (journal,):
+        text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
+        begun = bool(journal.examples())
+    if words is not None:
+        raise UsageError(
+            f"the run in {run_dir} is of version 1, made by an earlier evaltools; this one goes on with runs of "
+            f"version {REQUEST_VERSION}. Finish it with that evaltools, or start it anew in another folder"
+        )
+    if text is None and begun:
+        raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
+    if text is None:
+        raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")
+    plain: dict[str, Any] = decode(text, dict[str, Any], run_dir)
+    try:
+        request = from_plain(plain, device_parameters)
+    except UsageError as error:
+        raise UsageError(f"the run in {run_dir} cannot go on: {error}; start it anew in another folder") from None
+    return seen_from(request, Path.cwd()).stating(run_dir=_as_typed(request, run_dir))
+
+
+def _as_typed(request: Request, run_dir: Path) -> str:
+    """The name that the run was given for its folder, where that still leads there."""
+    stated = request.options.text("run_dir")
+    return stated if stated and (Path.cwd() / stated).resolve() == run_dir.resolve() else str(run_dir.resolve())
+
+
+def seen_from(request: Request, folder: Path) -> Request:
+    """The same request for a process in ``folder``: where that is another one, relative paths become absolute."""
+    if folder == request.folder:
+        return request
+    return rewritten(request, lambda path: os.path.join(request.folder, path), folder)
+
+
+def rewritten(request: Request, take: Callable[[Path], str], folder: Path) -> Request:
+    """The same request with ``take`` of every path that it names, for a process in ``folder``."""
+
+    def one(parameter: Parameter, value: Value) -> Value:
+        return parameter.rewrite(value, take, request.folder)
+
+    def stated(parameter: Parameter, value: Stated) -> Stated:
+        if isinstance(value, tuple):
+            return tuple(str(one(parameter, each)) for each in value)
+        return one(parameter, value)
+
+    def configuration(own: Configuration) -> Configuration:
+        given = tuple((name, one(PARAMETERS[name], value)) for name, value in own.delegates.given)
+        return replace(own, delegates=replace(own.delegates, given=given))
+
+    return replace(
+        request,
+        folder=folder,
+        options=request.options.rewritten(stated),
+        reference=None if request.reference is None else configuration(request.reference),
+        tests=tuple(map(configuration, request.tests)),
+    )
+
+
+def _run_on_devices_around(run_dir: Path) -> Path | None:
+    """The folder of the run on devices of which a folder holds a part: FOLDER/PLACE/PART/run."""
+    part = run_dir.resolve().parent
+    return part.parents[1] if (part / "part.json").exists() else None
+
+
+def changed(request: Request, given: Options, allowed: Callable[[Parameter], bool]) -> Request:
+    """The request with some options given anew; raises :class:`UsageError` for those that may not be."""
+    names = sorted(parameter.name for parameter in given.parameters.values() if allowed(parameter))
+    for name, value in given.stated.items():
+        if name not in names:
+            text = " ".join(value) if isinstance(value, tuple) else format_value(value)
+            raise UsageError(
+                f"--{name}={text}: a run goes on with the flags that it began with; only flags that change no figure "
+                f"may be given anew: {', '.join(names)}.{did_you_mean(name, names)}"
+            )
+    own = {name: value for name, value in given.stated.items() if name in request.options.parameters}
+    others = {name: value for name, value in given.stated.items() if name not in own}
+    if others and request.devices is not None:
+        request = replace(request, devices=request.devices.stating(others))
+    return replace(request, options=request.options.stating(own))

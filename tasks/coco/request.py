@@ -1,0 +1,89 @@
+"""What a detection evaluation is asked for, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from evaltools.errors import UsageError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.metrics.coco_stats import CocoEvaluator
+from evaltools.preprocess import parse_normalization
+from evaltools.request import Options, Request
+from evaltools.tasks.coco.task import CocoOptions, Resize
+from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
+
+DEFAULT_RESAMPLES: Final = 1000
+_FEWEST_RESAMPLES: Final = 100
+_MOST_RESAMPLES: Final = 100_000
+
+
+@dataclass(frozen=True)
+class CocoRequest(TaskRequest):
+    """What to evaluate with which configurations.
+
+    ``keep_pictures`` puts every detection into the result. ``margin`` is the change of mAP, 0..1, that counts as none;
+    changes are judged over ``bootstrap_resamples`` draws of the pictures, 0: not at all.
+    """
+
+    options: CocoOptions
+    keep_pictures: bool = False
+    margin: float = DEFAULT_MARGIN
+    bootstrap_resamples: int = DEFAULT_RESAMPLES
+
+
+def read_request(request: Request) -> CocoRequest:
+    """What the flags ask for; raises :class:`UsageError` for values that make no sense."""
+    flags, native = request.options, request.is_native
+    options = CocoOptions(
+        ground_truth_images_path=Path(flags.text("ground_truth_images_path")),
+        ground_truth_annotations=flags.path("ground_truth_annotations"),
+        ground_truth_proto=flags.path("ground_truth_proto"),
+        model_output_labels=flags.path("model_output_labels"),
+        num_images=flags.number("num_images"),
+        normalization=flags.text("normalization"),
+        resize=cast(Resize, flags.text("resize")),
+        letterbox_fill=_pixel(flags),
+        output_map=flags.text("output_map"),
+        class_offset=flags.text("class_offset"),
+        score_threshold=flags.real("score_threshold"),
+        coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
+        native=native,
+    )
+    if options.num_images < 0:
+        raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
+    if native and options.resize != "stretch":
+        raise UsageError(
+            f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"
+        )
+    if options.normalization != "auto":
+        parse_normalization(options.normalization)
+    if "coco_evaluator" in flags and not (options.ground_truth_annotations or options.ground_truth_proto):
+        raise UsageError("--coco_evaluator has no effect without a ground truth; give one, or leave it out")
+    return CocoRequest(
+        **shared_fields(request),
+        options=options,
+        keep_pictures=flags.is_on("record_examples")
+        or flags.is_on("debug_mode")
+        or bool(flags.text("detections_path") or flags.text("disagreements_path")),
+        margin=read_margin(flags),
+        bootstrap_resamples=_resamples(flags),
+    )
+
+
+def _resamples(flags: Options) -> int:
+    resamples = flags.number("bootstrap_resamples")
+    if resamples and not _FEWEST_RESAMPLES <= resamples <= _MOST_RESAMPLES:
+        raise UsageError(
+            f"--bootstrap_resamples={resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 to judge no change"
+        )
+    return resamples
+
+
+def _pixel(flags: Options) -> int:
+    value = flags.number("letterbox_fill")
+    if not 0 <= value <= 255:
+        raise UsageError(f"--letterbox_fill={value}: use a pixel value, 0 to 255")
+    return value

@@ -1,0 +1,185 @@
+"""The figures of a detection evaluation, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.metrics.coco_stats import CategoryPrecision
+from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
+
+_STATS: Final = {
+    "mAP": "ap",
+    "AP50": "ap50",
+    "AP75": "ap75",
+    "small": "ap_small",
+    "medium": "ap_medium",
+    "large": "ap_large",
+    "AR@1": "ar_1",
+    "AR@10": "ar_10",
+    "AR@100": "ar_100",
+}
+_NAMES: Final = {stat: name for name, stat in _STATS.items()} | {
+    "ar_small": "AR small",
+    "ar_medium": "AR medium",
+    "ar_large": "AR large",
+}
+_MOST_CATEGORIES: Final = 5
+
+
+def print_figures(result: EvaluationResult, console: Console) -> None:
+    """What was read how, accuracy, agreement of boxes and speed, the categories that changed most."""
+    coco = result.coco
+    assert coco is not None
+    measured = [entry for entry in result.configurations if entry.status == "measured"]
+    if measured:
+        _print_data(coco.data, console)
+        if coco.data.ground_truth is not None:
+            console.print(_accuracy(coco.figures))
+            _print_verdicts(coco, console)
+            _print_changes(coco, console)
+            console.print()
+        console.print(_boxes_and_speed(result, coco))
+        _print_other_comparisons(coco, console)
+    print_not_measured(result.configurations, console)
+
+
+def _print_data(data: CocoData, console: Console) -> None:
+    truth = data.ground_truth
+    if truth is None:
+        console.print(f"{data.example_count} pictures without ground truth")
+    else:
+        crowds = f", {truth.crowd_regions} crowd regions among them" if truth.crowd_regions else ""
+        console.print(
+            f"{data.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
+        )
+    if data.output_map is not None:
+        console.print(f"outputs: {data.output_map} ({data.output_map.source})")
+    if data.class_mapping is not None:
+        console.print(data.class_mapping.describe())
+
+
+def _accuracy(figures: Sequence[DetectionFigures]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("%", overflow="fold")
+    unequal = len({entry.pictures for entry in figures}) > 1
+    for heading in (*_STATS, "native mAP", *(["pictures"] if unequal else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for entry in figures:
+        stats = entry.evaluation.stats if entry.evaluation else None
+        cells = [_percent(getattr(stats, name) if stats else None) for name in _STATS.values()]
+        cells.append(_percent(entry.native.overall if entry.native else None))
+        table.add_row(entry.configuration, *cells, *([str(entry.pictures)] if unequal else []))
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def _boxes_and_speed(result: EvaluationResult, coco: CocoDetection) -> Table:
+    configurations = result.configurations
+    baseline = coco.comparisons[0].baseline if coco.comparisons else None
+    reference = next((entry for entry in configurations if entry.name == baseline), None)
+    against = {entry.other: entry for entry in coco.comparisons if entry.baseline == baseline}
+    found = {entry.configuration: entry for entry in coco.figures}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("", overflow="fold")
+    columns = ("boxes", "matched", "lost", "new", "other class", "mean IoU", "score shift", "p50", "vs", "delegated")
+    for heading in columns:
+        table.add_column(speed_heading(reference) if heading == "vs" else heading, justify="right", no_wrap=True)
+    for configuration in configurations:
+        figures = found.get(configuration.name)
+        if figures is None or configuration.inference_latency is None:
+            table.add_row(configuration.name, *["-"] * len(columns))
+            continue
+        table.add_row(
+            configuration.name,
+            str(figures.detections),
+            *_agreement(against.get(configuration.name)),
+            median(configuration.inference_latency),
+            speed(configuration, reference, result.latency_comparisons),
+            delegated(configuration),
+        )
+    return table
+
+
+def _agreement(comparison: BoxComparison | None) -> list[str]:
+    if comparison is None:
+        return [""] * 6
+    boxes = comparison.boxes
+    mean_iou, mean_shift = boxes.mean_iou, boxes.mean_score_shift
+    return [
+        str(boxes.matched),
+        str(boxes.lost),
+        str(boxes.new),
+        str(boxes.class_changes),
+        "-" if mean_iou is None else f"{mean_iou:.4f}",
+        "-" if mean_shift is None else f"{mean_shift:.2g}, max {boxes.score_shift:.2g}",
+    ]
+
+
+def _print_verdicts(coco: CocoDetection, console: Console) -> None:
+    """The verdict on mAP, then the other figures of which chance alone does not explain the change."""
+    for comparison in coco.comparisons:
+        if comparison.baseline != coco.comparisons[0].baseline or not comparison.verdict:
+            continue
+        console.print(f"{comparison.other}: mAP {comparison.verdict}")
+        clear = [
+            _change(entry)
+            for entry in comparison.changes
+            if entry.stat != "ap" and (entry.interval.low > 0 or entry.interval.high < 0)
+        ]
+        if clear:
+            console.print(f"{comparison.other}: changed more than chance explains: {', '.join(clear)}")
+
+
+def _change(found: StatChange) -> str:
+    """In percentage points with its interval."""
+    low, high = 100 * found.interval.low, 100 * found.interval.high
+    return f"{_NAMES[found.stat]} {100 * found.change:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def _print_changes(coco: CocoDetection, console: Console) -> None:
+    """The categories whose AP differs most from the first baseline's, where both are of the same pictures."""
+    if not coco.comparisons:
+        return
+    baseline = coco.comparisons[0].baseline
+    pictures = {entry.configuration: entry.pictures for entry in coco.figures}
+    for comparison in coco.comparisons:
+        if comparison.baseline != baseline or pictures[comparison.other] != pictures[baseline]:
+            continue
+        changes = _changes(_categories(coco, baseline), _categories(coco, comparison.other))
+        if changes:
+            shown = ", ".join(f"{name} {100 * before:.1f} -> {100 * after:.1f}" for name, before, after in changes)
+            console.print(f"AP changed most, {comparison.other} against {baseline}: {shown}")
+
+
+def _categories(coco: CocoDetection, configuration: str) -> Sequence[CategoryPrecision]:
+    figures = next(entry for entry in coco.figures if entry.configuration == configuration)
+    return figures.evaluation.categories if figures.evaluation else []
+
+
+def _changes(before: Sequence[CategoryPrecision], after: Sequence[CategoryPrecision]) -> list[tuple[str, float, float]]:
+    pairs = [
+        (one_line(first.name), first.ap, second.ap)
+        for first, second in zip(before, after, strict=True)
+        if first.ap is not None and second.ap is not None and first.ap != second.ap
+    ]
+    return sorted(pairs, key=lambda change: -abs(change[2] - change[1]))[:_MOST_CATEGORIES]
+
+
+def _print_other_comparisons(coco: CocoDetection, console: Console) -> None:
+    for comparison in coco.comparisons:
+        if comparison.baseline == coco.comparisons[0].baseline:
+            continue
+        boxes = comparison.boxes
+        console.print(
+            f"{comparison.other} against {comparison.baseline}: {boxes.matched} boxes matched, {boxes.lost} lost, "
+            f"{boxes.new} new, {boxes.class_changes} of another class"
+        )

@@ -1,0 +1,49 @@
+"""What ``imagenet_image_classification/run_eval`` prints and writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import Latency
+from evaltools.report.native_latency import fill_latency
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+
+
+def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Numbers are printed as C++ streams print them, ``%g``; the preprocessing ``std_dev`` is always 0."""
+    preprocessing, inference, classification = _figures(result, configuration)
+    printed = [
+        f"Num evaluation runs: {classification.topk.example_count}",
+        f"Preprocessing latency: avg={preprocessing.avg_us:g}(us), std_dev=0(us)",
+        f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
+    ]
+    return printed + [
+        f"Top-{k} Accuracy: {accuracy:g}" for k, accuracy in enumerate(classification.topk.accuracies, start=1)
+    ]
+
+
+def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+    """Fill an ``EvaluationStageMetrics``.
+
+    Field presence is the native tool's: every field of the inference latency, the preprocessing latency without
+    ``std_deviation_us``, no ``total_latency``.
+    """
+    preprocessing, inference, classification = _figures(result, configuration)
+    message.num_runs = classification.topk.example_count
+    metrics = message.process_metrics.image_classification_metrics
+    fill_latency(metrics.pre_processing_latency, preprocessing, with_std=False)
+    fill_latency(metrics.inference_latency, inference)
+    metrics.inference_metrics.num_inferences = classification.topk.example_count
+    metrics.topk_accuracy_metrics.topk_accuracies.extend(classification.topk.accuracies)
+
+
+def _figures(
+    result: EvaluationResult, configuration: ConfigurationResult
+) -> tuple[Latency, Latency, ClassificationMetrics]:
+    """The figures that every measured configuration has."""
+    assert result.data is not None
+    assert configuration.inference_latency is not None
+    assert configuration.classification is not None
+    preprocessing = configuration.preprocessing_latency or result.data.preprocessing_latency
+    return preprocessing, configuration.inference_latency, configuration.classification

@@ -1,0 +1,79 @@
+"""The options of an ImageNet evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options.pictures import (
+    IMAGES_PATH,
+    MARGIN,
+    MAX_FAILED_EXAMPLES,
+    NORMALIZATION,
+    NUM_IMAGES,
+    OUTPUT_FILE_PATH,
+)
+
+_NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
+
+_EVALUATION: Final = (
+    Parameter("model_file", "string", "", "The .tflite model. Required.", role="input_file", required=True),
+    Parameter(
+        "model_output_labels",
+        "string",
+        "",
+        "Label file: line i names output i of the model. Required.",
+        role="input_file",
+        required=True,
+    ),
+    IMAGES_PATH,
+    Parameter(
+        "ground_truth_labels",
+        "string",
+        "",
+        "Label file: line i is the label of picture i. Required.",
+        role="input_file",
+        required=True,
+    ),
+    Parameter(
+        "denylist_file_path",
+        "string",
+        "",
+        "File of picture numbers (from 1) to leave out, one per line.",
+        role="input_file",
+    ),
+    OUTPUT_FILE_PATH,
+    NUM_IMAGES,
+    NORMALIZATION,
+    Parameter(
+        "label_offset",
+        "int32",
+        0,
+        "Line i (from 0) of the labels belongs to output i + offset; their number need not fit then.",
+        given_counts=True,
+        not_native=NotNative("line i of the labels is output i for the native tool", (0,)),
+    ),
+    Parameter(
+        "label_check",
+        "bool",
+        True,
+        "Try a few pictures first, and stop where another reading of the labels fits far better.",
+        in_parts=False,
+    ),
+    MAX_FAILED_EXAMPLES,
+    replace(MARGIN, not_native=_NO_ANSWERS),
+    Parameter(
+        "record_examples",
+        "bool",
+        False,
+        "Write the best classes of every picture to the JSON result.",
+        about="result",
+        not_native=_NO_ANSWERS,
+    ),
+)
+
+OPTIONS: Final = {"evaluation": _EVALUATION}
+DESCRIPTION: Final = """\
+Top-1..10 accuracy on labelled pictures, for a reference and any number of configurations in one pass.
+stdout: the lines of the native tool. stderr: what ran, progress, a table of reference and configurations."""

@@ -1,0 +1,71 @@
+"""What ``inference_diff/run_eval`` prints and writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from evaltools.metrics.latency import Latency, summarise_latency
+from evaltools.metrics.native_error import NativeError
+from evaltools.report.native_latency import fill_latency
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
+
+
+def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+    """Numbers are printed as C++ streams print them, ``%g``."""
+    reference, test = _latencies(result, configuration)
+    printed = [
+        f"Num evaluation runs: {_runs(result, configuration)}",
+        f"Reference run latency: avg={reference.avg_us:g}(us), std_dev={reference.std_us}(us)",
+        f"Test run latency: avg={test.avg_us:g}(us), std_dev={test.std_us}(us)",
+    ]
+    return printed + [
+        f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={_number(error.std_dev):g}"
+        for position, error in _errors(result, configuration)
+    ]
+
+
+def fill(message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+    """Fill an ``EvaluationStageMetrics``; the latency of a reference whose outputs were loaded is 0."""
+    reference, test = _latencies(result, configuration)
+    message.num_runs = _runs(result, configuration)
+    metrics = message.process_metrics.inference_profiler_metrics
+    fill_latency(metrics.reference_latency, reference)
+    fill_latency(metrics.test_latency, test)
+    for _, error in _errors(result, configuration):
+        entry = metrics.output_errors.add()
+        entry.max_value = _number(error.max_error)
+        entry.min_value = _number(error.min_error)
+        entry.avg_value = _number(error.avg_error)
+        entry.std_deviation = _number(error.std_dev)
+
+
+def _latencies(result: EvaluationResult, configuration: ConfigurationResult) -> tuple[Latency, Latency]:
+    """Of the reference (nothing where it was not run here) and of the configuration."""
+    reference = reference_of(configuration, result.configurations)
+    latency = reference.inference_latency if reference else None
+    assert configuration.inference_latency is not None
+    return latency or summarise_latency([]), configuration.inference_latency
+
+
+def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
+    """Those of the reference, where it was run here."""
+    reference = reference_of(configuration, result.configurations)
+    return (reference.finished_examples if reference else 0) or configuration.finished_examples
+
+
+def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
+    """Outputs of text have no error, and keep their number."""
+    assert result.inference_diff is not None
+    for comparison in result.inference_diff.comparisons:
+        if comparison.configuration == configuration.name:
+            yield from enumerate(comparison.native_errors)
+            for position, judged in enumerate(comparison.outputs):
+                if judged.difference.native is not None:
+                    yield position, judged.difference.native
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,115 @@
+"""The part of a result that an inference diff adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from evaltools.gates.limits import LimitCheck
+from evaltools.gates.verdict import OutputVerdict
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.result.model import Model
+
+LOADED_FROM: Final = "loaded from "
+"""What the source of an input begins with that was read from ``reference_loaded_from``."""
+
+
+@dataclass(frozen=True)
+class InputUsed:
+    """An input as it was filled; ``source`` says with what."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    source: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A CPU variant, or the reference in a lower precision, against the reference over the sampled runs.
+
+    ``outputs`` is empty, and ``reason`` says why, where it could not be measured.
+    """
+
+    name: str
+    flags: list[str]
+    reason: str | None
+    outputs: list[OutputDifference]
+    boxes: BoxAgreement | None
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """The same configuration a second time, from the start, over ``runs`` runs.
+
+    ``identical`` is null, and ``reason`` says why, where the second time could not be measured. ``max`` is the largest
+    absolute difference of any output.
+    """
+
+    runs: int
+    identical: bool | None
+    max: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class JudgedOutput:
+    """One output of one configuration: the difference, and its verdict.
+
+    ``in_boxes``: it is one of a detector's four outputs, whose elements mean nothing by themselves; boxes are judged.
+    """
+
+    difference: OutputDifference
+    verdict: OutputVerdict
+    in_boxes: bool
+
+
+@dataclass(frozen=True)
+class DiffComparison:
+    """One configuration against the reference.
+
+    ``verdict`` is that of the worst output, in words; ``reason`` names it. ``boxes`` and ``boxes_verdict`` stand in for
+    the verdicts of a detector's four outputs. ``within_limits`` is null where no limit was set. ``native_errors`` has
+    the errors by output where a native tool measured, which tells nothing else; ``outputs`` is empty then.
+    """
+
+    configuration: str
+    verdict: str
+    reason: str
+    outputs: list[JudgedOutput]
+    boxes: BoxAgreement | None
+    boxes_verdict: OutputVerdict | None
+    repeatability: Repeatability | None
+    limits: list[LimitCheck]
+    within_limits: bool | None
+    native_errors: list[NativeError] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class InferenceDiff:
+    """Everything about an inference diff that is not about one configuration.
+
+    ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where
+    the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
+    with constants and inputs rounded; both were measured over ``yardstick_runs`` runs: some spread
+    over all, the others those where tests differ most.
+    ``not_saved`` says why inputs and outputs could not be saved, where that was asked for.
+    """
+
+    num_runs: int
+    invocations_per_run: int
+    warmup_runs: int
+    seed: int
+    compat: Literal["", "native"]
+    signature: str
+    inputs: list[InputUsed]
+    reference_model: Model | None
+    reference_loaded_from: str | None
+    yardstick_runs: int
+    noise_floor: list[Variant]
+    precisions: list[Variant]
+    reference_repeatability: Repeatability | None
+    not_saved: str | None
+    comparisons: list[DiffComparison]

@@ -1,0 +1,232 @@
+"""The figures of an inference diff, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.report.table_cells import delegated, median, milliseconds, speed
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.places import reference_of
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, Variant
+
+_MOST_OUTPUTS: Final = 8
+_QUANTA: Final = "quanta off 0/1/2/more %"
+_NUMERIC: Final = ("mean", "p99", "max", "rel RMS", "SNR dB", "cosine")
+_HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
+
+
+def print_figures(result: EvaluationResult, console: Console) -> None:
+    """Differences per output beside the noise floor, tolerances, verdicts, limits, latency."""
+    diff = result.inference_diff
+    assert diff is not None
+    compared = [comparison for comparison in diff.comparisons if comparison.outputs]
+    for used in diff.inputs[:_MOST_OUTPUTS]:
+        console.print(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}")
+    if len(diff.inputs) > _MOST_OUTPUTS:
+        console.print(f"... and {len(diff.inputs) - _MOST_OUTPUTS} more inputs, listed in the JSON result")
+    if compared:
+        shown = _outputs_shown(compared)
+        if shown:
+            console.print(_differences(diff, compared, shown))
+        left_out = sum(not judged.in_boxes for judged in compared[0].outputs) - len(shown)
+        if left_out:
+            console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
+        _print_boxes(diff, compared, console)
+        _print_tolerances(compared, shown, console)
+    if any(entry.inference_latency for entry in result.configurations):
+        console.print()
+        console.print(_latencies(result))
+        console.print()
+    for comparison in diff.comparisons:
+        _print_native_errors(result, comparison, console)
+        _print_verdict(comparison, console)
+
+
+def _outputs_shown(compared: Sequence[DiffComparison]) -> list[int]:
+    """The outputs with the worst verdicts and largest differences, in the model's order, but for those of boxes."""
+    positions = [position for position, judged in enumerate(compared[0].outputs) if not judged.in_boxes]
+    return sorted(sorted(positions, key=lambda position: _concern(compared, position), reverse=True)[:_MOST_OUTPUTS])
+
+
+def _concern(compared: Sequence[DiffComparison], position: int) -> tuple[int, float, int]:
+    judged = [comparison.outputs[position] for comparison in compared]
+    grade = max(GRADES.index(entry.verdict.grade) for entry in judged)
+    return grade, max(entry.difference.relative_rms or 0.0 for entry in judged), -position
+
+
+def _differences(diff: InferenceDiff, compared: Sequence[DiffComparison], shown: Sequence[int]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("output", "configuration"):
+        table.add_column(heading, overflow="fold")
+    columns = _columns(compared)
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for position in shown:
+        first = compared[0].outputs[position].difference
+        label = f"{first.output} ({first.dtype})"
+        for comparison in compared:
+            cells = _cells([comparison.outputs[position].difference])
+            table.add_row(label, comparison.configuration, *(cells[heading] for heading in columns))
+            label = ""
+        floor = [entry.outputs[position] for entry in diff.noise_floor if entry.outputs]
+        if floor:
+            cells = _cells(floor)
+            table.add_row(
+                "", f"noise floor, {_runs(floor[0].runs)}", *(cells[heading] for heading in columns), style="dim"
+            )
+    return table
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
+def _columns(compared: Sequence[DiffComparison]) -> list[str]:
+    """Without the columns that no output has."""
+    found = [judged.difference for comparison in compared for judged in comparison.outputs if not judged.in_boxes]
+    left_out = set()
+    if all(difference.kind == "exact" for difference in found):
+        left_out |= set(_NUMERIC)
+    if not any(difference.kind == "exact" for difference in found):
+        left_out.add("differ")
+    if not any(difference.quanta for difference in found):
+        left_out.add(_QUANTA)
+    if not any(difference.scores for difference in found):
+        left_out.add("same best")
+    if not any(difference.scores and difference.scores.top5_overlap is not None for difference in found):
+        left_out.add("top-5")
+    return [heading for heading in _HEADINGS if heading not in left_out]
+
+
+def _cells(differences: Sequence[OutputDifference]) -> dict[str, str]:
+    """The worst figures of some differences of the same output."""
+    if differences[0].kind == "exact":
+        share = max(entry.different / max(1, entry.elements) for entry in differences)
+        return dict.fromkeys(_HEADINGS, "") | dict.fromkeys(_NUMERIC, "-") | {"differ": f"{100 * share:.3g} %"}
+    scores = [entry.scores for entry in differences if entry.scores is not None]
+    overlaps = [score.top5_overlap for score in scores if score.top5_overlap is not None]
+    return {
+        "mean": _largest(differences, lambda entry: entry.mean),
+        "p99": _largest(differences, lambda entry: entry.p99),
+        "max": _largest(differences, lambda entry: entry.max),
+        "rel RMS": _largest(differences, lambda entry: entry.relative_rms),
+        "SNR dB": _smallest((entry.snr_db for entry in differences), ".1f"),
+        "differ": "",
+        "cosine": _smallest((entry.cosine for entry in differences), ".7f"),
+        _QUANTA: _quanta(differences),
+        "same best": f"{100 * min(score.share for score in scores):.1f} %" if scores else "",
+        "top-5": f"{100 * min(overlaps):.1f} %" if overlaps else "",
+    }
+
+
+def _largest(differences: Sequence[OutputDifference], figure: Callable[[OutputDifference], float | None]) -> str:
+    values = [value for value in map(figure, differences) if value is not None]
+    return f"{max(values):.3g}" if values else "-"
+
+
+def _smallest(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(min(known), form) if known else "-"
+
+
+def _quanta(differences: Sequence[OutputDifference]) -> str:
+    quanta = [entry.quanta for entry in differences if entry.quanta is not None]
+    if not quanta:
+        return ""
+    worst = max(quanta, key=lambda entry: entry.rms)
+    return " / ".join(f"{100 * share:.3g}" for share in worst.shares)
+
+
+def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
+    entries: list[DiffComparison | Variant] = [*compared, *diff.noise_floor]
+    for entry in entries:
+        boxes = entry.boxes
+        if boxes is None:
+            continue
+        name = entry.configuration if isinstance(entry, DiffComparison) else f"noise floor, {entry.name}"
+        iou = "-" if boxes.mean_iou is None else f"{boxes.mean_iou:.4f}"
+        console.print(
+            f"boxes, {name}: {boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), "
+            f"{boxes.lost} lost, {boxes.new} new, {boxes.class_changes} of another class"
+        )
+
+
+def _print_tolerances(compared: Sequence[DiffComparison], shown: Sequence[int], console: Console) -> None:
+    for comparison in compared:
+        for position in shown:
+            console.print(
+                f"minimum required tolerance, {comparison.configuration}, {_required(comparison.outputs[position])}"
+            )
+
+
+def _required(judged: JudgedOutput) -> str:
+    found = judged.difference
+    sound = found.same_shape and not any(side.nan or side.infinite for side in (found.test, found.reference))
+    if found.max is None or not sound:
+        return f"{found.output}: {'0' if sound and found.identical else 'none would do'}"
+    relative = " (no rel alone would do)" if found.max_relative is None else f" or rel={found.max_relative:.3g}"
+    quanta = "" if found.quanta is None else f", {found.quanta.max} quanta"
+    return f"{found.output}: abs={found.max:.3g}{relative}{quanta}"
+
+
+def _latencies(result: EvaluationResult) -> Table:
+    configurations = result.configurations
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("latency", overflow="fold")
+    for heading in ("p50", "p90", "run+read p50", "first run", "vs ref", "delegated"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for entry in configurations:
+        reference = reference_of(entry, configurations)
+        table.add_row(entry.name, *_latency_cells(entry, reference, result.latency_comparisons))
+    return table
+
+
+def _latency_cells(
+    entry: ConfigurationResult, reference: ConfigurationResult | None, comparisons: Sequence[LatencyComparison]
+) -> list[str]:
+    latency, read = entry.inference_latency, entry.run_and_read_latency
+    if latency is None or entry.delegation is None:
+        return ["-"] * 6
+    return [
+        median(latency),
+        "-" if latency.p90_us is None else milliseconds(latency.p90_us),
+        "-" if read is None else median(read),
+        "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
+        speed(entry, reference, comparisons),
+        delegated(entry),
+    ]
+
+
+def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, console: Console) -> None:
+    """What a native tool tells of each output, in raw numbers."""
+    for number, error in enumerate(comparison.native_errors[:_MOST_OUTPUTS]):
+        names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
+        figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
+        told = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
+        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {told}")
+    left_out = len(comparison.native_errors) - _MOST_OUTPUTS
+    if left_out > 0:
+        console.print(f"... and {left_out} more outputs, listed in the JSON result")
+
+
+def _print_verdict(comparison: DiffComparison, console: Console) -> None:
+    style = "bold red" if comparison.verdict in (DIVERGED, NOT_MEASURED) else "bold"
+    console.print(f"{comparison.configuration}: {comparison.verdict}: {comparison.reason}", style=style)
+    repeated = comparison.repeatability
+    if repeated is not None and repeated.identical:
+        console.print(
+            f"{comparison.configuration}: repeatable, {_runs(repeated.runs)} gave the same outputs a second time"
+        )
+    elif repeated is not None and repeated.reason is not None:
+        console.print(f"{comparison.configuration}: could not be run a second time: {repeated.reason}")
+    for check in comparison.limits:
+        if not check.kept:
+            found = "no number" if check.found is None else f"{check.found:.4g}"
+            line = f"{comparison.configuration}: LIMIT BROKEN {check.limit}: {check.output} has {found}"
+            console.print(line, style="bold red")

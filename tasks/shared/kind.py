@@ -1,0 +1,141 @@
+"""What the tasks that evaluate examples have in common as objects; each is one in the ``__init__`` of its folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaltools import exit_codes
+from evaltools.configuration import Configuration
+from evaltools.errors import OutputError, UsageError
+from evaltools.parameter import Parameter
+from evaltools.task_kind import kind_of
+from evaltools.tasks.shared.options import with_shared_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltools.request import Options, Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.shared.evaluation import Evaluation
+    from evaltools.tasks.shared.request import TaskRequest
+
+
+@dataclass(frozen=True)
+class PartsOfTask:
+    """What devices need to know of a task's examples, to do them in parts.
+
+    ``pictures`` are those of an option's folder in the order of the examples; they repeat where there are fewer. The
+    first ``shared`` are needed by every part. ``in_one_part``: each example depends on those before it.
+    """
+
+    count: int
+    pictures: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    shared: int = 0
+    in_one_part: bool = False
+
+
+class EvaluationKind(ABC):
+    """A task over examples; follows :class:`evaltools.task_kind.TaskKind`.
+
+    ``name`` stands in results, ``options`` are its own under their headings. ``one_worker``: unless more are asked for.
+    """
+
+    name: str
+    summary: str
+    description: str
+    options: Mapping[str, Sequence[Parameter]]
+    one_worker: bool = False
+
+    @property
+    def command(self) -> str:
+        """As on the command line."""
+        return self.name.replace("_", "-")
+
+    @cached_property
+    def groups(self) -> dict[str, Sequence[Parameter]]:
+        """All options under their headings, those that all tasks share behind its own."""
+        return with_shared_options(self.options, self.one_worker)
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """All options by name."""
+        return {parameter.name: parameter for group in self.groups.values() for parameter in group}
+
+    def reference(self, options: Options, text: str | None) -> Configuration | None:
+        """The reference that ``text`` describes, or where that is None, the one that the task has unless told."""
+        if text is not None and text.strip() == "none":
+            return None
+        return Configuration.from_text("reference", text or "", options.text("compat") == "native", "builtin")
+
+    @abstractmethod
+    def read(self, request: Request) -> TaskRequest:
+        """What a request asks, checked; raises :class:`UsageError` for values that make no sense."""
+
+    @abstractmethod
+    def prepare(self, asked: Any) -> Evaluation[Any]:
+        """Read and check model and data; raises :class:`UsageError` and its kinds."""
+
+    @abstractmethod
+    def files_read(self, asked: Any) -> Iterable[Path | None]:
+        """What result files must not overwrite, beside what configurations read."""
+
+    def more_files(self, request: Request, asked: Any, outputs: Iterable[Path]) -> Any:
+        """Files of its own that are asked for, checked before any long work; ``outputs`` are written anyhow."""
+        return None
+
+    def debug_lines(self, result: EvaluationResult, options: Options) -> list[str]:
+        """Lines for stdout before those of the native tool."""
+        return []
+
+    def as_asked(self, result: EvaluationResult, options: Options) -> EvaluationResult:
+        """The result without what was only kept for other files."""
+        return result
+
+    def write_more(self, result: EvaluationResult, files: Any, asked: Any, console: Console) -> list[OutputError]:
+        """Write what :meth:`more_files` planned; returns what could not be written."""
+        return []
+
+    @abstractmethod
+    def example_count(self, result: EvaluationResult) -> int:
+        """How many examples there are, over all shards."""
+
+    @abstractmethod
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        """Whether outputs hold NaN or infinite numbers."""
+
+    def breaks_limits(self, result: EvaluationResult) -> bool:
+        """Whether limits that were options are broken."""
+        return False
+
+    def exit_code(self, result: EvaluationResult) -> int:
+        """That of an evaluation whose files were written."""
+        if result.stopped == "interrupted":
+            return exit_codes.INTERRUPTED
+        without_input = [failure for failure in result.failed if failure.stage == "input"]
+        no_input_at_all = bool(without_input) and len(without_input) == result.examples_done
+        unavailable = [entry for entry in result.configurations if entry.status == "not measured"]
+        if unavailable and not (no_input_at_all and all(entry.runtime is not None for entry in unavailable)):
+            return exit_codes.NOT_MEASURED
+        if self.breaks_limits(result):
+            return exit_codes.LIMIT_BROKEN
+        return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
+
+    modules_on_devices: Sequence[str] = ()
+    """What is imported there, at the latest when there are figures."""
+
+    @abstractmethod
+    def parts(self, asked: Any) -> PartsOfTask:
+        """Check model and data here, before anything is sent; raises :class:`UsageError` and its kinds."""
+
+
+def evaluation_kind(name: str) -> EvaluationKind:
+    """The task of that name; raises :class:`UsageError` for a name that is none."""
+    kind = kind_of(name)
+    if not isinstance(kind, EvaluationKind):
+        raise UsageError(f"{name} is no evaluation of examples but {type(kind).__name__}")
+    return kind

@@ -1,0 +1,251 @@
+"""What every evaluation measures: its configurations are opened, its pass is run, its latency is taken in quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from evaltools.configuration import Configuration
+from evaltools.engine import (
+    Example,
+    Execution,
+    Journal,
+    Open,
+    Opened,
+    PassOptions,
+    QuietTimes,
+    Tally,
+    Task,
+    examples_for_latency,
+    measure_in_quiet,
+    open_all,
+    run_pass,
+    sessions_of_workers,
+    worker_count,
+)
+from evaltools.engine.describe import describe_entry
+from evaltools.engine.preparation import Preparer, preparers
+from evaltools.engine.run_folder import encode
+from evaltools.engine.task import Observation
+from evaltools.engine.trace import Trace
+from evaltools.errors import ModelError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.runtime import Session, TensorSpec, WatchedSession
+from evaltools.runtime.restarting import RestartingSession, Restarts
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.run_identity import QUIET
+from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
+
+_WORKERS: Final = "workers"
+QUIET_PHASE: Final = "latency in quiet"
+
+
+def require_stated(
+    model: ModelFile, session: Session, kind: str, stated: TensorInfo, actual: TensorSpec, advice: str
+) -> None:
+    """Refuse a tensor that the runtime makes another than the file states; raises :class:`ModelError`."""
+    dtype = "string" if actual.dtype.kind == "S" else actual.dtype.name
+    if (dtype, actual.shape) != (stated.dtype, stated.shape):
+        raise ModelError(
+            f"{model.path}: the file states the {kind} {stated}, but {session.facts.package} makes it "
+            f"{dtype}{list(actual.shape)}; {advice}"
+        )
+
+
+class Observer(Protocol):
+    """Who wants to know how an evaluation goes."""
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Called once with what each configuration runs on, before anything is measured."""
+
+    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
+        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
+
+    def measured(self) -> None:
+        """Called when all is measured; from here on Ctrl-C would lose it."""
+
+
+class Silent:
+    """An observer that shows nothing."""
+
+    def opened(self, configurations: list[ConfigurationResult]) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """Nothing."""
+        yield lambda _tally: None
+
+    def measured(self) -> None:
+        """Nothing."""
+
+
+SILENT: Final = Silent()
+
+
+@dataclass(frozen=True)
+class OpenConfigurations:
+    """What every configuration runs on, reference first, and those that can run."""
+
+    described: list[ConfigurationResult]
+    entries: Sequence[Opened]
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The sessions by configuration."""
+        return {entry.configuration.name: entry.session for entry in self.entries}
+
+    @property
+    def runnable(self) -> bool:
+        """Whether a test configuration can run; with the reference alone nothing is measured."""
+        return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
+
+
+@contextmanager
+def open_configurations(
+    wanted: Sequence[tuple[ModelFile, Configuration]],
+    reference: Configuration | None,
+    open_with: Open,
+    allow_fallback: bool,
+    observer: Observer,
+) -> Iterator[OpenConfigurations]:
+    """Open all configurations and show them; the sessions are closed at the end, whatever happens."""
+    with open_all(wanted, open_with, allow_fallback) as entries:
+        described = [
+            describe_entry(entry, "reference" if entry.configuration is reference else "test")
+            for entry in entries.values()
+        ]
+        observer.opened(described)
+        yield OpenConfigurations(described, [entry for entry in entries.values() if isinstance(entry, Opened)])
+
+
+@dataclass(frozen=True)
+class Drive:
+    """How a task drives its sessions through a pass.
+
+    ``wrap`` makes of a configuration's session the one that takes the task's inputs. ``before`` is called with the
+    first worker's sessions before the pass.
+    """
+
+    reference: str | None
+    options: PassOptions
+    one_worker: bool = False
+    wrap: Callable[[str, Session], Session] = lambda _name, session: session
+    before: Callable[[Mapping[str, Session]], None] = lambda _sessions: None
+
+
+def carry_out(
+    task: Task[Observation],
+    opened: OpenConfigurations,
+    journal: Journal[Observation],
+    drive: Drive,
+    execution: Execution,
+    observer: Observer,
+    open_with: Open,
+    startup: Startup,
+) -> Measured:
+    """Run the pass with as many workers as fit, then measure latency in quiet.
+
+    With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
+    """
+    examples = execution.shard.of(task.examples)
+    configurations = [entry.running for entry in opened.entries]
+    count = worker_count(execution, configurations, drive.one_worker, len(examples))
+    restarting = [] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
+    workers = [
+        {name: drive.wrap(name, session) for name, session in sessions.items()}
+        for sessions in restarting or [opened.sessions]
+    ]
+    most = _most_workers(journal, count)
+    options = replace(drive.options, max_crashes=execution.max_crashes)
+    specs = next(iter(workers[0].values())).inputs
+    try:
+        drive.before(workers[0])
+        startup.mark(PROBING)
+        with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
+            with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
+
+                def tell(tally: Tally) -> None:
+                    startup.mark_once(FIRST_TURN)
+                    on_progress(tally)
+
+                outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add, makers)
+            quiet = None
+            if outcome.stopped is None and (most > 1 or execution.latency_examples):
+                usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
+                chosen = examples_for_latency(examples, execution.latency_examples)
+                quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
+                if quiet.interrupted:
+                    outcome.stopped = "interrupted"
+                quiet = quiet if quiet.examples else None
+                journal.state({QUIET: encode(quiet)})
+        return Measured(
+            outcome,
+            count,
+            quiet,
+            _restarts(restarting),
+            startup_seconds=startup.seconds,
+            not_traced=trace.failure,
+            peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
+        )
+    finally:
+        for sessions in restarting:
+            for session in sessions.values():
+                session.close()
+
+
+def _most_workers(journal: Journal[Any], count: int) -> int:
+    """The largest number of workers in any part of this run, whose records may come from a busy machine."""
+    most = max(count, int(journal.fact(_WORKERS) or 0))
+    journal.state({_WORKERS: str(most)})
+    return most
+
+
+def _measure_in_quiet(
+    maker: Preparer,
+    sessions: Mapping[str, Session],
+    examples: Sequence[Example],
+    invocations: int,
+    observer: Observer,
+) -> QuietTimes:
+    with counted(observer, QUIET_PHASE, len(examples)) as step:
+        return measure_in_quiet(maker, sessions, examples, invocations, step)
+
+
+@contextmanager
+def counted(observer: Observer, phase: str, total: int) -> Iterator[Callable[[], None]]:
+    """Yields what is called after each step of a phase in which nothing can fail."""
+    tally = Tally()
+
+    def step() -> None:
+        tally.done += 1
+        on_progress(tally)
+
+    with observer.progress(phase, total) as on_progress:
+        yield step
+
+
+def _restarts(workers: Sequence[Mapping[str, Session]]) -> dict[str, Restarts]:
+    """Over all workers; those that share a session count once."""
+    found: dict[str, Restarts] = {}
+    for name in workers[0] if workers else ():
+        distinct = {id(sessions[name]): sessions[name] for sessions in workers}.values()
+        each = [session.restarts for session in distinct if isinstance(session, RestartingSession)]
+        reasons = [entry.first_reason for entry in each if entry.count]
+        if reasons:
+            found[name] = Restarts(sum(entry.count for entry in each), reasons[0])
+    return found
+
+
+def _peak_memory_kb(workers: Sequence[Mapping[str, Session]]) -> dict[str, int]:
+    """The largest of each configuration's processes, where that is known."""
+    found: dict[str, int] = {}
+    for name in workers[0]:
+        sessions = [own[name] for own in workers]
+        peak = max((session.peak_memory_kb for session in sessions if isinstance(session, WatchedSession)), default=0)
+        if peak:
+            found[name] = peak
+    return found

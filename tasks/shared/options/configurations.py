@@ -1,0 +1,52 @@
+"""The options of every task that are about configurations, beside those that describe one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.parameter import Parameter
+
+CANDIDATES: Final = (
+    Parameter(
+        "config",
+        "string",
+        "",
+        'One more configuration, "NAME: flag=value flag=value". May be repeated.',
+        repeatable=True,
+        about="candidates",
+    ),
+    Parameter(
+        "configs",
+        "string",
+        "",
+        "YAML file that maps names to flags. May be repeated.",
+        repeatable=True,
+        role="input_file",
+        about="candidates",
+    ),
+)
+ALLOW_FALLBACK: Final = Parameter(
+    "allow_fallback",
+    "bool",
+    False,
+    "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+)
+PARAMETERS: Final = (
+    *CANDIDATES,
+    Parameter(
+        "reference",
+        "string",
+        "",
+        "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
+        "none: no reference.",
+        only_with=("load_reference=",),
+    ),
+    ALLOW_FALLBACK,
+    Parameter(
+        "compat",
+        "string",
+        "",
+        "native: do what the native tool does also where that is a trap (docs/native-differences.md).",
+        choices=("", "native"),
+    ),
+)

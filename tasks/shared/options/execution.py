@@ -1,0 +1,188 @@
+"""Flags about how an evaluation is carried out: workers, safety, run folder, shards, latency, progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evaltools.errors import UsageError
+from evaltools.parameter import NotNative, Parameter, format_value
+from evaltools.request import Options
+
+if TYPE_CHECKING:
+    from evaltools.engine import Execution, Shard
+
+_EXECUTOR: Final = "the devices are the executor"
+_PARTS: Final = "the parts are made here; see --parts"
+_SHARED: Final = (
+    Parameter(
+        "example_timeout",
+        "float",
+        300.0,
+        "Seconds after which an example, or loading the model, counts as hanging.",
+        about="execution",
+        not_native=NotNative("a native run is bounded as a whole, by --part_timeout"),
+    ),
+    Parameter(
+        "max_crashes",
+        "int32",
+        3,
+        "Give a configuration up after so many examples in a row at which its process died or hung.",
+        not_native=NotNative("a native tool that dies ends its run"),
+    ),
+    Parameter(
+        "run_dir",
+        "string",
+        "",
+        "Folder for the journal of this run: the same command, or evaltools resume, goes on where it ended.",
+        role="output_folder",
+        about="run",
+        not_native=NotNative("a native tool keeps no journal to go on from"),
+    ),
+    Parameter(
+        "shard_index",
+        "int32",
+        0,
+        "Evaluate part i (from 0) of --shard_count; evaltools merge joins them.",
+        about="run",
+        only_with=("executor=local",),
+        refused_on_devices=_PARTS,
+    ),
+    Parameter(
+        "shard_count",
+        "int32",
+        1,
+        "Number of parts, one per host.",
+        about="run",
+        only_with=("executor=local",),
+        refused_on_devices=_PARTS,
+    ),
+    Parameter(
+        "executor",
+        "string",
+        "local",
+        "Where the work is done: local, or ray: as shards on a Ray cluster (pip install 'evaltools[ray]').",
+        choices=("local", "ray"),
+        about="run",
+        refused_on_devices=_EXECUTOR,
+    ),
+    Parameter(
+        "ray_address",
+        "string",
+        "",
+        "Address of the Ray cluster; without it, Ray is started here.",
+        about="execution",
+        only_with=("executor=ray",),
+        refused_on_devices=_EXECUTOR,
+    ),
+    Parameter(
+        "ray_tasks",
+        "int32",
+        0,
+        "Number of shards on the cluster; 0: one per CPU.",
+        about="execution",
+        only_with=("executor=ray",),
+        refused_on_devices=_EXECUTOR,
+    ),
+    Parameter(
+        "latency_examples",
+        "int32",
+        -1,
+        "Examples of the quiet latency phase; -1: a tenth, 10 to 100, and none with one worker, whose pass is quiet.",
+        about="execution",
+        only_with=("executor=local",),
+        not_native=NotNative("the native tool times every example"),
+    ),
+    Parameter(
+        "progress",
+        "string",
+        "auto",
+        "Progress on stderr: auto (a bar on a terminal, else lines), lines, json (one object per line), none.",
+        choices=("auto", "lines", "json", "none"),
+        about="result",
+    ),
+    Parameter(
+        "trace",
+        "string",
+        "",
+        "Write where the time went, for ui.perfetto.dev or chrome://tracing (JSON).",
+        role="output_file",
+        about="execution",
+        only_with=("executor=local",),
+        refused_on_devices="it is of one process on one machine",
+    ),
+)
+_WORKERS: Final = Parameter(
+    "workers",
+    "string",
+    "auto",
+    "Examples at a time, each with sessions of its own: a number, or auto: one per core.",
+    about="execution",
+    only_with=("executor=local",),
+    not_native=NotNative("a native tool has one worker", ("1", "auto")),
+)
+PARAMETERS: Final = (_WORKERS, *_SHARED)
+PARAMETERS_WITH_ONE_WORKER: Final = (replace(_WORKERS, default="1"), *_SHARED)
+"""For a task whose latency is of all of its examples."""
+_MOST_WORKERS: Final = 1024
+
+
+def read_execution(flags: Options) -> Execution:
+    """The execution that flags ask for; raises :class:`UsageError` for values that make no sense."""
+    from evaltools.engine import Execution
+
+    timeout = flags.real("example_timeout")
+    if timeout <= 0:
+        raise UsageError(f"--example_timeout={timeout:g}: use a number of seconds above 0")
+    crashes = flags.number("max_crashes")
+    if crashes < 1:
+        raise UsageError(f"--max_crashes={crashes}: use 1 or more")
+    latency_examples = flags.number("latency_examples")
+    if latency_examples < -1 or latency_examples == 0:
+        raise UsageError(f"--latency_examples={latency_examples}: use 1 or more examples, or -1 for the default")
+    return Execution(
+        workers=_workers(flags),
+        example_timeout_s=timeout,
+        max_crashes=crashes,
+        run_dir=flags.path("run_dir"),
+        shard=_shard(flags),
+        latency_examples=None if latency_examples == -1 else latency_examples,
+        trace=flags.path("trace"),
+    )
+
+
+def flags_to_repeat(options: Options) -> dict[str, str]:
+    """The options that a resumed run, and each shard of one run, must have in common, as canonical texts.
+
+    Files are known by what is in them, and a default that is stated is as good as none.
+    """
+    found: dict[str, str] = {}
+    for name, value in sorted(options.stated.items()):
+        parameter = options.parameters[name]
+        if not parameter.must_agree or parameter.is_content:
+            continue
+        if isinstance(value, tuple):
+            found[f"--{name}"] = ", ".join(value)
+        elif not parameter.is_as_left_out(value):
+            found[f"--{name}"] = format_value(value)
+    return found
+
+
+def _workers(flags: Options) -> int | None:
+    text = flags.text("workers")
+    if text == "auto":
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_WORKERS:
+        raise UsageError(f"--workers={text}: use a number from 1 to {_MOST_WORKERS}, or auto: one per core")
+    return int(text)
+
+
+def _shard(flags: Options) -> Shard:
+    from evaltools.engine import Shard
+
+    index, count = flags.number("shard_index"), flags.number("shard_count")
+    if count < 1 or not 0 <= index < count:
+        raise UsageError(f"--shard_index={index} --shard_count={count}: use an index from 0 to one less than the count")
+    if count > 1 and flags.path("run_dir") is None:
+        raise UsageError("a shard is of use only with a journal to merge; add --run_dir=FOLDER")
+    return Shard(index, count)

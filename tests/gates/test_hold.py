@@ -1,0 +1,298 @@
+"""Gates held against results made by hand: which result and configuration they are about, and what is taken of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaltools.gates.criteria import FIGURES, PER_OUTPUT, parse_criterion
+from evaltools.gates.decide import Decision, decide
+from evaltools.gates.evidence import CountedChange, Share
+from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import GateReport, evidence_of, hold_gates, report_unjudged
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
+from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
+from evaltools.result.paired import LatencyComparison, TopKChange
+from evaltools.stats.interval import Interval
+from evaltools.stats.proportions import PairedCounts
+from tests.results import configuration, result, topk_of
+from tests.tasks.coco_results import detection_result
+from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
+from tests.tasks.test_inference_diff_report import result as diff_result
+
+REFERENCE = configuration("reference", "reference")
+FAST = configuration("fast")
+MADE = result(REFERENCE, FAST)
+
+
+def gate(*limits: str, run: str = "", task: str = "", model: str = "", configuration: str = "*") -> Gate:
+    return Gate(run, task, model, configuration, tuple(map(parse_criterion, limits)))
+
+
+def held(made: EvaluationResult, *gates: Gate) -> list[Decision]:
+    return [decision for report in hold_gates(gates, {"nightly": made}) for decision in report.decisions]
+
+
+def one(made: EvaluationResult, limit: str) -> Decision:
+    (found,) = held(made, gate(limit))
+    return found
+
+
+def of_ranks(name: str, ranks: list[int | None]) -> ConfigurationResult:
+    """Accuracies as an evaluation writes them, which is in float32."""
+    return replace(configuration(name), classification=ClassificationMetrics(topk_of(ranks, 2), 0, len(set(ranks))))
+
+
+def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
+    changes = [TopKChange(1, lost, gained, (gained - lost) / count, Interval(0, 0), 1.0, 1.0)]
+    paired = replace(MADE.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
+    return replace(MADE, comparisons=[paired])
+
+
+def test_every_limit_is_held_against_every_test_configuration() -> None:
+    made = result(REFERENCE, FAST, configuration("slow"))
+    (report,) = hold_gates([gate("top1 >= 0.5", "top2 >= 0.8")], {"nightly": made})
+    assert (report.run, report.model) == ("nightly", "m.tflite")
+    shown = [(entry.configuration, entry.limit, entry.verdict) for entry in report.decisions]
+    assert shown == [
+        ("fast", "top1 >= 0.5", "pass"),
+        ("fast", "top2 >= 0.8", "fail"),
+        ("slow", "top1 >= 0.5", "pass"),
+        ("slow", "top2 >= 0.8", "fail"),
+    ]
+
+
+def test_patterns_choose_results_and_configurations() -> None:
+    other = replace(MADE, model=replace(MADE.model, file="models/other.tflite"))
+    results = {"nightly arm": MADE, "nightly x86": other, "release": MADE}
+    reports = hold_gates(
+        [
+            gate("top1 >= 0.5", run="nightly *"),
+            gate("top1 >= 0.5", model="other*", configuration="f*"),
+            gate("top1 >= 0.5", run="release", task="imagenet", configuration="fast"),
+        ],
+        results,
+    )
+    assert [report.run for report in reports] == ["nightly arm", "nightly x86", "nightly x86", "release"]
+    assert {decision.verdict for report in reports for decision in report.decisions} == {"pass"}
+
+
+def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
+    found = held(MADE, gate("top1 >= 0.5", "top2 >= 0.5", task="coco"), gate("top1 >= 0.5"))
+    assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
+    assert found[0].reason == "no result is about it; there are nightly (imagenet of m.tflite)"
+    assert hold_gates([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
+        GateReport(
+            "weekly", "x*", (Decision("*", "top1 >= 0.5", "not measured", "", "no result is about it; there are none"),)
+        )
+    ]
+
+
+def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> None:
+    found = held(MADE, gate("top1 >= 0.5", configuration="fats"))
+    assert [(entry.configuration, entry.verdict, entry.reason) for entry in found] == [
+        ("fats", "not measured", "no configuration is named 'fats' in nightly; there are fast")
+    ]
+    alone = held(result(REFERENCE), gate("top1 >= 0.5", configuration="reference"))
+    assert alone[0].reason == "no configuration is named 'reference' in nightly; there are none"
+
+
+def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
+    gates, results = [gate("top1 >= 0.5", run="nightly")], {"nightly": MADE, "weekly": MADE}
+    assert [report.run for report in hold_gates(gates, results)] == ["nightly"]
+    (report,) = report_unjudged(gates, results)
+    assert (report.run, [entry.verdict for entry in report.decisions]) == ("weekly", ["not measured"])
+    assert report.decisions[0].reason == (
+        "no gate is about weekly (imagenet of m.tflite); add one, or leave the result out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "reason", "cannot_exist"),
+    [
+        (result(REFERENCE, replace(FAST, status="not measured", reason="no such library")), "no such library", False),
+        (
+            result(REFERENCE, replace(FAST, status="not measured", reason="no NNAPI", cannot_exist=True)),
+            "no NNAPI",
+            True,
+        ),
+        (
+            result(REFERENCE, replace(FAST, fallback="no GPU")),
+            "it was measured on the CPU instead of what it asked for: no GPU",
+            False,
+        ),
+        (
+            replace(MADE, complete=False, stopped="interrupted"),
+            "the run ended early (interrupted); its figures are those of a part of the examples",
+            False,
+        ),
+    ],
+)
+@pytest.mark.parametrize("limit", ["top1 >= 0", "top1 drop <= 1", "latency_ms <= 999", "failed_examples <= 99"])
+def test_what_did_not_run_as_asked_keeps_no_limit(
+    made: EvaluationResult, reason: str, cannot_exist: bool, limit: str
+) -> None:
+    assert one(made, limit) == Decision("fast", limit, "not measured", "", reason, None, cannot_exist)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ({"status": "not measured", "reason": "it died"}, "the reference was not measured: it died"),
+        (
+            {"fallback": "no GPU"},
+            "the reference was measured on the CPU instead of what it asked for: no GPU",
+        ),
+        ({"role": "test"}, "this result has no reference to hold it against; run with one"),
+    ],
+)
+def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict[str, Any], reason: str) -> None:
+    made = replace(with_flips(100, 0, 0), configurations=[replace(REFERENCE, **reference), FAST])
+    for limit in ("top1 drop <= 1 at 95 %", "agreement >= 0", "latency ratio <= 9"):
+        found = held(made, gate(limit, configuration="fast"))
+        assert [(entry.verdict, entry.reason) for entry in found] == [("not measured", reason)]
+    assert [entry.verdict for entry in held(made, gate("top1 >= 0.5", configuration="fast"))] == ["pass"]
+
+
+@pytest.mark.parametrize("right", [1, 3, 7, 9, 90, 63, 70])
+def test_accuracies_are_shares_to_the_last_bit(right: int) -> None:
+    """90 of 100 in float32 is 0.89999998, which would be below a limit of 0.9."""
+    made = result(REFERENCE, of_ranks("fast", [0] * right + [None] * (100 - right)))
+    assert one(made, f"top1 >= {right} %").verdict == "pass"
+    assert one(made, f"top1 <= {right / 100}").verdict == "pass"
+    assert evidence_of(made, made.configurations[1]).shares["top1"] == Share(right, 100)
+
+
+def test_what_is_taken_of_a_classifier() -> None:
+    paired = with_flips(200, 12, 3)
+    made = replace(
+        paired,
+        configurations=[REFERENCE, replace(FAST, failed_examples=3, delegation=DelegationProof(40, 30, {}))],
+        latency_comparisons=[
+            LatencyComparison("other", "fast", 9, 9.0, None),
+            LatencyComparison("reference", "fast", 9, 0.5, Interval(0.4, 0.6)),
+        ],
+    )
+    found = evidence_of(made, made.configurations[1])
+    assert found.figures == {
+        "failed_examples": 3.0,
+        "latency_ms": 2.0,
+        "delegated_nodes": 0.75,
+        "partitions": 2.0,
+        "top1": 0.5,
+        "top2": 0.75,
+        "distinct_answers": 2.0,
+        "agreement": 1.0,
+    }
+    assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
+    assert found.ratio == (0.5, Interval(0.4, 0.6))
+    assert found.figures.keys() <= FIGURES.keys()
+
+
+def test_no_example_in_common_is_no_proof_of_agreement() -> None:
+    paired = replace(with_flips(1, 0, 0).comparisons[0], agreement=Agreement(0, 0, 0, 0))
+    made = replace(MADE, comparisons=[paired])
+    for limit in ("top1 drop <= 1", "top1 drop <= 1 at 95 %", "agreement >= 0"):
+        assert one(made, limit).verdict == "not measured"
+
+
+def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
+    empty = replace(
+        FAST, inference_latency=summarise_latency([]), classification=ClassificationMetrics(topk_of([], 5), 0, 0)
+    )
+    made = result(REFERENCE, empty)
+    assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0")] == ["not measured"] * 2
+
+
+def test_what_is_taken_of_a_detector() -> None:
+    made = detection_result("reference", "fast")
+    found = evidence_of(made, made.configurations[1])
+    assert (found.figures["ap"], found.figures["ap_large"], found.figures["ar_1"]) == (0.123456, None, 0.4)
+    assert found.figures["matched_boxes"] == pytest.approx(8 / 9)
+    assert found.figures.keys() <= FIGURES.keys()
+    assert one(made, "mAP >= 0.12").verdict == "pass"
+    assert one(made, "ap_large >= 0").verdict == "not measured"
+
+
+def test_no_boxes_to_find_again_is_no_proof_that_they_were_found() -> None:
+    made = detection_result("reference", "fast")
+    assert made.coco is not None
+    none = replace(made.coco.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
+    made = replace(made, coco=replace(made.coco, comparisons=[none]))
+    assert one(made, "matched_boxes >= 0").verdict == "not measured"
+
+
+def output(**changes: Any) -> OutputDifference:
+    return replace(DIFFERENCE, **changes)
+
+
+def diff(*found: OutputDifference) -> EvaluationResult:
+    made = diff_result(comparison("fast", *map(judged, found)))
+    names = [Tensor(f"tensor{number}", "float32", [1], None, None) for number in range(len(found))]
+    return replace(made, model=Model("m.tflite", "00", 1, 10, [], names))
+
+
+IDENTICAL = {"different": 0, "snr_db": None, "relative_rms": 0.0, "max": 0.0, "native": NativeError(0.0, 0.0, 0.0, 0.0)}
+DAMAGED = Values(1, 0, 0, -1.0, 1.0, False, False, 4)
+TEXT = output(
+    dtype="string", kind="exact", compared=0, native=None, mean=None, max=None, relative_rms=None, snr_db=None
+)
+QUANTISED = output(output="q", quanta=Quanta(9, 1, 0, 0, 3, 0.3))
+
+
+def test_what_is_taken_of_outputs() -> None:
+    made = diff(DIFFERENCE, QUANTISED, output(output="same", **IDENTICAL))
+    (first, second, third) = evidence_of(made, made.configurations[1]).outputs
+    assert first == (
+        ("scores", "tensor0", "0"),
+        {"avg_error": 0.00123456789, "max_error": 0.75, "relative_rms": 0.1, "snr_db": 20.0},
+    )
+    assert (second[0], second[1]["max_quanta"]) == (("q", "tensor1", "1"), 3.0)
+    assert (third[1]["snr_db"], third[1]["max_error"]) == (math.inf, 0.0)
+    assert {name for _, figures in (first, second, third) for name in figures} == PER_OUTPUT
+
+
+@pytest.mark.parametrize("name", ["scores", "tensor0", "0"])
+def test_an_output_goes_by_any_of_its_names(name: str) -> None:
+    assert one(diff(DIFFERENCE, QUANTISED), f"max_error[{name}] <= 0.75").verdict == "pass"
+
+
+@pytest.mark.parametrize("limit", ["max_error <= 1e9", "snr_db >= -999", "avg_error <= 1e9", "relative_rms <= 1e9"])
+@pytest.mark.parametrize("side", ["test", "reference"])
+def test_nan_on_either_side_breaks_every_limit(limit: str, side: str) -> None:
+    assert one(diff(output(**{side: DAMAGED}), QUANTISED), limit).verdict == "fail"
+
+
+@pytest.mark.parametrize("figure", sorted(PER_OUTPUT))
+def test_another_shape_breaks_every_limit(figure: str) -> None:
+    sign = ">= -999" if figure == "snr_db" else "<= 1e9"
+    assert one(diff(output(same_shape=False), QUANTISED), f"{figure} {sign}").verdict == "fail"
+
+
+def test_texts_and_outputs_without_elements_have_no_distance() -> None:
+    made = diff(TEXT, output(elements=0, compared=0, max=None, snr_db=None), output(output="y"))
+    assert one(made, "max_error <= 1").found == "max_error 0.75 in y"
+    assert one(made, "max_error[0] <= 1").verdict == "not measured"
+    assert one(made, "snr_db >= -999").verdict == "fail"
+    assert one(diff(replace(TEXT, different=0)), "snr_db >= 999").verdict == "pass"
+
+
+def test_a_difference_from_nothing_but_zeros_has_no_relative_size() -> None:
+    assert one(diff(output(relative_rms=None, snr_db=None)), "relative_rms <= 1e9").verdict == "fail"
+
+
+def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
+    found = one(with_flips(5000, 41, 32), "top1 drop <= 0.5 points at 95 %")
+    assert found == decide(
+        parse_criterion("top1 drop <= 0.5 points at 95 %"),
+        replace(evidence_of(MADE, FAST), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
+    )
+    assert (found.verdict, found.found) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")

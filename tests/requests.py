@@ -1,0 +1,31 @@
+"""Requests made as the command line makes them."""
+
+from __future__ import annotations
+
+from evaltools.cli.evaluate.command import read_request
+from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.request import Request
+from evaltools.tasks.shared.kind import evaluation_kind
+
+REQUIRED = {
+    "imagenet": (
+        "--model_file=m.tflite", "--ground_truth_images_path=images", "--ground_truth_labels=truth.txt",
+        "--model_output_labels=labels.txt",
+    ),
+    "coco": ("--model_file=m.tflite", "--ground_truth_images_path=images"),
+    "inference_diff": ("--model_file=m.tflite",),
+}  # fmt: skip
+"""What a command line needs so that it is one."""
+
+
+def flags_of(task: str, *words: str) -> GivenFlags:
+    """The flags of a task, without what it requires."""
+    kind = evaluation_kind(task)
+    return parse_flags(kind.command, "", "", kind.groups, words)
+
+
+def request_of(task: str, *words: str) -> Request:
+    """A request with what the task requires, and more flags."""
+    kind = evaluation_kind(task)
+    typed = (*REQUIRED[task], *words)
+    return read_request(kind, flags_of(task, *typed), ("evaltools", kind.command, *typed))

@@ -1,0 +1,101 @@
+"""A result of a detection evaluation made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.result import (
+    AnnotatedObject,
+    BoxComparison,
+    ClassMappingUsed,
+    CocoData,
+    CocoDetection,
+    DetectedPicture,
+    Detection,
+    DetectionFigures,
+    GroundTruthUsed,
+    OutputMap,
+)
+from tests.results import configuration, result
+
+TRUTH = GroundTruthUsed("t.json", "COCO annotations", "00", 3, 9, 2, 1, 0, 0)
+MAPPING = ClassMappingUsed("+1", "detected", 9, {"+1": 8, "0": 1}, None)
+STATS = CocoStats(0.123456, 0.5, 0.25, 0.0, 1.0, None, 0.4, 0.6, 0.7, 0.1, 0.2, None)
+NATIVE = NativeAveragePrecision((0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 1 / 3), 0.4833333, 5, 2)
+AGREEMENT = BoxAgreement(8, 1, 2, 3, 7.6, 0.2, 0.0625, 0.25)
+LEFT = (0.25, 0.0, 0.75, 0.5)
+RIGHT = (0.25, 0.5, 0.75, 1.0)
+
+
+def categories(*precisions: float | None) -> list[CategoryPrecision]:
+    """Named a, b, c and so on, from 1."""
+    return [
+        CategoryPrecision(number, "abcdefgh"[number - 1], 3, ap, ap) for number, ap in enumerate(precisions, start=1)
+    ]
+
+
+def figures(name: str, *precisions: float | None) -> DetectionFigures:
+    """With all figures; ``precisions`` are those of the categories."""
+    evaluation = CocoEvaluation("pycocotools 2", STATS, categories(*(precisions or (0.5, 0.25, None))))
+    return DetectionFigures(name, 4, 10, 0, evaluation, NATIVE, [])
+
+
+def picture(name: str = "one.png", **detections: list[Detection]) -> DetectedPicture:
+    """A picture of 40x20 pixels with one object at the left."""
+    return DetectedPicture(name, 7, 40, 20, [AnnotatedObject(1, LEFT, False)], dict(detections))
+
+
+def detection_result(
+    *names: str, pictures: list[DetectedPicture] | None = None, truth: GroundTruthUsed | None = TRUTH
+) -> EvaluationResult:
+    """The first one is the reference; each other one is compared with it, the third with the second too."""
+    entries = [
+        replace(configuration(name, "test" if number else "reference"), classification=None)
+        for number, name in enumerate(names)
+    ]
+    made = [figures(name) for name in names]
+    if truth is None:
+        made = [replace(entry, evaluation=None, native=None) for entry in made]
+    data = CocoData(
+        images="d",
+        example_count=4,
+        skipped_files=0,
+        unlisted_pictures=0,
+        ground_truth=truth,
+        labels_sha256=None,
+        normalization="native",
+        resize="stretch",
+        score_threshold=0.0,
+        category_names=dict(enumerate("?abcdefgh")),
+        output_map=OutputMap(1, 3, 0, 2, "stated"),
+        class_mapping=MAPPING,
+        preprocessing_latency=summarise_latency([5, 7]),
+    )
+    pairs = [(names[0], other) for other in names[1:]] + [(names[1], other) for other in names[2:]]
+    comparisons = [BoxComparison(baseline, other, 4, AGREEMENT) for baseline, other in pairs]
+    return replace(
+        result(*entries),
+        task="coco",
+        data=None,
+        comparisons=[],
+        failed=[],
+        coco=CocoDetection(data, made, comparisons, pictures),
+    )
+
+
+def with_data(made: EvaluationResult, **changes: object) -> EvaluationResult:
+    """The same with other facts of the data."""
+    assert made.coco is not None
+    data = replace(made.coco.data, **changes)  # type: ignore[arg-type]
+    return replace(made, coco=replace(made.coco, data=data))
+
+
+def with_figures(made: EvaluationResult, *changed: DetectionFigures) -> EvaluationResult:
+    """The same with other figures."""
+    assert made.coco is not None
+    return replace(made, coco=replace(made.coco, figures=list(changed)))
