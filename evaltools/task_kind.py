@@ -17,6 +17,8 @@ from evaltools.parameter import Parameter, did_you_mean
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.metrics.metric import Metric
+
 KINDS: Final = {
     "imagenet": "evaltools.tasks.imagenet:KIND",
     "coco": "evaltools.tasks.coco:KIND",
@@ -74,6 +76,16 @@ class TaskKind(Protocol):
     def report(self) -> TaskReport:
         """How its figures are shown."""
 
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """The figures that only this task has."""
+
+    def example_facts(self, result: Any) -> Sequence[str]:
+        """What else than their number and their names says which examples a result is of."""
+
+    def outputs(self, result: Any, configuration: Any) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
+        """The figures of each of the model's outputs, with the names that it goes by; none where they have none."""
+
 
 def kind_names() -> list[str]:
     """The names of all tasks, those from outside last."""
@@ -92,3 +104,18 @@ def kind_of(name: str) -> TaskKind:
             found: TaskKind = entry.load()
             return found
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, KINDS)} There are {', '.join(KINDS)}")
+
+
+def metrics_of(task: str) -> dict[str, Metric]:
+    """The metrics of a task's results by name, its own first."""
+    from evaltools.result.metrics import METRICS
+
+    return {metric.name: metric for metric in (*kind_of(task).metrics, *METRICS)}
+
+
+def all_metrics() -> dict[str, Metric]:
+    """The metrics of all tasks by name, those that all of them have last."""
+    from evaltools.result.metrics import METRICS
+
+    own = [metric for name in kind_names() for metric in kind_of(name).metrics]
+    return {metric.name: metric for metric in (*own, *METRICS)}

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "stats": set(),
     "proto": set(),
     "result": {"gates", "metrics", "model", "parameter", "runtime", "stats", "tasks"},
-    "gates": {"metrics", "parameter", "result", "stats", "tasks"},
+    "gates": {"metrics", "parameter", "result", "stats", "task_kind"},
     "runtime": {"configuration", "delegates", "metrics", "model"},
     "datasets": {"preprocess", "proto"},
     "engine": {"configuration", "delegates", "model", "result", "runtime", "metrics"},

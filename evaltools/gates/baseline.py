@@ -15,6 +15,7 @@ from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json, read_json
+from evaltools.task_kind import kind_of, metrics_of
 
 BASELINE_VERSION: Final = "1"
 _RANKS: Final = "0123456789"
@@ -93,7 +94,7 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
         figures=_numbers(evidence.figures),
         outputs={names[0]: _numbers(values) for names, values in evidence.outputs},
         ranks=_ranks(result, entry.name),
-        resampled=_resampled(result, entry.name),
+        resampled=_resampled(result, entry),
         answered=entry.finished_examples,
     )
 
@@ -112,13 +113,14 @@ def _ranks(result: EvaluationResult, name: str) -> str:
     return "".join(_NO_RANK if rank is None else _RANKS[rank] for rank in ranks)
 
 
-def _resampled(result: EvaluationResult, name: str) -> dict[str, list[int | None]]:
-    figures = [entry for entry in (result.coco.figures if result.coco else []) if entry.configuration == name]
+def _resampled(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, list[int | None]]:
+    """Figures over draws of the examples, where a task has such."""
     scale = 10**_RESAMPLED_DIGITS
+    drawn = {name: metric.draws(result, entry) for name, metric in metrics_of(result.task).items() if metric.draws}
     return {
-        stat: [None if value is None else round(value * scale) for value in values]
-        for entry in figures
-        for stat, values in entry.resampled.items()
+        name: [None if value is None else round(value * scale) for value in values]
+        for name, values in drawn.items()
+        if values
     }
 
 
@@ -131,13 +133,7 @@ def _digest_of_examples(result: EvaluationResult) -> str:
     """Of names and labels where examples were recorded, else of what says which examples were taken."""
     shard = result.execution.shard if result.execution is not None else None
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
-    if result.data is not None:
-        parts += [result.data.ground_truth_sha256, str(result.data.denylisted)]
-    if result.coco is not None:
-        truth = result.coco.data.ground_truth
-        parts += [truth.sha256 if truth else "", str(result.coco.data.unlisted_pictures)]
-    if result.inference_diff is not None:
-        parts += [str(result.inference_diff.seed), *(entry.source for entry in result.inference_diff.inputs)]
+    parts += kind_of(result.task).example_facts(result)
     parts += [f"{example.example}\0{example.truth}" for example in result.examples or []]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
-from evaltools.gates.criteria import WITH_DROP
+from evaltools.metrics.metric import Metric
 from evaltools.stats.proportions import PairedCounts, mcnemar_p
 from evaltools.stats.resampled import drawn_bound, paired_differences
+from evaltools.task_kind import all_metrics
 
-_BETTER_WHEN_LARGER: Final = frozenset({"delegated_nodes", "snr_db"})
-_UNTESTED_SHARES: Final = frozenset({*WITH_DROP, "matched_boxes"})
-_BETTER_WHEN_SMALLER: Final = frozenset({"avg_error", "max_error", "max_quanta", "relative_rms", "failed_examples"})
 _TOLERANCE_OF_ERRORS: Final = 0.1
 """Errors of outputs may grow by this share; on the same machine they are the same numbers again."""
 _LEVEL: Final = 0.05
@@ -65,7 +63,7 @@ def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> Bas
     paired = before.task == now.task and before.examples_sha256 == now.examples_sha256
     current = {entry.name: entry for entry in now.configurations}
     pairs = [(entry, current[entry.name]) for entry in before.configurations if entry.name in current]
-    conditions = _Conditions(paired, now.example_count, margin)
+    conditions = _Conditions(paired, now.example_count, margin, all_metrics())
     return BaselineComparison(
         paired=paired,
         setup=_setup(before, now, pairs),
@@ -81,6 +79,7 @@ class _Conditions:
     paired: bool
     examples: int
     margin: float
+    metrics: Mapping[str, Metric]
 
 
 def _setup(
@@ -104,41 +103,43 @@ def _setup(
 def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions: _Conditions) -> list[FigureChange]:
     found = []
     for figure, before in old.figures.items():
+        metric = conditions.metrics.get(figure)
         if before is not None:
-            now = new.figures.get(figure)
-            statistic = "" if now is None else _statistic(figure, before, now, old, new, conditions)
-            found.append(_judged(old.name, figure, "", before, now, statistic, conditions.margin))
+            now, statistic = new.figures.get(figure), ""
+            if metric is not None and now is not None:
+                statistic = _statistic(metric, before, now, old, new, conditions)
+            change = FigureChange(old.name, figure, "", before, now, statistic, regressed=False)
+            found.append(_judged(change, metric, conditions.margin))
     for output, figures in old.outputs.items():
         for figure, before in figures.items():
             if before is not None:
                 now = new.outputs.get(output, {}).get(figure)
-                found.append(_judged(old.name, figure, output, before, now, "", conditions.margin))
+                change = FigureChange(old.name, figure, output, before, now, "", regressed=False)
+                found.append(_judged(change, conditions.metrics.get(figure), conditions.margin))
     return found
 
 
-def _judged(
-    name: str, figure: str, output: str, before: float, now: float | None, statistic: str, margin: float
-) -> FigureChange:
+def _judged(change: FigureChange, metric: Metric | None, margin: float) -> FigureChange:
+    """With whether it became worse; a figure that no metric is named after is only shown."""
+    before, now = change.before, change.now
     if now is None:
-        statistic, regressed = "WORSE: there is no number any more", True
-    elif statistic:
-        regressed = statistic.startswith("WORSE")
-    elif figure in _UNTESTED_SHARES:
-        regressed = now < before - margin
-        statistic = "WORSE: a drop beyond --margin, and nothing to test it by" if regressed else ""
-    elif figure in _BETTER_WHEN_LARGER:
-        regressed = now < before * (1 - _tolerance(output))
-    else:
-        regressed = figure in _BETTER_WHEN_SMALLER and now > before * (1 + _tolerance(output))
-    return FigureChange(name, figure, output, before, now, statistic, regressed)
-
-
-def _tolerance(output: str) -> float:
-    return _TOLERANCE_OF_ERRORS if output else 0.0
+        return replace(change, statistic="WORSE: there is no number any more", regressed=True)
+    if change.statistic:
+        return replace(change, regressed=change.statistic.startswith("WORSE"))
+    if metric is None or metric.better is None or metric.against_baseline == "shown":
+        return change
+    is_higher_better = metric.better == "higher"
+    if metric.against_baseline == "share":
+        is_worse = now < before - margin if is_higher_better else now > before + margin
+        statistic = "WORSE: a drop beyond --margin, and nothing to test it by" if is_worse else ""
+        return replace(change, statistic=statistic, regressed=is_worse)
+    tolerance = _TOLERANCE_OF_ERRORS if change.output else 0.0
+    is_worse = now < before * (1 - tolerance) if is_higher_better else now > before * (1 + tolerance)
+    return replace(change, regressed=is_worse)
 
 
 def _statistic(
-    figure: str,
+    metric: Metric,
     before: float,
     now: float,
     old: BaselineConfiguration,
@@ -146,15 +147,15 @@ def _statistic(
     conditions: _Conditions,
 ) -> str:
     """The verdict on a figure that differs, empty where it does not or nothing tells."""
-    if figure.startswith("top"):
+    if metric.ranked is not None:
         if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
-            flips = flips_of(old.ranks, new.ranks, int(figure.removeprefix("top")))
+            flips = flips_of(old.ranks, new.ranks, metric.ranked)
             if flips.lost + flips.gained == 0:
                 return ""
             return f"{accuracy_verdict(flips, conditions.margin)}, McNemar p {mcnemar_p(flips):.2g}"
         return _unpaired(before, now, (old.answered, new.answered))
     if conditions.paired and before != now:
-        draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
+        draws = (resampled_values(entry.resampled.get(metric.name, [])) for entry in (old, new))
         differences = paired_differences(*draws)
         low, high = (drawn_bound(differences, conditions.examples, _ONE_SIDE, upper) for upper in (False, True))
         return "" if math.isnan(low) else change_verdict(now - before, low, high, conditions.margin)

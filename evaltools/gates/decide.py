@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Literal
 
-from evaltools.gates.criteria import FIGURES, Criterion
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import MOST_EXAMPLES
@@ -72,7 +72,7 @@ def decide(criterion: Criterion, evidence: Evidence) -> Decision:
 
 def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     if criterion.figure not in evidence.figures:
-        return _missing(criterion, evidence, f"this result has no {criterion.figure} ({FIGURES[criterion.figure]})")
+        return _missing(criterion, evidence, f"this result has no {criterion.figure} ({criterion.metric.meaning})")
     value = evidence.figures[criterion.figure]
     if value is None:
         reason = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.gates.criteria import MAY_BE_NEGATIVE, Criterion
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import decide
 from evaltools.gates.evidence import Evidence
+from evaltools.task_kind import all_metrics
 
 LIMIT_FLAGS: Final[Mapping[str, str]] = {
     "max_avg_error": "avg_error",
@@ -38,19 +39,19 @@ def parse_limit(name: str, text: str) -> Criterion:
     >>> criterion.figure, criterion.output, criterion.at_most, criterion.value
     ('max_quanta', 'Identity', True, 2.0)
     """
-    figure = LIMIT_FLAGS[name]
+    metric = all_metrics()[LIMIT_FLAGS[name]]
     output, equals, number = text.rpartition("=")
     try:
         value = float(number)
     except ValueError:
         value = math.nan
-    negative = value < 0 and figure not in MAY_BE_NEGATIVE
+    negative = value < 0 and not metric.may_be_negative
     if math.isnan(value) or negative or (equals and not output):
-        expected = "a number" if figure in MAY_BE_NEGATIVE else "a number of 0 or more"
+        expected = "a number" if metric.may_be_negative else "a number of 0 or more"
         raise UsageError(f"--{name}={text}: use {expected}, for all outputs or as OUTPUT=NUMBER for one")
     return Criterion(
         text=f"--{name}={output}{equals}{value:g}",
-        figure=figure,
+        metric=metric,
         output=output or None,
         kind="value",
         at_most=name.startswith("max_"),

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from evaltools.metrics.difference import Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
-
-LIMITED_FIGURES: Final = ("avg_error", "max_error", "max_quanta", "snr_db", "relative_rms")
-"""The figures of an output that limits can be about."""
 
 
 @dataclass(frozen=True)
@@ -113,28 +110,6 @@ class OutputDifference:
     def identical(self) -> bool:
         """Equal in every element of every run."""
         return self.different == 0
-
-    @property
-    def figures(self) -> dict[str, float | None]:
-        """The figures that limits can be about, by name; None where NaN, infinite values or the shape leave no number.
-
-        Texts have no distances, and an output without elements has nothing at all. Equal outputs have an infinite SNR.
-        """
-        if not self.same_shape:
-            return dict.fromkeys(LIMITED_FIGURES)
-        if not self.elements:
-            return {}
-        figures: dict[str, float | None] = {"snr_db": math.inf if self.identical else self.snr_db}
-        if self.native is not None:
-            figures |= {
-                "avg_error": self.native.avg_error,
-                "max_error": self.max,
-                "relative_rms": self.relative_rms,
-            }
-        if self.quanta is not None:
-            figures["max_quanta"] = float(self.quanta.max)
-        is_sound = not any(side.nan or side.infinite for side in (self.test, self.reference))
-        return figures if is_sound else dict.fromkeys(figures)
 
 
 def summarise_differences(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +15,9 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
 
@@ -71,6 +72,23 @@ class _InferenceDiff(EvaluationKind):
         assert result.inference_diff is not None
         not_saved = result.inference_diff.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
+
+    def example_facts(self, result: EvaluationResult) -> Sequence[str]:
+        diff = result.inference_diff
+        return [str(diff.seed), *(entry.source for entry in diff.inputs)] if diff else []
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        from evaltools.tasks.inference_diff.metrics import METRICS
+
+        return METRICS
+
+    def outputs(
+        self, result: EvaluationResult, configuration: ConfigurationResult
+    ) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
+        from evaltools.tasks.inference_diff.metrics import outputs_of
+
+        return outputs_of(result, configuration)
 
     def example_count(self, result: EvaluationResult) -> int:
         return result.inference_diff.num_runs if result.inference_diff else 0

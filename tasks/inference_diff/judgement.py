@@ -22,6 +22,7 @@ from evaltools.gates.verdict import (
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
+from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
@@ -86,7 +87,7 @@ def judge(
     verdicts = _decisive(outputs, boxes_verdict)
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
-    named = zip(output_names(model), (found.figures for found in summary.outputs), strict=True)
+    named = zip(output_names(model), map(output_figures, summary.outputs), strict=True)
     checks = check_limits(limits, list(named))
     return DiffComparison(
         configuration=configuration,

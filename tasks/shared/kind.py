@@ -19,8 +19,9 @@ from evaltools.tasks.shared.options import with_shared_options
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
     from evaltools.tasks.shared.request import TaskRequest
 
@@ -124,6 +125,21 @@ class EvaluationKind(ABC):
         if self.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
         return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
+
+    @abstractmethod
+    def example_facts(self, result: EvaluationResult) -> Sequence[str]:
+        """What else than their number and their names says which examples a result is of."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Sequence[Metric]:
+        """The figures that only this task has."""
+
+    def outputs(
+        self, result: EvaluationResult, configuration: ConfigurationResult
+    ) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
+        """The figures of each of the model's outputs, with the names that it goes by."""
+        return ()
 
     modules_on_devices: Sequence[str] = ()
     """What is imported there, at the latest when there are figures."""

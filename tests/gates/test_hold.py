@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.gates.criteria import FIGURES, PER_OUTPUT, parse_criterion
+from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import CountedChange, Share
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import GateReport, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
@@ -21,13 +20,16 @@ from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
 from evaltools.result.paired import LatencyComparison, TopKChange
+from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
+from evaltools.task_kind import all_metrics
 from tests.results import configuration, result, topk_of
 from tests.tasks.coco_results import detection_result
 from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
 from tests.tasks.test_inference_diff_report import result as diff_result
 
+PER_OUTPUT = {name for name, metric in all_metrics().items() if metric.is_per_output}
 REFERENCE = configuration("reference", "reference")
 FAST = configuration("fast")
 MADE = result(REFERENCE, FAST)
@@ -194,7 +196,7 @@ def test_what_is_taken_of_a_classifier() -> None:
     }
     assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
     assert found.ratio == (0.5, Interval(0.4, 0.6))
-    assert found.figures.keys() <= FIGURES.keys()
+    assert found.figures.keys() <= all_metrics().keys()
 
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
@@ -217,7 +219,7 @@ def test_what_is_taken_of_a_detector() -> None:
     found = evidence_of(made, made.configurations[1])
     assert (found.figures["ap"], found.figures["ap_large"], found.figures["ar_1"]) == (0.123456, None, 0.4)
     assert found.figures["matched_boxes"] == pytest.approx(8 / 9)
-    assert found.figures.keys() <= FIGURES.keys()
+    assert found.figures.keys() <= all_metrics().keys()
     assert one(made, "mAP >= 0.12").verdict == "pass"
     assert one(made, "ap_large >= 0").verdict == "not measured"
 

@@ -12,6 +12,7 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import LIMIT_FLAGS, LimitCheck, check_limits, parse_limit
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, summarise_differences
+from evaltools.tasks.inference_diff.metrics import output_figures
 
 
 def limit(name: str, value: float, output: str | None = None) -> Criterion:
@@ -36,7 +37,7 @@ def texts(test: bytes, reference: bytes) -> OutputDifference:
 
 
 def named(found: OutputDifference, *names: str) -> tuple[tuple[str, ...], dict[str, float | None]]:
-    return (found.output, *names), found.figures
+    return (found.output, *names), output_figures(found)
 
 
 def kept(limited: Criterion, *outputs: OutputDifference) -> list[bool]:
