@@ -27,12 +27,12 @@ from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOption
 from evaltools.engine.describe import Role, describe_entry
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import settle
-from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.parameter import Parameter
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
 from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 
 PARAMETERS = (
     Parameter("examples", "int32", 50_000, "Pictures of the run."),
@@ -103,9 +103,11 @@ def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[flo
     start = time.perf_counter()
     outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
-    figures = imagenet_figures(described, Measured(outcome), TOP_K, DEFAULT_MARGIN)
+    figures = imagenet_figures(described, Measured(outcome), TOP_K)
+    configurations = with_conditions(figures.configurations, figures.sums)
+    latency_comparisons(figures.sums)
     end = time.perf_counter()
-    assert [entry.finished_examples for entry in figures.configurations] == [len(examples)] * len(names)
+    assert [entry.finished_examples for entry in configurations] == [len(examples)] * len(names)
     return settled - start, end - settled, before, peak_memory_mb()
 
 

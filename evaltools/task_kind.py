@@ -7,7 +7,8 @@ or it comes from outside, by an entry point of the group ``evaltools.tasks``. No
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -17,7 +18,9 @@ from evaltools.parameter import Parameter, did_you_mean
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.gates.evidence import Judged
     from evaltools.metrics.metric import Metric
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
     "imagenet": "evaltools.tasks.imagenet:KIND",
@@ -31,14 +34,35 @@ ENTRY_POINTS: Final = "evaltools.tasks"
 class TaskReport(Protocol):
     """How a task's figures are shown: a module or an object with these functions."""
 
-    def lines(self, result: Any, configuration: Any) -> list[str]:
+    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
         """The native tool's lines of one measured configuration, none where there is no such tool."""
 
-    def fill(self, message: Any, result: Any, configuration: Any) -> None:
+    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
 
-    def print_figures(self, result: Any, console: Console) -> None:
+    def print_figures(self, result: EvaluationResult, console: Console) -> None:
         """The figures for a person, on stderr."""
+
+
+class TaskEvidence(Protocol):
+    """What a task's part of a result says in the words of limits: a module or an object with these functions."""
+
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        """The figures of a measured configuration by the names that limits use."""
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        """What limits and baselines need of a measured configuration beside its figures."""
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        """Texts that are the same for two results of the same examples, for a baseline."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
+
+    figure: str
+    label: str
 
 
 class TaskKind(Protocol):
@@ -69,6 +93,10 @@ class TaskKind(Protocol):
         """All options by name, its own and those that all tasks have."""
 
     @property
+    def accuracy(self) -> Accuracy | None:
+        """What is the accuracy of a configuration, None for a task without a ground truth."""
+
+    @property
     def part_type(self) -> type:
         """The type of its part of the result, a dataclass."""
 
@@ -78,13 +106,11 @@ class TaskKind(Protocol):
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """The figures that only this task has."""
+        """What is known of its figures, beside those that all tasks have."""
 
-    def example_facts(self, result: Any) -> Sequence[str]:
-        """What else than their number and their names says which examples a result is of."""
-
-    def outputs(self, result: Any, configuration: Any) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
-        """The figures of each of the model's outputs, with the names that it goes by; none where they have none."""
+    @property
+    def evidence(self) -> TaskEvidence:
+        """What its part of a result says in the words of limits."""
 
 
 def kind_names() -> list[str]:
@@ -103,14 +129,13 @@ def kind_of(name: str) -> TaskKind:
         if entry.name == name:
             found: TaskKind = entry.load()
             return found
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, KINDS)} There are {', '.join(KINDS)}")
+    names = kind_names()
+    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
 
 
-def metrics_of(task: str) -> dict[str, Metric]:
-    """The metrics of a task's results by name, its own first."""
-    from evaltools.result.metrics import METRICS
-
-    return {metric.name: metric for metric in (*kind_of(task).metrics, *METRICS)}
+def registered_kinds() -> Iterator[TaskKind]:
+    """The tasks that come with evaltools."""
+    return map(kind_of, KINDS)
 
 
 def all_metrics() -> dict[str, Metric]:
@@ -119,3 +144,13 @@ def all_metrics() -> dict[str, Metric]:
 
     own = [metric for name in kind_names() for metric in kind_of(name).metrics]
     return {metric.name: metric for metric in (*own, *METRICS)}
+
+
+def with_task_figures(result: EvaluationResult) -> EvaluationResult:
+    """The same with the figures of every measured configuration, taken from the task's part."""
+    evidence = kind_of(result.task).evidence
+    configurations = [
+        replace(entry, figures=evidence.figures(result, entry)) if entry.status == "measured" else entry
+        for entry in result.configurations
+    ]
+    return replace(result, configurations=configurations)

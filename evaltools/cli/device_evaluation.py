@@ -39,7 +39,6 @@ from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
 from evaltools.result.device_run import HOST, DeviceLeftOut
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.names_here import NamesHere
-from evaltools.tasks.inference_diff.result import LOADED_FROM
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import Place
 
@@ -236,7 +235,8 @@ class _Plan:
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
         whole = result_of_device(kept.of(jobs[0]) / _WHOLE, self.flags.text("model_file")) if self.is_whole else None
-        return FinishedShards(places, device_run, command, whole, self._names_here)
+        reference_here = _REFERENCE_HERE if self.task in _DIFFS and self.each else ""
+        return FinishedShards(places, device_run, command, whole, self._names_here, reference_here=reference_here)
 
     @property
     def _names_here(self) -> NamesHere:
@@ -244,11 +244,7 @@ class _Plan:
         found = {there: str(here) for here, there in self.words.files.items()}
         for there, here in self.words.pictures.items():
             found |= {f"pictures in {there}, ": f"pictures in {here}, ", f"'{there}/": f"'{here}/"}
-        for there, here in self.words.folders.items():
-            found[f"{LOADED_FROM}{there}"] = f"{LOADED_FROM}{here}"
-        if self.task in _DIFFS and self.each:
-            found[f"{LOADED_FROM}{self.flags.text('load_reference')}"] = _REFERENCE_HERE
-        return NamesHere(found)
+        return NamesHere(found, {there: str(here) for there, here in self.words.folders.items()})
 
 
 @contextmanager

@@ -56,6 +56,7 @@ from evaltools.report.table import print_configurations
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.inference_diff.result import InferenceDiff
 from evaltools.tasks.native.delegation import NativeDelegation, differences
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import NativeInputs, prepare_native
@@ -307,7 +308,8 @@ def _runs(
 
 
 def _exit_code(result: EvaluationResult) -> int:
-    diff = result.inference_diff
-    if diff is not None and any(entry.within_limits is False for entry in diff.comparisons):
+    if isinstance(result.part, InferenceDiff) and any(
+        entry.within_limits is False for entry in result.part.comparisons
+    ):
         return LIMIT_BROKEN
     return exit_code(result, damaged=False)

@@ -13,10 +13,9 @@ from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
     DelegationProof,
-    Model,
     RuntimeUsed,
-    Tensor,
 )
+from evaltools.result.model import Model, Tensor
 from evaltools.runtime import DelegateCoverage, Delegation, RuntimeFacts
 
 Role = Literal["reference", "test"]
@@ -56,7 +55,6 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         delegation=_proof(opened.session.delegation) if opened else None,
         inference_latency=None,
         failed_examples=0,
-        classification=None,
         cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
     )
 

@@ -10,7 +10,9 @@ from typing import Final
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.metrics.metric import Metric
-from evaltools.stats.proportions import PairedCounts, mcnemar_p
+from evaltools.result.verdict import Reason, Verdict, VerdictKind
+from evaltools.stats.interval import Interval
+from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import drawn_bound, paired_differences
 from evaltools.task_kind import all_metrics
 
@@ -19,13 +21,19 @@ _TOLERANCE_OF_ERRORS: Final = 0.1
 _LEVEL: Final = 0.05
 _NO_RANK: Final = "-"
 _ONE_SIDE: Final = 0.975
+NO_NUMBER: Final = "no_number"
+"""The reason where a figure is no number any more."""
+UNTESTED: Final = "untested"
+"""The reason where a share fell by more than the margin, and nothing tests that."""
+FISHER: Final = "fisher"
+"""The reason where two shares are of other examples, so that Fisher's exact test compares them."""
 
 
 @dataclass(frozen=True)
 class FigureChange:
     """One figure of one configuration, in the baseline and now.
 
-    ``output`` names the output that it is of, if any. ``statistic`` is a verdict in words, empty where there is none.
+    ``output`` names the output that it is of, if any. ``verdict`` is None where nothing judges the change by itself.
     ``regressed``: it became worse, beyond what chance explains where a statistic tells; or it is no number any more
     (``now`` is null).
     """
@@ -35,7 +43,7 @@ class FigureChange:
     output: str
     before: float
     now: float | None
-    statistic: str
+    verdict: Verdict | None
     regressed: bool
 
 
@@ -105,16 +113,16 @@ def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions:
     for figure, before in old.figures.items():
         metric = conditions.metrics.get(figure)
         if before is not None:
-            now, statistic = new.figures.get(figure), ""
+            now, verdict = new.figures.get(figure), None
             if metric is not None and now is not None:
-                statistic = _statistic(metric, before, now, old, new, conditions)
-            change = FigureChange(old.name, figure, "", before, now, statistic, regressed=False)
+                verdict = _verdict(metric, before, now, old, new, conditions)
+            change = FigureChange(old.name, figure, "", before, now, verdict, regressed=False)
             found.append(_judged(change, metric, conditions.margin))
     for output, figures in old.outputs.items():
         for figure, before in figures.items():
             if before is not None:
                 now = new.outputs.get(output, {}).get(figure)
-                change = FigureChange(old.name, figure, output, before, now, "", regressed=False)
+                change = FigureChange(old.name, figure, output, before, now, None, regressed=False)
                 found.append(_judged(change, conditions.metrics.get(figure), conditions.margin))
     return found
 
@@ -123,56 +131,56 @@ def _judged(change: FigureChange, metric: Metric | None, margin: float) -> Figur
     """With whether it became worse; a figure that no metric is named after is only shown."""
     before, now = change.before, change.now
     if now is None:
-        return replace(change, statistic="WORSE: there is no number any more", regressed=True)
-    if change.statistic:
-        return replace(change, regressed=change.statistic.startswith("WORSE"))
+        return replace(change, verdict=Verdict("worse", change.figure, reasons=[Reason(NO_NUMBER)]), regressed=True)
+    if change.verdict is not None:
+        return replace(change, regressed=change.verdict.kind == "worse")
     if metric is None or metric.better is None or metric.against_baseline == "shown":
         return change
     is_higher_better = metric.better == "higher"
     if metric.against_baseline == "share":
         is_worse = now < before - margin if is_higher_better else now > before + margin
-        statistic = "WORSE: a drop beyond --margin, and nothing to test it by" if is_worse else ""
-        return replace(change, statistic=statistic, regressed=is_worse)
+        verdict = Verdict("worse", change.figure, reasons=[Reason(UNTESTED)]) if is_worse else None
+        return replace(change, verdict=verdict, regressed=is_worse)
     tolerance = _TOLERANCE_OF_ERRORS if change.output else 0.0
     is_worse = now < before * (1 - tolerance) if is_higher_better else now > before * (1 + tolerance)
     return replace(change, regressed=is_worse)
 
 
-def _statistic(
+def _verdict(
     metric: Metric,
     before: float,
     now: float,
     old: BaselineConfiguration,
     new: BaselineConfiguration,
     conditions: _Conditions,
-) -> str:
-    """The verdict on a figure that differs, empty where it does not or nothing tells."""
+) -> Verdict | None:
+    """The verdict on a figure that differs, None where it does not or nothing tells."""
+    figure = metric.name
     if metric.ranked is not None:
         if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
             flips = flips_of(old.ranks, new.ranks, metric.ranked)
-            if flips.lost + flips.gained == 0:
-                return ""
-            return f"{accuracy_verdict(flips, conditions.margin)}, McNemar p {mcnemar_p(flips):.2g}"
-        return _unpaired(before, now, (old.answered, new.answered))
+            return accuracy_verdict(figure, flips, conditions.margin) if flips.lost + flips.gained else None
+        return _unpaired(figure, before, now, (old.answered, new.answered))
     if conditions.paired and before != now:
-        draws = (resampled_values(entry.resampled.get(metric.name, [])) for entry in (old, new))
+        draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
         differences = paired_differences(*draws)
         low, high = (drawn_bound(differences, conditions.examples, _ONE_SIDE, upper) for upper in (False, True))
-        return "" if math.isnan(low) else change_verdict(now - before, low, high, conditions.margin)
-    return ""
+        if not math.isnan(low):
+            return change_verdict(figure, now - before, Interval(low, high), conditions.margin)
+    return None
 
 
-def _unpaired(before: float, now: float, answered: tuple[int, int]) -> str:
+def _unpaired(figure: str, before: float, now: float, answered: tuple[int, int]) -> Verdict | None:
     """Fisher's exact test of two shares of the examples that each answered."""
     if before == now or not all(answered) or not all(0 <= share <= 1 for share in (before, now)):
-        return ""
+        return None
     from scipy import stats
 
     hits = [round(share * count) for share, count in zip((before, now), answered, strict=True)]
     table = [[hit, count - hit] for hit, count in zip(hits, answered, strict=True)]
     p_value = float(stats.fisher_exact(table).pvalue)
-    word = "not decided" if p_value > _LEVEL else "WORSE" if now < before else "better"
-    return f"{word}: {100 * (now - before):+.2f} points, p {p_value:.2g} (Fisher's exact test: answers are not paired)"
+    kind: VerdictKind = "not decided" if p_value > _LEVEL else "worse" if now < before else "better"
+    return Verdict(kind, figure, change=now - before, p_value=p_value, reasons=[Reason(FISHER)])
 
 
 def flips_of(before: str, now: str, k: int) -> PairedCounts:

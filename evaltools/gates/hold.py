@@ -10,10 +10,11 @@ from evaltools.errors import DataError
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.metrics.metric import ABSENT
+from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
-from evaltools.task_kind import kind_of, metrics_of
+from evaltools.task_kind import kind_of
 
 
 @dataclass(frozen=True)
@@ -98,18 +99,16 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
     obstacle = _why_not_its_own(result, configuration)
     if obstacle is not None:
         return Evidence(configuration.name, obstacle, configuration.cannot_exist)
-    metrics = metrics_of(result.task).values()
-    read = {metric.name: metric.read(result, configuration) for metric in metrics if not metric.is_per_output}
-    shares = {metric.name: metric.share(result, configuration) for metric in metrics if metric.share}
-    changes = {metric.name: metric.change(result, configuration) for metric in metrics if metric.change}
-    ratio = against_reference(result.latency_comparisons, configuration, result.configurations)
+    read = {metric.name: metric.read(result, configuration) for metric in METRICS}
+    ratio = against_reference(result, result.latency_comparisons, configuration)
+    judged = kind_of(result.task).evidence.judged(result, configuration)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration),
-        figures={name: value for name, value in read.items() if value is not ABSENT},
-        outputs=kind_of(result.task).outputs(result, configuration),
-        shares={name: share for name, share in shares.items() if share is not None},
-        changes={name: change for name, change in changes.items() if change is not None},
+        figures=present(read) | configuration.figures,
+        outputs=judged.outputs,
+        shares=judged.shares,
+        changes=judged.changes,
         ratio=None if ratio is None else (ratio.ratio, ratio.interval),
     )
 

@@ -6,7 +6,7 @@ new one is an object, and one line in such a list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
@@ -65,3 +65,12 @@ class Metric:
     def can_drop(self) -> bool:
         """Whether its change against the reference has an interval."""
         return self.change is not None
+
+
+def present(figures: Mapping[str, Figure]) -> dict[str, float | None]:
+    """Without those that a result does not have.
+
+    >>> present({"top1": 0.5, "agreement": ABSENT, "ap": None})
+    {'top1': 0.5, 'ap': None}
+    """
+    return {name: value for name, value in figures.items() if value is not ABSENT}

@@ -9,7 +9,7 @@ from pathlib import Path
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.runs.names_here import NamesHere
-from evaltools.tasks.inference_diff.result import LOADED_FROM, InferenceDiff
+from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
 from evaltools.tasks.shared.run_identity import Place
 
 
@@ -18,7 +18,8 @@ class FinishedShards:
     """Where the shards are; where devices did them also how, and by which command.
 
     ``whole`` is the result where one device gave it and nothing is to be merged. ``names_here`` are those of files and
-    folders that devices knew by others. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
+    folders that devices knew by others; ``reference_here`` what the outputs of the reference are called where they were
+    computed here. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
     """
 
     places: tuple[Place, ...]
@@ -28,6 +29,7 @@ class FinishedShards:
     names_here: NamesHere = field(default_factory=NamesHere)
     started_at: str = ""
     elapsed_s: float = 0.0
+    reference_here: str = ""
 
     @classmethod
     def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
@@ -41,22 +43,24 @@ class FinishedShards:
             environment = replace(
                 environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
             )
-        diff = merged.inference_diff
+        part = merged.part
         return replace(
             merged,
             device_run=self.device_run,
             environment=environment,
-            inference_diff=None if diff is None else self._diff(diff),
+            part=self._diff(part) if isinstance(part, InferenceDiff) else part,
             configurations=[self._named(entry) for entry in merged.configurations],
             failed=[replace(entry, reason=self.names_here.text(entry.reason)) for entry in merged.failed],
         )
 
     def _diff(self, diff: InferenceDiff) -> InferenceDiff:
-        inputs = [replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
         folder = diff.reference_loaded_from
-        if folder is not None:
-            folder = self.names_here.text(f"{LOADED_FROM}{folder}").removeprefix(LOADED_FROM)
-        return replace(diff, inputs=inputs, reference_loaded_from=folder)
+        if folder is None:
+            inputs = [replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
+            return replace(diff, inputs=inputs)
+        here = self.reference_here or self.names_here.folders.get(folder, folder)
+        inputs = [replace(used, source=self.reference_here or loaded_from(here)) for used in diff.inputs]
+        return replace(diff, inputs=inputs, reference_loaded_from=here)
 
     def _named(self, entry: ConfigurationResult) -> ConfigurationResult:
         names = self.names_here

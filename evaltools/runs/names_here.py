@@ -11,13 +11,14 @@ from evaltools.result.evaluation import DelegateUsed
 
 @dataclass(frozen=True)
 class NamesHere:
-    """Names here ``by_name_there``.
+    """Names here ``by_name_there``, and those of whole folders that are fields of their own.
 
     >>> NamesHere({"/data/store/1f/m.tflite": "models/m.tflite"}).text("--model_file=/data/store/1f/m.tflite")
     '--model_file=models/m.tflite'
     """
 
     by_name_there: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
         """A text in which names there may stand."""

@@ -19,6 +19,7 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
+from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import (
@@ -173,7 +174,8 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
-            fields={"coco": detection, "data": None, "comparisons": [], "examples": None},
+            part=detection,
+            verdicts=verdicts_on_map(detection.comparisons, self.request.margin),
             warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
         )
 
@@ -309,6 +311,6 @@ def _detection(
             preprocessing_latency=summarise_latency(preprocessing_us),
         ),
         figures=figures,
-        comparisons=compare_configurations(boxes, figures, request.margin),
+        comparisons=compare_configurations(boxes, figures),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )

@@ -10,7 +10,7 @@ from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
 from evaltools.engine import Example, Record
-from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
+from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
     DetectedObject,
@@ -25,14 +25,13 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
+from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
-    Detection,
     DetectionFigures,
 )
 from evaltools.tasks.coco.task import FoundObjects
@@ -155,17 +154,15 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compare_configurations(
-    boxes: Mapping[Pair, BoxPairs], figures: Sequence[DetectionFigures], margin: float
-) -> list[BoxComparison]:
+def compare_configurations(boxes: Mapping[Pair, BoxPairs], figures: Sequence[DetectionFigures]) -> list[BoxComparison]:
     """The comparison of each pair."""
     by_name = {entry.configuration: entry for entry in figures}
     return corrected(
-        [_comparison(by_name[baseline], by_name[other], seen, margin) for (baseline, other), seen in boxes.items()]
+        [_comparison(by_name[baseline], by_name[other], seen) for (baseline, other), seen in boxes.items()]
     )
 
 
-def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxPairs, margin: float) -> BoxComparison:
+def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxPairs) -> BoxComparison:
     are_same = baseline.pictures == other.pictures == boxes.pictures
     changes = changes_of_figures(baseline, other) if are_same else []
     return BoxComparison(
@@ -174,7 +171,6 @@ def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxP
         boxes.pictures,
         boxes.agreement,
         changes,
-        verdict_on_map(changes, margin),
     )
 
 

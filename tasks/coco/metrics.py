@@ -11,19 +11,19 @@ from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
-from evaltools.stats.changes import ResampledChange
+from evaltools.stats.changes import Change, ResampledChange
 from evaltools.stats.resampled import paired_differences
-from evaltools.tasks.coco.result import BoxComparison, DetectionFigures
+from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
 
 
 def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
-    figures = result.coco.figures if result.coco else []
-    return next((entry for entry in figures if entry.configuration == name), None)
+    part: CocoDetection = result.part
+    return next((entry for entry in part.figures if entry.configuration == name), None)
 
 
 def _comparison(result: EvaluationResult, configuration: ConfigurationResult) -> BoxComparison | None:
-    comparisons = result.coco.comparisons if result.coco else []
-    return against_reference(comparisons, configuration, result.configurations)
+    part: CocoDetection = result.part
+    return against_reference(result, part.comparisons, configuration)
 
 
 def _stat(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
@@ -39,13 +39,14 @@ def _draws(name: str, result: EvaluationResult, configuration: ConfigurationResu
     return figures.resampled.get(name, []) if figures else []
 
 
-def _change(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> ResampledChange | None:
+def _change(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
+    part: CocoDetection = result.part
     comparison = _comparison(result, configuration)
     changes = [entry for entry in comparison.changes if entry.stat == name] if comparison else []
     if comparison is None or not changes:
         return None
-    drawn = {entry.configuration: entry.resampled[name] for entry in (result.coco.figures if result.coco else [])}
-    differences = paired_differences(drawn[comparison.baseline], drawn[comparison.other])
+    drawn = {entry.configuration: entry.resampled for entry in part.figures}
+    differences = paired_differences(drawn[comparison.baseline][name], drawn[comparison.other][name])
     return ResampledChange(changes[0].change, differences, comparison.example_count)
 
 

@@ -12,20 +12,18 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
+from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    Data,
-    ExampleAnswer,
-    ExampleRecord,
-)
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
+from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
+from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -128,15 +126,22 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
     ) -> Findings:
-        """Top-1 to Top-10 accuracy with intervals, comparisons, and every answer where that was asked for."""
+        """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
-        figures = imagenet_figures(described, measured, self.task.top_k, self.request.margin)
-        fields = {
-            "data": self._data(outcome),
-            "comparisons": figures.comparisons,
-            "examples": _example_records(self.task, outcome) if self.request.record_examples else None,
-        }
-        return Findings(figures.configurations, figures.sums, fields, self._warnings(figures.configurations))
+        figures = imagenet_figures(described, measured, self.task.top_k)
+        part = ImagenetPart(
+            data=self._data(outcome),
+            classified=figures.classified,
+            comparisons=figures.comparisons,
+            examples=_example_records(self.task, outcome) if self.request.record_examples else None,
+        )
+        return Findings(
+            configurations=figures.configurations,
+            sums=figures.sums,
+            part=part,
+            verdicts=topk_verdicts(figures.comparisons, self.request.margin),
+            warnings=self._warnings(part),
+        )
 
     def _data(self, outcome: Outcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
@@ -152,7 +157,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         )
 
-    def _warnings(self, configurations: Sequence[ConfigurationResult]) -> list[str]:
+    def _warnings(self, part: ImagenetPart) -> list[str]:
         found = []
         skipped = self.images.folder.skipped
         if skipped:
@@ -165,8 +170,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         if unknown:
             example = f"such as {unknown[0]!r}; they count as wrong"
             found.append(f"ground truth labels that are not in the label list: {len(unknown)}, {example}")
-        for configuration in configurations:
-            found.extend(_signs_of_damage(configuration))
+        for name, answered in part.classified.items():
+            found.extend(_signs_of_damage(name, answered.metrics))
         return found
 
 
@@ -199,15 +204,12 @@ def _no_common_label(options: ImagenetOptions, labels: LabelFile, images: Labell
     )
 
 
-def _signs_of_damage(configuration: ConfigurationResult) -> list[str]:
-    metrics = configuration.classification
-    if metrics is None:
-        return []
+def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
     found = []
     if metrics.outputs_with_nonfinite:
-        found.append(f"{configuration.name}: {metrics.outputs_with_nonfinite} outputs hold NaN or infinite scores")
+        found.append(f"{name}: {metrics.outputs_with_nonfinite} outputs hold NaN or infinite scores")
     if metrics.distinct_answers == 1 and metrics.topk.example_count >= _FEWEST_FOR_CONSTANT:
-        found.append(f"{configuration.name}: the same class came first for every picture")
+        found.append(f"{name}: the same class came first for every picture")
     return found
 
 

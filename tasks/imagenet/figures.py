@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evaltools.engine import Example
 from evaltools.engine.describe import comparison_pairs
@@ -11,20 +11,21 @@ from evaltools.metrics.agreement import AnswerPairs
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKCounts
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.result.paired import Comparison
+from evaltools.tasks.imagenet.paired import classified, topk_comparisons
+from evaltools.tasks.imagenet.result import Classified, Comparison
 from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
-from evaltools.tasks.shared.paired_statistics import accuracy_intervals, topk_comparisons
 
 
 @dataclass(frozen=True)
 class ImagenetFigures:
-    """Everything that is counted over the examples of a run."""
+    """Everything that is counted over the examples of a run; ``classified`` by configuration."""
 
     configurations: list[ConfigurationResult]
-    comparisons: list[Comparison]
     sums: Sums
+    classified: dict[str, Classified]
+    comparisons: list[Comparison]
 
 
 class AnswerCounts:
@@ -52,10 +53,8 @@ class AnswerCounts:
         return ClassificationMetrics(self._topk.result(), self._nonfinite, len(self._classes))
 
 
-def imagenet_figures(
-    described: Sequence[ConfigurationResult], measured: Measured, top_k: int, margin: float
-) -> ImagenetFigures:
-    """Top-1 to Top-``top_k`` of every configuration that has answers; ``margin`` as in the request."""
+def imagenet_figures(described: Sequence[ConfigurationResult], measured: Measured, top_k: int) -> ImagenetFigures:
+    """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ."""
     judged = [judge_records(entry, measured.outcome) for entry in described]
     pairs = comparison_pairs(judged)
     answers = {entry.name: AnswerCounts(top_k) for entry in judged if entry.status == "measured"}
@@ -66,13 +65,9 @@ def imagenet_figures(
         {name: [counts] for name, counts in answers.items()},
         {pair: [counts] for pair, counts in compared.items()},
     )
-    configurations = []
-    for entry in judged:
-        found = answers[entry.name].result() if entry.name in answers else None
-        figures = sums.with_figures(entry, found)
-        configurations.append(replace(figures, topk_intervals=accuracy_intervals(found.topk)) if found else figures)
     return ImagenetFigures(
-        configurations=configurations,
-        comparisons=topk_comparisons({pair: counts.result() for pair, counts in compared.items()}, margin),
+        configurations=[sums.with_figures(entry) for entry in judged],
         sums=sums,
+        classified={name: classified(counts.result()) for name, counts in answers.items()},
+        comparisons=topk_comparisons({pair: counts.result() for pair, counts in compared.items()}),
     )

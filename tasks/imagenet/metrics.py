@@ -8,14 +8,17 @@ from typing import Final
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
-from evaltools.stats.changes import CountedChange, Share
+from evaltools.stats.changes import Change, CountedChange, Share
 from evaltools.stats.proportions import PairedCounts
+from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
 
 
-def _share(k: int, _result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
+def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
     """The counts behind an accuracy, which is float32: 90 of 100 would be less than 0.9."""
-    topk = configuration.classification.topk if configuration.classification else None
+    part: ImagenetPart = result.part
+    classified = part.classified.get(configuration.name)
+    topk = classified.metrics.topk if classified else None
     if topk is None or not topk.example_count or len(topk.accuracies) < k:
         return None
     return Share(round(topk.accuracies[k - 1] * topk.example_count), topk.example_count)
@@ -26,23 +29,27 @@ def _accuracy(k: int, result: EvaluationResult, configuration: ConfigurationResu
     return ABSENT if share is None else share.successes / share.count
 
 
-def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> CountedChange | None:
-    comparison = against_reference(result.comparisons, configuration, result.configurations)
+def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
+    part: ImagenetPart = result.part
+    comparison = against_reference(result, part.comparisons, configuration)
     if comparison is None or not comparison.agreement.example_count:
         return None
-    flips = [PairedCounts(comparison.agreement.example_count, entry.lost, entry.gained)
-             for entry in comparison.topk if entry.k == k]  # fmt: skip
+    count = comparison.agreement.example_count
+    flips = [PairedCounts(count, entry.lost, entry.gained) for entry in comparison.topk if entry.k == k]
     return CountedChange(flips[0]) if flips else None
 
 
 def _agreement(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    comparison = against_reference(result.comparisons, configuration, result.configurations)
+    part: ImagenetPart = result.part
+    comparison = against_reference(result, part.comparisons, configuration)
     return ABSENT if comparison is None else comparison.agreement.share
 
 
-def _distinct_answers(_result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
-    metrics = configuration.classification
-    return ABSENT if metrics is None or metrics.distinct_answers is None else float(metrics.distinct_answers)
+def _distinct_answers(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    part: ImagenetPart = result.part
+    classified = part.classified.get(configuration.name)
+    count = classified.metrics.distinct_answers if classified else None
+    return ABSENT if count is None else float(count)
 
 
 def _topk(k: int) -> Metric:

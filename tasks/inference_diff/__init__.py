@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
+from evaltools.task_kind import TaskEvidence, TaskReport
 from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
 
@@ -29,6 +30,24 @@ class _InferenceDiff(EvaluationKind):
     options = OPTIONS
     one_worker = True
     modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.stats")
+
+    @property
+    def part_type(self) -> type:
+        from evaltools.tasks.inference_diff.result import InferenceDiff
+
+        return InferenceDiff
+
+    @property
+    def report(self) -> TaskReport:
+        from evaltools.tasks.inference_diff import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.inference_diff import evidence
+
+        return evidence
 
     def reference(self, options: Options, text: str | None) -> Configuration | None:
         """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
@@ -69,13 +88,8 @@ class _InferenceDiff(EvaluationKind):
         self, result: EvaluationResult, files: Any, asked: DiffRequest, console: Console
     ) -> list[OutputError]:
         """Outputs are saved while they are measured; this tells where that failed."""
-        assert result.inference_diff is not None
-        not_saved = result.inference_diff.not_saved
+        not_saved = result.part.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
-
-    def example_facts(self, result: EvaluationResult) -> Sequence[str]:
-        diff = result.inference_diff
-        return [str(diff.seed), *(entry.source for entry in diff.inputs)] if diff else []
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -83,24 +97,16 @@ class _InferenceDiff(EvaluationKind):
 
         return METRICS
 
-    def outputs(
-        self, result: EvaluationResult, configuration: ConfigurationResult
-    ) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
-        from evaltools.tasks.inference_diff.metrics import outputs_of
-
-        return outputs_of(result, configuration)
-
     def example_count(self, result: EvaluationResult) -> int:
-        return result.inference_diff.num_runs if result.inference_diff else 0
+        count: int = result.part.num_runs
+        return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
-        assert result.inference_diff is not None
-        compared = [output.difference for entry in result.inference_diff.comparisons for output in entry.outputs]
+        compared = [output.difference for entry in result.part.comparisons for output in entry.outputs]
         return any(side.nan or side.infinite for output in compared for side in (output.test, output.reference))
 
     def breaks_limits(self, result: EvaluationResult) -> bool:
-        assert result.inference_diff is not None
-        return any(comparison.within_limits is False for comparison in result.inference_diff.comparisons)
+        return any(comparison.within_limits is False for comparison in result.part.comparisons)
 
     def exit_code(self, result: EvaluationResult) -> int:
         lost = any(entry.status == "not measured" for entry in result.configurations)

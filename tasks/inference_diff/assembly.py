@@ -10,7 +10,10 @@ from evaltools.engine import Outcome
 from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
+from evaltools.result.model import Tensor
+from evaltools.result.places import reference_of
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
     Sampled,
@@ -18,10 +21,11 @@ from evaltools.tasks.inference_diff.judgement import (
     judge,
     repeatability_of,
     variant,
+    verdict_of,
 )
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed, RunTimes
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.second_look import differences_of, run_changes
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
@@ -33,7 +37,7 @@ from evaltools.tasks.inference_diff.yardsticks import (
 )
 from evaltools.tasks.shared.evaluation import Findings
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,16 @@ def diff_findings(
     seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
-    configurations = [_with_figures(entry, sums, notes.first_run_us.get(entry.name)) for entry in judged]
+    configurations = [sums.with_figures(entry) for entry in judged]
+    times = {
+        entry.name: RunTimes(
+            notes.first_run_us.get(entry.name),
+            summarise_latency(sums.run_and_read_us(entry.name)),
+            list(sums.invokes_us(entry.name)),
+        )
+        for entry in configurations
+        if entry.status == "measured"
+    }
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
@@ -76,7 +89,6 @@ def diff_findings(
             entry.name,
             seen.get(entry.name, _NOTHING_SEEN).summary,
             seen.get(entry.name, _NOTHING_SEEN).sampled,
-            entry.reason,
             look,
             request.limits,
             other_model=material.compares_models,
@@ -86,9 +98,26 @@ def diff_findings(
     ]
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
-    details = _details(request, material, look, comparisons)
-    fields: dict[str, object] = {"inference_diff": details, "data": None, "comparisons": [], "examples": None}
-    return Findings(configurations, sums, fields, _warnings(comparisons, look))
+    return Findings(
+        configurations=configurations,
+        sums=sums,
+        part=replace(_details(request, material, look, comparisons), times=times),
+        verdicts=_verdicts(configurations, comparisons),
+        warnings=_warnings(comparisons, look),
+    )
+
+
+def _verdicts(
+    configurations: Sequence[ConfigurationResult], comparisons: Sequence[DiffComparison]
+) -> dict[str, list[Verdict]]:
+    compared = {comparison.configuration: comparison for comparison in comparisons}
+    found = {}
+    for entry in configurations:
+        if entry.name in compared:
+            reference = reference_of(entry, configurations)
+            against = "" if reference is None else reference.name
+            found[entry.name] = [verdict_of(compared[entry.name], against, entry.reason)]
+    return found
 
 
 def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: SecondLook) -> _Seen:
@@ -117,18 +146,6 @@ def _judged(
     return judged
 
 
-def _with_figures(entry: ConfigurationResult, sums: Sums, first_run_us: int | None) -> ConfigurationResult:
-    found = sums.with_figures(entry)
-    if found.status == "not measured":
-        return found
-    return replace(
-        found,
-        first_run_us=first_run_us,
-        run_and_read_latency=summarise_latency(sums.run_and_read_us(entry.name)),
-        invokes_us=list(sums.invokes_us(entry.name)),
-    )
-
-
 def _why(outcome: Outcome[DiffObservation]) -> str:
     """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
     first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
@@ -152,7 +169,6 @@ def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
         delegation=None,
         inference_latency=None,
         failed_examples=0,
-        classification=None,
     )
 
 

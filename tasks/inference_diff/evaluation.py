@@ -184,7 +184,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
     ) -> Findings:
-        """Latencies, and how far outputs differ; the folder of saved outputs gets its manifest."""
+        """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
         return diff_findings(self.request, self.material, described, measured, ready.notes)
 
 

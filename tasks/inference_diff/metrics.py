@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.metrics.metric import ABSENT, Figure, Metric
+from evaltools.metrics.metric import ABSENT, Figure, Metric, present
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
 def _avg_error(found: OutputDifference) -> Figure:
@@ -93,28 +91,5 @@ def output_figures(found: OutputDifference) -> dict[str, float | None]:
     if not found.elements:
         return {}
     is_sound = not any(side.nan or side.infinite for side in (found.test, found.reference))
-    read = {metric.name: metric.read(found) for metric in METRICS}
-    return {name: value if is_sound else None for name, value in read.items() if value is not ABSENT}
-
-
-def outputs_of(
-    result: EvaluationResult, configuration: ConfigurationResult
-) -> list[tuple[Sequence[str], Mapping[str, float | None]]]:
-    """The figures of each output of a configuration, with the names that it goes by."""
-    if result.inference_diff is None:
-        return []
-    compared = [entry for entry in result.inference_diff.comparisons if entry.configuration == configuration.name]
-    judged = [output for entry in compared for output in entry.outputs]
-    tensors = result.model.outputs
-    by_native_tool: list[tuple[Sequence[str], Mapping[str, float | None]]] = [
-        ((*(tensor.name for tensor in tensors[number : number + 1]), str(number)), {"avg_error": error.avg_error})
-        for entry in compared
-        for number, error in enumerate(entry.native_errors)
-    ]
-    return by_native_tool or [
-        (
-            (output.difference.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)),
-            output_figures(output.difference),
-        )
-        for number, output in enumerate(judged)
-    ]
+    figures = present({metric.name: metric.read(found) for metric in METRICS})
+    return figures if is_sound else dict.fromkeys(figures)

@@ -15,6 +15,7 @@ from evaltools.datasets.image_folder import printable_name
 from evaltools.engine import Example, Outcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.errors import ImageError
+from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.preprocess import picture_header
@@ -31,7 +32,7 @@ from evaltools.tasks.coco.figures import (
     figures_of,
 )
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
-from evaltools.tasks.coco.result import CocoDetection, Detection, DetectionFigures
+from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
@@ -124,7 +125,7 @@ def _detection(
     detection = CocoDetection(
         data=data,
         figures=figures,
-        comparisons=compare_configurations(boxes, figures, request.margin),
+        comparisons=compare_configurations(boxes, figures),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
     warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, odd)

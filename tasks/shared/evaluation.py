@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,7 +17,9 @@ from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import Verdict
 from evaltools.runtime.isolated import open_isolated
+from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
 from evaltools.tasks.shared.one_pass import Sums
@@ -44,14 +46,16 @@ class Ready(Generic[Observation]):
 
 @dataclass(frozen=True)
 class Findings:
-    """What all records of a run come to: configurations with their figures, the result's fields of the task, warnings.
+    """What all records of a run come to, and what the task says of it.
 
-    ``sums`` is what the pass over the records gave whatever the task.
+    ``configurations`` have what every task has; ``sums`` is what one pass over the records gave. ``part`` is the task's
+    part of the result, ``verdicts`` are by configuration, the reference's first.
     """
 
     configurations: list[ConfigurationResult]
     sums: Sums
-    fields: Mapping[str, Any]
+    part: Any
+    verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
 
@@ -127,7 +131,7 @@ class Evaluation(ABC, Generic[Observation]):
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Observation]
     ) -> Findings:
-        """Go through the records: configurations with figures, or why they have none, and the task's own part."""
+        """Go through the records: configurations, some of which have no figures, and the task's own part."""
 
 
 def evaluate(
@@ -201,23 +205,25 @@ def _assemble(
     observer.measured()
     outcome = measured.outcome
     findings = evaluation.findings(described, measured, ready)
+    configurations = with_conditions(findings.configurations, findings.sums)
     pictures = evaluation.pictures
-    return EvaluationResult(
+    result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
-        task=evaluation.name,  # type: ignore[arg-type]
+        task=evaluation.name,
         complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
         model=describe_model(evaluation.model),
-        configurations=with_conditions(findings.configurations, findings.sums),
+        configurations=[replace(entry, verdicts=findings.verdicts.get(entry.name, [])) for entry in configurations],
+        part=findings.part,
         failed=findings.sums.failed_examples(),
         warnings=list(findings.warnings),
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
-        **findings.fields,
     )
+    return with_task_figures(result)
 
 
 def _now() -> str:

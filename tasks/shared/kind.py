@@ -13,7 +13,7 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport, kind_of
 from evaltools.tasks.shared.options import with_shared_options
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
-    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
     from evaltools.tasks.shared.request import TaskRequest
 
@@ -51,6 +51,22 @@ class EvaluationKind(ABC):
     description: str
     options: Mapping[str, Sequence[Parameter]]
     one_worker: bool = False
+    accuracy: Accuracy | None = None
+
+    @property
+    @abstractmethod
+    def part_type(self) -> type:
+        """The type of its part of the result, a dataclass."""
+
+    @property
+    @abstractmethod
+    def report(self) -> TaskReport:
+        """How its figures are shown."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> TaskEvidence:
+        """What its part of a result says in the words of limits."""
 
     @property
     def command(self) -> str:
@@ -126,19 +142,9 @@ class EvaluationKind(ABC):
             return exit_codes.LIMIT_BROKEN
         return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
 
-    @abstractmethod
-    def example_facts(self, result: EvaluationResult) -> Sequence[str]:
-        """What else than their number and their names says which examples a result is of."""
-
     @property
-    @abstractmethod
     def metrics(self) -> Sequence[Metric]:
-        """The figures that only this task has."""
-
-    def outputs(
-        self, result: EvaluationResult, configuration: ConfigurationResult
-    ) -> Sequence[tuple[Sequence[str], Mapping[str, float | None]]]:
-        """The figures of each of the model's outputs, with the names that it goes by."""
+        """What is known of its figures, beside those that all tasks have."""
         return ()
 
     modules_on_devices: Sequence[str] = ()

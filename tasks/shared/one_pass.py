@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from evaltools.engine import Example, Outcome, Record
-from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, FailedExample
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
@@ -105,9 +104,7 @@ class Sums:
             failed.setdefault((failure.example, failure.configuration), failure)
         return list(failed.values())
 
-    def with_figures(
-        self, entry: ConfigurationResult, classification: ClassificationMetrics | None = None
-    ) -> ConfigurationResult:
+    def with_figures(self, entry: ConfigurationResult) -> ConfigurationResult:
         """The configuration with what was counted; without figures, how many of its examples failed."""
         sums = self.configurations.get(entry.name)
         if sums is None:
@@ -119,7 +116,6 @@ class Sums:
             inference_latency=summarise_latency(self.invokes_us(entry.name)),
             finished_examples=sums.finished,
             failed_examples=len(sums.failures),
-            classification=classification,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,9 @@ from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.imagenet import metrics
-from tests.results import configuration, result
+from tests.results import classified, configuration, result
 
 FILE = '''
 """How much of an accuracy is lost between five answers and one."""
@@ -24,14 +24,19 @@ from evaltools.metrics.metric import ABSENT, Metric
 
 
 def _gap(result, configuration):
-    accuracies = configuration.classification.topk.accuracies if configuration.classification else ()
+    accuracies = result.part.classified[configuration.name].metrics.topk.accuracies
     return accuracies[-1] - accuracies[0] if accuracies else ABSENT
 
 
 GAP = Metric("topk_gap", "accuracy of the k best less that of the best, 0..1", _gap, better="lower", is_share=True,
              against_baseline="number")
 '''
-MADE = result(configuration("reference", "reference"), configuration("fast", accuracies=(0.5, 0.75)))
+
+
+def made(*accuracies: float) -> EvaluationResult:
+    """The test configuration has such accuracies."""
+    both = (configuration("reference", "reference"), configuration("fast"))
+    return result(*both, answered={"fast": classified(*accuracies)})
 
 
 @pytest.fixture(autouse=True)
@@ -43,9 +48,10 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("limit", "verdict"), [("topk_gap <= 30 %", "pass"), ("topk_gap <= 0.2", "fail")])
-def test_gates_limit_it(limit: str, verdict: str) -> None:
+def test_results_have_it_and_gates_limit_it(limit: str, verdict: str) -> None:
+    assert made(0.5, 0.75).configurations[1].figures["topk_gap"] == 0.25
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
-    ((decision,),) = (report.decisions for report in hold_gates([gate], {"nightly": MADE}))
+    ((decision,),) = (report.decisions for report in hold_gates([gate], {"nightly": made(0.5, 0.75)}))
     assert (decision.verdict, decision.found) == (verdict, "topk_gap 0.25")
 
 
@@ -58,8 +64,7 @@ def test_limits_on_it_must_make_sense() -> None:
 
 @pytest.mark.parametrize(("accuracies", "regressed"), [((0.5, 1.0), True), ((0.5, 0.5), False), ((0.5, 0.75), False)])
 def test_a_baseline_knows_which_direction_is_worse(accuracies: tuple[float, float], regressed: bool) -> None:
-    fast = configuration("fast", accuracies=accuracies)
-    now = replace(MADE, configurations=[MADE.configurations[0], fast])
-    compared = compare_with_baseline(make_baseline(MADE), make_baseline(now), margin=1.0)
+    before, now = make_baseline(made(0.5, 0.75)), make_baseline(made(*accuracies))
+    compared = compare_with_baseline(before, now, margin=1.0)
     changes = [entry for entry in compared.changes if (entry.configuration, entry.figure) == ("fast", "topk_gap")]
     assert [(entry.before, entry.regressed) for entry in changes] == [(0.25, regressed)]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pytest
 
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate, RunSource, read_gate_file
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.task_kind import KINDS
 
 GOOD = """\
 [runs.mobilenet]
@@ -203,7 +200,3 @@ def test_a_gate_is_about_what_fits_all_its_patterns(made: Gate, expected: bool) 
 )
 def test_configurations_are_named_by_pattern_or_as_they_are(pattern: str, expected: bool) -> None:
     assert gate(configuration=pattern).names("plain C++ [x]") == expected
-
-
-def test_the_tasks_are_those_of_results() -> None:
-    assert set(get_args(get_type_hints(EvaluationResult)["task"])) == set(KINDS)

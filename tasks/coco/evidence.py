@@ -1,0 +1,26 @@
+"""What limits and baselines need of a detection evaluation."""
+
+from __future__ import annotations
+
+from evaltools.gates.evidence import Judged
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.coco import metrics
+from evaltools.tasks.coco.result import CocoDetection
+from evaltools.tasks.shared.evidence import figures_by, judged_by
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """Those of the task's metrics."""
+    return figures_by(metrics.METRICS, result, configuration)
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """Figures over resamples of the pictures, and their changes against the reference."""
+    return judged_by(metrics.METRICS, result, configuration)
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """The same for two results of the same pictures and annotations."""
+    part: CocoDetection = result.part
+    truth = part.data.ground_truth
+    return [truth.sha256 if truth else "", str(part.data.unlisted_pictures)]

@@ -1,0 +1,32 @@
+"""What limits and baselines need of an ImageNet evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaltools.gates.evidence import Judged
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.imagenet import metrics
+from evaltools.tasks.imagenet.result import ImagenetPart
+from evaltools.tasks.shared.evidence import figures_by, judged_by
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """Those of the task's metrics."""
+    return figures_by(metrics.METRICS, result, configuration)
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """Counts behind the accuracies, flips against the reference, and ranks where every example was answered."""
+    part: ImagenetPart = result.part
+    recorded = [example.answers.get(configuration.name) for example in part.examples or []]
+    answers = [answer for answer in recorded if answer is not None]
+    ranks = [answer.rank for answer in answers] if len(answers) == len(recorded) else ()
+    return replace(judged_by(metrics.METRICS, result, configuration), ranks=ranks)
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """The same for two results of the same examples; names and labels where examples were recorded."""
+    part: ImagenetPart = result.part
+    recorded = [f"{example.example}\0{example.truth}" for example in part.examples or []]
+    return [part.data.ground_truth_sha256, str(part.data.denylisted), *recorded]

@@ -1,0 +1,57 @@
+"""What limits and baselines need of an inference diff."""
+
+from __future__ import annotations
+
+import math
+
+from evaltools.gates.evidence import Judged, OutputFigures
+from evaltools.metrics.metric import Metric
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.inference_diff.metrics import METRICS, output_figures
+from evaltools.tasks.inference_diff.result import InferenceDiff
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """Those of the worst output that has such a figure; null where it is no number, or where nothing differs."""
+    by_output = [values for _, values in _outputs(result, configuration)]
+    found: dict[str, float | None] = {}
+    for metric in METRICS:
+        values = [each[metric.name] for each in by_output if metric.name in each]
+        if values:
+            found[metric.name] = _worst(metric, values)
+    return found
+
+
+def _worst(metric: Metric, values: list[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None and not math.isnan(value)]
+    if len(numbers) < len(values):
+        return None
+    worst = min(numbers) if metric.better == "higher" else max(numbers)
+    return worst if math.isfinite(worst) else None
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """The figures of each output."""
+    return Judged(outputs=_outputs(result, configuration))
+
+
+def _outputs(result: EvaluationResult, configuration: ConfigurationResult) -> list[OutputFigures]:
+    part: InferenceDiff = result.part
+    compared = [entry for entry in part.comparisons if entry.configuration == configuration.name]
+    tensors = result.model.outputs
+    by_native_tool: list[OutputFigures] = [
+        ((*(tensor.name for tensor in tensors[number : number + 1]), str(number)), {"avg_error": error.avg_error})
+        for entry in compared
+        for number, error in enumerate(entry.native_errors)
+    ]
+    differences = [output.difference for entry in compared for output in entry.outputs]
+    return by_native_tool or [
+        ((found.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)), output_figures(found))
+        for number, found in enumerate(differences)
+    ]
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """The same for two results of the same inputs."""
+    part: InferenceDiff = result.part
+    return [str(part.seed), *(used.source for used in part.inputs)]
