@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import stdev
 
-from evaltools.engine import Record
+from evaltools.engine import Example
 from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
 from evaltools.tasks.own.definition import Better, Metric
@@ -17,9 +17,20 @@ from evaltools.tasks.own.task import Scores
 ScoresByExample = Mapping[int, tuple[float, ...]]
 
 
-def scores_by_example(records: Iterable[Record[Scores]]) -> dict[int, tuple[float, ...]]:
-    """The scores of the examples that a configuration finished, by their numbers."""
-    return {record.example.index: record.observation.values for record in records if record.observation is not None}
+class ScoresOfConfiguration:
+    """The scores of the examples that a configuration finished, by their numbers.
+
+    ``unknown`` has the names of scores of which no metric is.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[float, ...]] = {}
+        self.unknown: tuple[str, ...] = ()
+
+    def add(self, example: Example, observation: Scores) -> None:
+        """Keep the scores of one example."""
+        self.values[example.index] = observation.values
+        self.unknown = self.unknown or observation.unknown
 
 
 def means(configuration: str, metrics: Sequence[Metric], scores: ScoresByExample) -> list[MetricMean]:
