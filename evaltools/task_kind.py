@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean
+from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +28,10 @@ KINDS: Final = {
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
 ENTRY_POINTS: Final = "evaltools.tasks"
+OWN: Final = "own"
+"""What results call every task of one's own."""
+_OUTSIDE: Final = "evaltools.tasks.own"
+"""Finds those that are not in the tree: ``FILE.py:NAME``, and installed ones, which may be one function."""
 
 
 class TaskReport(Protocol):
@@ -125,17 +128,13 @@ def kind_of(name: str) -> TaskKind:
         module, _, attribute = place.partition(":")
         kind: TaskKind = getattr(importlib.import_module(module), attribute)
         return kind
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name == name:
-            found: TaskKind = entry.load()
-            return found
-    names = kind_names()
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
+    outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
+    return outside
 
 
 def registered_kinds() -> Iterator[TaskKind]:
     """The tasks that come with evaltools."""
-    return map(kind_of, KINDS)
+    return map(kind_of, (*KINDS, OWN))
 
 
 def all_metrics() -> dict[str, Metric]:

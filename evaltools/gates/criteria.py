@@ -10,17 +10,17 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from evaltools.errors import UsageError
-from evaltools.metrics.metric import Metric
+from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.parameter import did_you_mean
 from evaltools.stats.resampled import MOST_CONFIDENCE
 from evaltools.task_kind import all_metrics
 
-Kind = Literal["value", "drop", "ratio"]
+Kind = Literal["value", "drop", "rise", "ratio"]
 
 _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
 _LIMIT: Final = re.compile(
-    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|ratio)?\s*(?P<sign><=|>=)\s*"
+    r"\s*(?P<figure>\w+)\s*(?:\[(?P<output>[^\]]+)\])?\s*(?P<kind>drop|rise|ratio)?\s*(?P<sign><=|>=)\s*"
     r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>%|points?|ms)?\s*"
     r"(?:at\s+(?P<confidence>\d+(?:\.\d+)?)\s*%)?\s*"
 )
@@ -30,7 +30,8 @@ _LIMIT: Final = re.compile(
 class Criterion:
     """One limit on one figure, that of ``metric``.
 
-    ``kind``: the figure itself, its ``drop`` against the reference, or its ``ratio`` to that of the reference.
+    ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
+    reference.
     ``at_most`` tells ``<=`` from ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
     """
 
@@ -53,10 +54,10 @@ class Criterion:
         return self.kind != "value" or self.metric.of_reference
 
 
-def parse_criterion(text: str, metrics: Mapping[str, Metric] | None = None) -> Criterion:
+def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     """Read a limit; raises :class:`UsageError` for what is none, and for what could never be decided.
 
-    ``metrics`` are those that limits can be about, None: those of all tasks.
+    ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -65,17 +66,17 @@ def parse_criterion(text: str, metrics: Mapping[str, Metric] | None = None) -> C
     found = _LIMIT.fullmatch(text)
     if found is None:
         raise UsageError(f"{text!r} is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
-    known = all_metrics() if metrics is None else metrics
+    known = all_metrics()
     aliases = {alias: name for name, metric in known.items() for alias in metric.aliases}
     name = aliases.get(found["figure"], found["figure"])
-    if name not in known:
+    if name not in known and not of_own_task:
         listed = ", ".join(known)
         raise UsageError(f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}")
     kind: Kind = found["kind"] or "value"  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(
         text=" ".join(text.split()),
-        metric=known[name],
+        metric=known.get(name) or metric_of_own_task(name),
         output=found["output"].strip() if found["output"] else None,
         kind=kind,
         at_most=found["sign"] == "<=",
@@ -95,15 +96,17 @@ def _value(number: str, unit: str) -> float:
 
 def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
     text, figure, kind, metric = criterion.text, criterion.figure, criterion.kind, criterion.metric
-    if kind == "drop" and not metric.can_drop:
+    if kind == "rise" and not metric.is_of_own_task:
+        raise UsageError(f"{text!r}: only metrics of tasks of your own can rise; limit {figure} itself, or its drop")
+    if kind == "drop" and not (metric.can_drop or metric.is_of_own_task):
         droppable = sorted(name for name, entry in known.items() if entry.can_drop)
         raise UsageError(f"{text!r}: only {', '.join(droppable)} can drop")
     if (kind == "ratio") != metric.is_ratio:
         raise UsageError(f"{text!r}: write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself")
     if criterion.output is not None and not metric.is_per_output:
         raise UsageError(f"{text!r}: {figure} is not a figure of one output; leave [{criterion.output}] out")
-    if kind == "drop" and not criterion.at_most:
-        raise UsageError(f"{text!r}: a drop is limited from above: {figure} drop <= ...")
+    if kind in ("drop", "rise") and not criterion.at_most:
+        raise UsageError(f"{text!r}: a {kind} is limited from above: {figure} {kind} <= ...")
     if criterion.confidence is not None:
         _require_confidence(criterion, criterion.confidence, known)
 
@@ -116,7 +119,7 @@ def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[
         raise UsageError(f"{text!r}: results hold the 95 % interval of the ratio, so 97.5 % on one side is the most")
     if kind == "drop" and metric.draws is not None and confidence > MOST_CONFIDENCE:
         raise UsageError(f"{text!r}: {metric.name} is judged by a thousand draws, so 99 % is the most")
-    if kind == "value" and metric.share is None:
+    if kind == "value" and metric.share is None and not metric.is_of_own_task:
         shares = [name for name, entry in known.items() if entry.share is not None]
         listed = f"{shares[0]} to {shares[-1]}, " if shares else ""
         raise UsageError(f"{text!r}: only {listed}drops and the latency ratio have an interval; leave 'at ...' out")
@@ -126,7 +129,7 @@ def _require_unit(criterion: Criterion, unit: str) -> None:
     text, figure = criterion.text, criterion.figure
     if unit == "ms" and criterion.metric.unit != "ms":
         raise UsageError(f"{text!r}: {figure} is not measured in ms; leave the unit out")
-    if unit in _HUNDREDTHS and not criterion.metric.is_share:
+    if unit in _HUNDREDTHS and not (criterion.metric.is_share or criterion.metric.is_of_own_task):
         raise UsageError(f"{text!r}: {figure} is no share, so it has no {unit}; leave the unit out")
 
 

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.interval import Interval
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for."""
+
+    mean: float
+    deviation: float
+    count: int
+    better: Literal["higher", "lower"]
+
 
 OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
 """The figures of one output, with the names that it goes by."""
@@ -16,13 +28,15 @@ OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
 class Judged:
     """What a task says of one configuration beside its figures.
 
-    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``changes`` those
-    against the reference. ``ranks`` has the place of the right label of each recorded example, from 0, None where it is
-    not among the best; ``resampled`` figures over resamples of the examples, which are the same for all configurations.
+    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``means`` the
+    figures that are means of scores, ``changes`` those against the reference. ``ranks`` has the place of the right
+    label of each recorded example, from 0, None where it is not among the best; ``resampled`` figures over resamples of
+    the examples, which are the same for all configurations.
     """
 
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
+    means: Mapping[str, Mean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ranks: Sequence[int | None] = ()
     resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
@@ -35,7 +49,8 @@ class Evidence:
     ``not_measured`` says why its figures are none of its own; ``cannot_exist`` that this machine cannot have what it
     asks for. ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by
     name, None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
-    counts behind figures that are shares. ``ratio`` is the latency ratio.
+    counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
+    ratio.
     """
 
     configuration: str
@@ -45,5 +60,6 @@ class Evidence:
     figures: Mapping[str, float | None] = field(default_factory=dict)
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
+    means: Mapping[str, Mean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: tuple[float, Interval | None] | None = None

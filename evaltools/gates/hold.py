@@ -108,6 +108,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         figures=present(read) | configuration.figures,
         outputs=judged.outputs,
         shares=judged.shares,
+        means=judged.means,
         changes=judged.changes,
         ratio=None if ratio is None else (ratio.ratio, ratio.interval),
     )

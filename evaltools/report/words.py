@@ -38,6 +38,17 @@ def change_in_words(verdict: Verdict) -> str:
     return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
 
 
+def score_change_in_words(verdict: Verdict) -> str:
+    """A verdict on the mean of a score, with the 95 % interval of its change in the score's own numbers.
+
+    >>> score_change_in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021, margin=0.005))
+    'WORSE: -0.027 [-0.033, -0.021]'
+    """
+    words = {"worse": "WORSE", "equivalent": f"equivalent within {verdict.margin:g}"}
+    span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
+    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}"
+
+
 def _points(share: float | None) -> str:
     return "no number" if share is None else f"{100 * share:+.2f}"
 

@@ -53,7 +53,7 @@ class ConfigurationSums:
         if record.failure is None:
             self.finished += 1
         else:
-            name = record.configuration if record.failure.stage == "inference" else None
+            name = None if record.failure.stage == "input" else record.configuration
             self.failures.append(FailedExample(record.example.id, name, record.failure.stage, record.failure.reason))
 
 
