@@ -54,11 +54,10 @@ class Criterion:
         return self.kind != "value" or self.metric.of_reference
 
 
-def parse_criterion(text: str, metrics: Mapping[str, Metric] | None = None, of_own_task: bool = False) -> Criterion:
+def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     """Read a limit; raises :class:`UsageError` for what is none, and for what could never be decided.
 
-    ``metrics`` are those that limits can be about, None: those of all tasks. ``of_own_task``: it may be about a metric
-    that a task of one's own gives, which only its result knows.
+    ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -67,19 +66,17 @@ def parse_criterion(text: str, metrics: Mapping[str, Metric] | None = None, of_o
     found = _LIMIT.fullmatch(text)
     if found is None:
         raise UsageError(f"{text!r} is no limit; write such as 'top1 >= 0.70' or 'top1 drop <= 0.005 at 95 %'")
-    known = all_metrics() if metrics is None else metrics
+    known = all_metrics()
     aliases = {alias: name for name, metric in known.items() for alias in metric.aliases}
     name = aliases.get(found["figure"], found["figure"])
-    if name not in known and of_own_task:
-        known = {**known, name: metric_of_own_task(name)}
-    if name not in known:
+    if name not in known and not of_own_task:
         listed = ", ".join(known)
         raise UsageError(f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}")
     kind: Kind = found["kind"] or "value"  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(
         text=" ".join(text.split()),
-        metric=known[name],
+        metric=known.get(name) or metric_of_own_task(name),
         output=found["output"].strip() if found["output"] else None,
         kind=kind,
         at_most=found["sign"] == "<=",

@@ -37,6 +37,8 @@ class Metric:
     make limits with a confidence possible. ``drawn``: the change is known by draws of the examples; ``draws`` gives the
     figure over them. ``ranked``: the figure is the share of examples whose right label is among so many best.
 
+    ``is_of_own_task``: more of it than its name is known by the task's result alone.
+
     ``against_baseline`` says how two runs are compared: a ``share`` may be worse by a margin, a ``number`` is the same
     again (of an output: nearly), and what is only ``shown`` differs from run to run. ``is_of_own_task``: only the
     results of a task of one's own know its range.
@@ -55,6 +57,7 @@ class Metric:
     of_reference: bool = False
     is_per_output: bool = False
     is_ratio: bool = False
+    is_of_own_task: bool = False
     aliases: tuple[str, ...] = ()
     share: Callable[[Any, Any], Share | None] | None = None
     change: Callable[[Any, Any], Change | None] | None = None
@@ -67,6 +70,17 @@ class Metric:
     def can_drop(self) -> bool:
         """Whether its change against the reference has an interval."""
         return self.change is not None
+
+
+def metric_of_own_task(name: str) -> Metric:
+    """A metric that a task of one's own may give.
+
+    >>> metric_of_own_task("iou").is_of_own_task
+    True
+    """
+    return Metric(
+        name, "a metric of a task of your own", lambda *_of: ABSENT, may_be_negative=True, is_of_own_task=True
+    )
 
 
 def present(figures: Mapping[str, Figure]) -> dict[str, float | None]:

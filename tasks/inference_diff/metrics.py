@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
-from evaltools.metrics.metric import ABSENT, Figure, Metric, present
+from evaltools.metrics.metric import ABSENT, Better, Figure, Metric, present
 from evaltools.metrics.output_difference import OutputDifference
 
 
@@ -29,55 +30,30 @@ def _relative_rms(found: OutputDifference) -> Figure:
     return ABSENT if found.native is None else found.relative_rms
 
 
+def _of_output(
+    name: str, meaning: str, read: Callable[[OutputDifference], Figure], unit: str = "", better: Better = "lower"
+) -> Metric:
+    return Metric(
+        name,
+        f"inference_diff: {meaning}",
+        read,
+        unit,
+        better,
+        may_be_negative=unit == "dB",
+        of_reference=True,
+        is_per_output=True,
+        against_baseline="number",
+    )
+
+
 METRICS: Final = (
-    Metric(
-        "avg_error",
-        "inference_diff: mean absolute error as the native tool prints it (raw numbers of quantised outputs)",
-        _avg_error,
-        better="lower",
-        of_reference=True,
-        is_per_output=True,
-        against_baseline="number",
+    _of_output(
+        "avg_error", "mean absolute error as the native tool prints it (raw numbers of quantised outputs)", _avg_error
     ),
-    Metric(
-        "max_error",
-        "inference_diff: largest absolute error, real units",
-        _max_error,
-        better="lower",
-        of_reference=True,
-        is_per_output=True,
-        against_baseline="number",
-    ),
-    Metric(
-        "max_quanta",
-        "inference_diff: largest error of a quantised output in quanta",
-        _max_quanta,
-        unit="quanta",
-        better="lower",
-        of_reference=True,
-        is_per_output=True,
-        against_baseline="number",
-    ),
-    Metric(
-        "snr_db",
-        "inference_diff: signal to noise, dB; no number where nothing differs",
-        _snr_db,
-        unit="dB",
-        better="higher",
-        may_be_negative=True,
-        of_reference=True,
-        is_per_output=True,
-        against_baseline="number",
-    ),
-    Metric(
-        "relative_rms",
-        "inference_diff: RMS of the error by that of the reference",
-        _relative_rms,
-        better="lower",
-        of_reference=True,
-        is_per_output=True,
-        against_baseline="number",
-    ),
+    _of_output("max_error", "largest absolute error, real units", _max_error),
+    _of_output("max_quanta", "largest error of a quantised output in quanta", _max_quanta, "quanta"),
+    _of_output("snr_db", "signal to noise, dB; no number where nothing differs", _snr_db, "dB", "higher"),
+    _of_output("relative_rms", "RMS of the error by that of the reference", _relative_rms),
 )
 
 

@@ -15,7 +15,7 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.figures import ScoresByExample, ScoresOfConfiguration, comparisons, means, verdicts
+from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
 from evaltools.tasks.own.task import OwnTask, Scores, build
@@ -84,14 +84,13 @@ class OwnEvaluation(Evaluation[Scores]):
         """Means, comparisons, and every score where that was asked for."""
         request, task = self.request, self.task.task
         origin = request.loaded.origin
-        judged = [judge_records(entry, measured.outcome) for entry in described]
-        kept = {entry.name: ScoresOfConfiguration() for entry in judged if entry.status == "measured"}
-        pairs = comparison_pairs(judged)
-        sums = sum_up(measured, pairs, {name: [scores] for name, scores in kept.items()})
-        scores = {name: own.values for name, own in kept.items()}
+        judged = [judge_records(entry, outcome) for entry in described]
+        seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
+        scores = {name: each.values for name, each in seen.items()}
         compared = [
             comparison
-            for one, other in pairs
+            for one, other in sums.pairs
             for comparison in comparisons(one, other, task.metrics, scores[one], scores[other])
         ]
         part = OwnPart(
@@ -103,7 +102,7 @@ class OwnEvaluation(Evaluation[Scores]):
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(measured.outcome.preprocessing_us),
             metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
-            means=[mean for name, own in scores.items() for mean in means(name, task.metrics, own)],
+            means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
             comparisons=compared,
             scores=self._scores(scores) if request.record_examples else None,
         )
@@ -112,7 +111,7 @@ class OwnEvaluation(Evaluation[Scores]):
             sums=sums,
             part=part,
             verdicts=verdicts(compared, task.metrics, request.margin),
-            warnings=self._warnings(kept.values()),
+            warnings=self._warnings(seen.values()),
         )
 
     def _scores(self, scores: Mapping[str, ScoresByExample]) -> list[ExampleScores]:
@@ -123,12 +122,12 @@ class OwnEvaluation(Evaluation[Scores]):
                 found.append(ExampleScores(example.id, given))
         return found
 
-    def _warnings(self, kept: Iterable[ScoresOfConfiguration]) -> list[str]:
-        unknown = next((own.unknown[0] for own in kept if own.unknown), None)
-        if unknown is None:
+    def _warnings(self, seen: Iterable[ScoresSeen]) -> list[str]:
+        unknown = next((each.unknown for each in seen if each.unknown), ())
+        if not unknown:
             return []
-        place = place_of(self.task.task.score)
-        return [f'{place}: score also gives {unknown!r}; add evaltools.mean("{unknown}") to the metrics to see it']
+        name, place = unknown[0], place_of(self.task.task.score)
+        return [f'{place}: score also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it']
 
 
 def prepare(request: OwnRequest) -> OwnEvaluation:

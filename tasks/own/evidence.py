@@ -15,7 +15,7 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Means with deviations, and changes; of what is better when lower with the other sign: a loss is negative."""
+    """Means with their deviations, and changes; with the other sign where lower is better, so that a loss is negative."""
     part: OwnPart = result.part
     changes: dict[str, Change] = {}
     for metric in part.metrics:

@@ -17,20 +17,17 @@ from evaltools.tasks.own.task import Scores
 ScoresByExample = Mapping[int, tuple[float, ...]]
 
 
-class ScoresOfConfiguration:
-    """The scores of the examples that a configuration finished, by their numbers.
-
-    ``unknown`` has the names of scores of which no metric is.
-    """
+class ScoresSeen:
+    """Collects the scores of a configuration by the numbers of its examples, and the first names without a metric."""
 
     def __init__(self) -> None:
         self.values: dict[int, tuple[float, ...]] = {}
         self.unknown: tuple[str, ...] = ()
 
     def add(self, example: Example, observation: Scores) -> None:
-        """Keep the scores of one example."""
+        """Take one example."""
         self.values[example.index] = observation.values
-        self.unknown = self.unknown or observation.unknown
+        self.unknown = self.unknown or tuple(observation.unknown)
 
 
 def means(configuration: str, metrics: Sequence[Metric], scores: ScoresByExample) -> list[MetricMean]:
