@@ -72,12 +72,16 @@ class ResampledChange:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for."""
+    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
+
+    ``scores`` are those of each example in order, where all were recorded.
+    """
 
     mean: float
     deviation: float
     count: int
     better: Literal["higher", "lower"]
+    scores: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
