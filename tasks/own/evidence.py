@@ -14,7 +14,11 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+<<<<<<< HEAD
     """Means with their deviations, and changes: a loss is negative, also where lower is better."""
+=======
+    """Means with deviations, and changes; of what is better when lower with the other sign: a loss is negative."""
+>>>>>>> main
     part: OwnPart = result.part
     changes: dict[str, Change] = {}
     for metric in part.metrics:
