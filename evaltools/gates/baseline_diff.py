@@ -9,9 +9,12 @@ from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
-from evaltools.metrics.metric import Metric
+from evaltools.gates.evidence import Mean
+from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
+from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
+from evaltools.stats.means import mean_change
 from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import drawn_bound, paired_differences
 from evaltools.task_kind import all_metrics
@@ -112,6 +115,8 @@ def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions:
     found = []
     for figure, before in old.figures.items():
         metric = conditions.metrics.get(figure)
+        if metric is None and figure in old.means:
+            metric = metric_of_own_task(figure)
         if before is not None:
             now, verdict = new.figures.get(figure), None
             if metric is not None and now is not None:
@@ -161,6 +166,9 @@ def _verdict(
             flips = flips_of(old.ranks, new.ranks, metric.ranked)
             return accuracy_verdict(figure, flips, conditions.margin) if flips.lost + flips.gained else None
         return _unpaired(figure, before, now, (old.answered, new.answered))
+    means = old.means.get(figure), new.means.get(figure)
+    if means[0] is not None and means[1] is not None:
+        return None if before == now else _of_means(figure, means[0], means[1], conditions)
     if conditions.paired and before != now:
         draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
         differences = paired_differences(*draws)
@@ -168,6 +176,14 @@ def _verdict(
         if not math.isnan(low):
             return change_verdict(figure, now - before, Interval(low, high), conditions.margin)
     return None
+
+
+def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> Verdict | None:
+    """On the same examples where both recorded all scores, else by what is known of both means."""
+    if conditions.paired and before.scores and len(before.scores) == len(now.scores):
+        return mean_verdict(figure, mean_change(before.scores, now.scores), now.better, conditions.margin)
+    then, later = ((each.mean, each.deviation, each.count) for each in (before, now))
+    return unpaired_mean_verdict(figure, then, later, now.better)
 
 
 def _unpaired(figure: str, before: float, now: float, answered: tuple[int, int]) -> Verdict | None:

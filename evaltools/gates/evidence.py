@@ -12,12 +12,16 @@ from evaltools.stats.interval import Interval
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for."""
+    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
+
+    ``scores`` are those of each example in order, where all were recorded.
+    """
 
     mean: float
     deviation: float
     count: int
     better: Literal["higher", "lower"]
+    scores: list[float] = field(default_factory=list)
 
 
 OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]

@@ -189,7 +189,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:
         of_own_task = _may_be_of_own_task(gate, runs)
-        criteria = tuple(parse_criterion(text, of_own_task=of_own_task) for text in gate.limits)
+        criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria)

@@ -40,8 +40,7 @@ class Metric:
     ``is_of_own_task``: more of it than its name is known by the task's result alone.
 
     ``against_baseline`` says how two runs are compared: a ``share`` may be worse by a margin, a ``number`` is the same
-    again (of an output: nearly), and what is only ``shown`` differs from run to run. ``is_of_own_task``: only the
-    results of a task of one's own know its range.
+    again (of an output: nearly), and what is only ``shown`` differs from run to run.
 
     >>> Metric("flips", "examples that changed sides", lambda result, configuration: 3.0, better="lower").name
     'flips'
@@ -64,7 +63,6 @@ class Metric:
     draws: Callable[[Any, Any], Sequence[float | None]] | None = None
     ranked: int | None = None
     against_baseline: Literal["share", "number", "shown"] = "shown"
-    is_of_own_task: bool = False
 
     @property
     def can_drop(self) -> bool:
@@ -90,8 +88,3 @@ def present(figures: Mapping[str, Figure]) -> dict[str, float | None]:
     {'top1': 0.5, 'ap': None}
     """
     return {name: value for name, value in figures.items() if value is not ABSENT}
-
-
-def metric_of_own_task(name: str) -> Metric:
-    """What is known of a metric before a result of its task is at hand: that it is the mean of its scores."""
-    return Metric(name, "the mean of a task's scores", lambda *_: ABSENT, may_be_negative=True, is_of_own_task=True)

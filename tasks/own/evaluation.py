@@ -82,7 +82,7 @@ class OwnEvaluation(Evaluation[Scores]):
 
     def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
         """Means, comparisons, and every score where that was asked for."""
-        request, task = self.request, self.task.task
+        request, task, outcome = self.request, self.task.task, measured.outcome
         origin = request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
         seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
@@ -100,7 +100,7 @@ class OwnEvaluation(Evaluation[Scores]):
             options={name: str(value) for name, value in request.options.items() if value is not None},
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
-            preprocessing_latency=summarise_latency(measured.outcome.preprocessing_us),
+            preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
             means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
             comparisons=compared,

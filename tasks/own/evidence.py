@@ -15,7 +15,7 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """Means with their deviations, and changes; with the other sign where lower is better, so that a loss is negative."""
+    """Means with their deviations, and changes: a loss is negative, also where lower is better."""
     part: OwnPart = result.part
     changes: dict[str, Change] = {}
     for metric in part.metrics:
@@ -28,12 +28,15 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
 
 def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, Mean]:
     part: OwnPart = result.part
-    better = {metric.name: metric.better for metric in part.metrics}
-    return {
-        entry.metric: Mean(entry.mean, entry.deviation, entry.examples, better[entry.metric])
-        for entry in part.means
-        if entry.configuration == configuration.name
-    }
+    recorded = [example.scores.get(configuration.name) for example in part.scores or []]
+    found = {}
+    for place, metric in enumerate(part.metrics):
+        scores = [values[place] for values in recorded if values is not None]
+        scores = scores if len(scores) == part.example_count else []
+        for entry in part.means:
+            if (entry.configuration, entry.metric) == (configuration.name, metric.name):
+                found[metric.name] = Mean(entry.mean, entry.deviation, entry.examples, metric.better, scores)
+    return found
 
 
 def examples(result: EvaluationResult) -> list[str]:

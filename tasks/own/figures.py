@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import stdev
 
 from evaltools.engine import Example
+from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
-from evaltools.tasks.own.definition import Better, Metric
+from evaltools.tasks.own.definition import Metric
 from evaltools.tasks.own.result import MetricComparison, MetricMean
 from evaltools.tasks.own.task import Scores
 
@@ -64,28 +64,6 @@ def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Metric], margi
     better = {metric.name: metric.better for metric in metrics}
     by_configuration: dict[str, list[Verdict]] = {}
     for entry in found:
-        verdict = judge(entry, better[entry.metric], margin)
+        verdict = mean_verdict(entry.metric, entry.change, better[entry.metric], margin, entry.baseline)
         by_configuration.setdefault(entry.other, []).append(verdict)
     return by_configuration
-
-
-def judge(comparison: MetricComparison, better: Better, margin: float) -> Verdict:
-    """What a change means by its interval.
-
-    ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
-    on one side of no change, else ``not decided``.
-
-    >>> change = mean_change([0.5] * 40, [0.75, 0.8] * 20)
-    >>> judge(MetricComparison("cpu", "gpu", "error", change, change.interval()), "lower", 0.005).kind
-    'worse'
-    """
-    change, interval = comparison.change, comparison.interval
-    verdict = Verdict("not decided", comparison.metric, comparison.baseline, change=change.change, margin=margin)
-    if interval is None:
-        return verdict
-    verdict = replace(verdict, low=interval.low, high=interval.high)
-    if -margin <= interval.low and interval.high <= margin:
-        return replace(verdict, kind="equivalent")
-    if interval.low <= 0 <= interval.high:
-        return verdict
-    return replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")

@@ -169,3 +169,21 @@ def test_a_limit_that_no_result_can_keep_is_no_pass(project: Path) -> None:
     unknown = gated(project, "neer >= 0.5")
     assert unknown.code == 3
     assert "this result has no figure 'neer'. Did you mean near?" in " ".join(unknown.out.split())
+
+
+def test_a_later_run_is_held_against_a_baseline(project: Path) -> None:
+    output = f"--output_file_path={project / 'r.json'}"
+    assert run_here(project, output, "--record_examples").code == 0
+    saved = evaltools_here("baseline", "save", str(project / "r.json"), f"--baseline_file={project / 'base.json'}")
+    assert saved.code == 0, saved.err
+    compare = ["baseline", "diff", str(project / "r.json"), f"--baseline_file={project / 'base.json'}"]
+    assert evaltools_here(*compare).code == 0
+    write_task(project, task_files.BRIGHTNESS.replace("abs(float(outputs[0].mean()) - target)", "2 * target"))
+    assert run_here(project, output, "--record_examples").code == 0
+    worse = evaltools_here(*compare)
+    assert worse.code == 1, worse.out + worse.err
+    assert "WORSE: test: distance 4.95 -> 10.4" in worse.out
+    assert run_here(project, output).code == 0
+    unpaired = evaltools_here(*compare)
+    assert unpaired.code == 1
+    assert "WORSE: test: distance 4.95 -> 10.4" in unpaired.out
