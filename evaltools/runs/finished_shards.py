@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.runs.names_here import NamesHere
-from evaltools.tasks.inference_diff.result import LOADED_FROM, InferenceDiff
+from evaltools.tasks.shared.names_here import NamesHere
 from evaltools.tasks.shared.run_identity import Place
 
 
@@ -34,35 +34,28 @@ class FinishedShards:
         """Those of one run, in the folders of its shards."""
         return cls((Place(tuple(folders)),))
 
-    def complete(self, merged: EvaluationResult) -> EvaluationResult:
-        """The merged result, with what is to be said of devices."""
+    def complete(self, merged: EvaluationResult, configurations: Sequence[Configuration]) -> EvaluationResult:
+        """The merged result of ``configurations``, with what is to be said of devices."""
         environment = merged.environment
         if self.device_run is not None:
             environment = replace(
                 environment, command=list(self.command), started_at=self.started_at, elapsed_s=self.elapsed_s
             )
-        diff = merged.inference_diff
+        flags = {configuration.name: configuration.to_flags() for configuration in configurations}
         return replace(
             merged,
             device_run=self.device_run,
             environment=environment,
-            inference_diff=None if diff is None else self._diff(diff),
-            configurations=[self._named(entry) for entry in merged.configurations],
+            configurations=[self._named(entry, flags) for entry in merged.configurations],
             failed=[replace(entry, reason=self.names_here.text(entry.reason)) for entry in merged.failed],
         )
 
-    def _diff(self, diff: InferenceDiff) -> InferenceDiff:
-        inputs = [replace(used, source=self.names_here.text(used.source)) for used in diff.inputs]
-        folder = diff.reference_loaded_from
-        if folder is not None:
-            folder = self.names_here.text(f"{LOADED_FROM}{folder}").removeprefix(LOADED_FROM)
-        return replace(diff, inputs=inputs, reference_loaded_from=folder)
-
-    def _named(self, entry: ConfigurationResult) -> ConfigurationResult:
+    def _named(self, entry: ConfigurationResult, flags: Mapping[str, list[str]]) -> ConfigurationResult:
         names = self.names_here
+        place = f"@{entry.place}" if entry.place else ""
         return replace(
             entry,
-            flags=names.flags(entry.flags),
+            flags=flags.get(entry.name.removesuffix(place), entry.flags),
             delegates=names.delegates(entry.delegates),
             reason=names.reason(entry.reason),
         )
