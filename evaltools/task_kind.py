@@ -7,7 +7,8 @@ or it comes from outside, by an entry point of the group ``evaltools.tasks``. No
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from evaltools.gates.evidence import Judged
+    from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
     "imagenet": "evaltools.tasks.imagenet:KIND",
@@ -32,14 +36,35 @@ ENTRY_POINTS: Final = "evaltools.tasks"
 class TaskReport(Protocol):
     """How a task's figures are shown: a module or an object with these functions."""
 
-    def lines(self, result: Any, configuration: Any) -> list[str]:
+    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
         """The native tool's lines of one measured configuration, none where there is no such tool."""
 
-    def fill(self, message: Any, result: Any, configuration: Any) -> None:
+    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
 
-    def print_figures(self, result: Any, console: Console) -> None:
+    def print_figures(self, result: EvaluationResult, console: Console) -> None:
         """The figures for a person, on stderr."""
+
+
+class TaskEvidence(Protocol):
+    """What a task's part of a result says in the words of limits: a module or an object with these functions."""
+
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        """The figures of a measured configuration by the names that limits use."""
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        """What limits and baselines need of a measured configuration beside its figures."""
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        """Texts that are the same for two results of the same examples, for a baseline."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The figure that is the accuracy of a task, a share from 0 to 1, and what it is called beside a latency."""
+
+    figure: str
+    label: str
 
 
 class RequestKind(Protocol):
@@ -85,12 +110,20 @@ class TaskKind(RequestKind, Protocol):
         """Its own options under their headings, without those that all tasks have."""
 
     @property
+    def accuracy(self) -> Accuracy | None:
+        """What is the accuracy of a configuration, None for a task without a ground truth."""
+
+    @property
     def part_type(self) -> type:
         """The type of its part of the result, a dataclass."""
 
     @property
     def report(self) -> TaskReport:
         """How its figures are shown."""
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        """What its part of a result says in the words of limits."""
 
 
 def kind_names() -> list[str]:
@@ -108,7 +141,8 @@ def kind_of(name: str) -> TaskKind:
         if entry.name == name:
             found: TaskKind = entry.load()
             return found
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, KINDS)} There are {', '.join(KINDS)}")
+    names = kind_names()
+    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
 
 
 def request_kind(name: str) -> RequestKind:
@@ -122,3 +156,18 @@ def request_kind(name: str) -> RequestKind:
 def _at(place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def registered_kinds() -> Iterator[TaskKind]:
+    """The tasks that come with evaltools."""
+    return map(kind_of, KINDS)
+
+
+def with_task_figures(result: EvaluationResult) -> EvaluationResult:
+    """The same with the figures of every measured configuration, taken from the task's part."""
+    evidence = kind_of(result.task).evidence
+    configurations = [
+        replace(entry, figures=evidence.figures(result, entry)) if entry.status == "measured" else entry
+        for entry in result.configurations
+    ]
+    return replace(result, configurations=configurations)

@@ -1,7 +1,8 @@
 """Regenerates the files that are derived from code: protobuf descriptors, JSON Schema, the reference of flags, a model.
 
-Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result/evaluation.py`` or ``evaltools/delegates``:
-``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the ``dev`` extra.
+Run it after a change of ``evaltools/proto/*.proto``, ``evaltools/result``, ``tasks/*/result.py`` or
+``evaltools/delegates``: ``python scripts/generate.py``. A test fails where one of the files is out of date. Needs the
+``dev`` extra.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ def native_messages() -> bytes:
         return target.read_bytes()
 
 
-def result_schema() -> bytes:
+def schema_of_results() -> bytes:
     """The JSON Schema of the result."""
-    from evaltools.result.json_file import schema_text
+    from evaltools.result.json_file import result_schema, schema_text
 
-    return schema_text().encode()
+    return schema_text(result_schema()).encode()
 
 
 def benchmark_schema() -> bytes:
     """The JSON Schema of the result of a benchmark."""
     from evaltools.result.benchmark import BenchmarkResult
-    from evaltools.result.json_file import schema_text
+    from evaltools.result.json_file import json_schema, schema_text
 
-    return schema_text(BenchmarkResult, "evaltools benchmark result").encode()
+    return schema_text(json_schema(BenchmarkResult, "evaltools benchmark result")).encode()
 
 
 def delegate_flags() -> bytes:
@@ -69,7 +70,7 @@ def resize_model() -> bytes:
 
 GENERATED: dict[str, Callable[[], bytes]] = {
     "evaltools/proto/native_messages.binpb": native_messages,
-    "evaltools/result/result.schema.json": result_schema,
+    "evaltools/result/result.schema.json": schema_of_results,
     "evaltools/result/benchmark.schema.json": benchmark_schema,
     "docs/delegate-flags.md": delegate_flags,
     "evaltools/preprocess/resize_bilinear.tflite": resize_model,

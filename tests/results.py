@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.evaluation import (
-    Comparison,
     ConfigurationResult,
-    Data,
     DelegateUsed,
     DelegationProof,
     Environment,
     EvaluationResult,
     FailedExample,
-    Model,
     RuntimeUsed,
 )
+from evaltools.result.model import Model
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.imagenet.result import Classified, Comparison, Data, ImagenetPart
 
 
-def configuration(name: str, role: str = "test", accuracies: tuple[float, ...] = (0.5, 0.75)) -> ConfigurationResult:
+def classified(*accuracies: float, nonfinite: int = 0, distinct: int = 2) -> Classified:
+    """Of four examples."""
+    return Classified(ClassificationMetrics(TopKAccuracy(4, accuracies or (0.5, 0.75)), nonfinite, distinct), [])
+
+
+def configuration(name: str, role: str = "test") -> ConfigurationResult:
     return ConfigurationResult(
         name=name,
         role=role,  # type: ignore[arg-type]
@@ -35,24 +44,39 @@ def configuration(name: str, role: str = "test", accuracies: tuple[float, ...] =
         inference_latency=summarise_latency([1000, 3000]),
         finished_examples=4,
         failed_examples=0,
-        classification=ClassificationMetrics(TopKAccuracy(4, accuracies), 0, 2),
     )
 
 
-def result(*configurations: ConfigurationResult, preprocessing: Latency | None = None) -> EvaluationResult:
+def result(
+    *configurations: ConfigurationResult,
+    preprocessing: Latency | None = None,
+    answered: Mapping[str, Classified] | None = None,
+) -> EvaluationResult:
+    """Of an ImageNet evaluation; a measured configuration that is not ``answered`` has the accuracies 0.5 and 0.75."""
     baseline, *others = configurations
-    return EvaluationResult(
-        schema_version="1",
+    measured = [entry.name for entry in configurations if entry.status == "measured"]
+    part = ImagenetPart(
+        data=Data("d", 4, 0, 0, "00", "00", 0, "native", preprocessing or summarise_latency([])),
+        classified={name: classified() for name in measured} | dict(answered or {}),
+        comparisons=[Comparison(baseline.name, other.name, Agreement(4, 3, 1, 0)) for other in others],
+        examples=None,
+    )
+    made = EvaluationResult(
+        schema_version="2",
         task="imagenet",
         complete=True,
         stopped=None,
         examples_done=4,
         environment=Environment("0", "3", "p", "m", "c", 2, {}, "now", 1.0, []),
         model=Model("m.tflite", "00", 1, 10, [], []),
-        data=Data("d", 4, 0, 0, "00", "00", 0, "native", preprocessing or summarise_latency([])),
         configurations=list(configurations),
-        comparisons=[Comparison(baseline.name, other.name, Agreement(4, 3, 1, 0)) for other in others],
+        part=part,
         failed=[FailedExample("bad.jpg", None, "input", "is [no] picture")],
         warnings=[],
-        examples=None,
     )
+    return with_task_figures(made)
+
+
+def with_part(made: EvaluationResult, **changes: Any) -> EvaluationResult:
+    """The same with other fields of the task's part, and the figures that follow."""
+    return with_task_figures(replace(made, part=replace(made.part, **changes)))

@@ -11,9 +11,8 @@ from evaltools.errors import DataError
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import read_result
+from evaltools.task_kind import Accuracy, kind_of
 
-TOP_1: Final = "top-1"
-MEAN_AP: Final = "mAP"
 _THREADS: Final = "--num_interpreter_threads="
 
 
@@ -28,7 +27,7 @@ class KnownAccuracy:
 
 
 def read_accuracies(results: Sequence[Path]) -> list[KnownAccuracy]:
-    """Read the accuracies in result files: top-1 of an ImageNet evaluation, mAP of a COCO evaluation, each 0..1.
+    """Read the accuracies in result files, each 0..1: the figure that a task calls its accuracy.
 
     Left out are configurations that were not measured, or not with what they asked for. Raises :class:`DataError` for a
     file that cannot be read, holds no accuracy at all, or is of a part of the examples only.
@@ -65,12 +64,15 @@ def _without_threads(flags: Iterable[str]) -> frozenset[str]:
 
 def _read(path: Path) -> list[KnownAccuracy]:
     result = read_result(path)
+    accuracy = kind_of(result.task).accuracy
+    if accuracy is None:
+        raise DataError(f"{path} is of {result.task}, which holds no accuracy; give the result of another task")
     obstacle = _why_no_accuracy(result)
     if obstacle is not None:
         raise DataError(f"{path} {obstacle}")
     found = []
     for configuration in result.configurations:
-        given = _given(result, configuration, path)
+        given = _given(accuracy, configuration, path)
         if given is not None:
             flags = frozenset(configuration.flags)
             found.append(KnownAccuracy(result.model.sha256, configuration.name, flags, given))
@@ -80,10 +82,6 @@ def _read(path: Path) -> list[KnownAccuracy]:
 
 
 def _why_no_accuracy(result: EvaluationResult) -> str | None:
-    if result.task == "inference_diff":
-        return "is an inference diff, which holds no accuracy; give the result of evaltools imagenet or evaltools coco"
-    if result.task == "coco" and (result.coco is None or result.coco.data.ground_truth is None):
-        return "holds no accuracy, for it has no ground truth; run evaltools coco with --ground_truth_annotations"
     if not result.complete:
         return f"ended early ({result.stopped}): its accuracy is that of a part of the examples; finish that run first"
     if result.execution is not None and result.execution.shard is not None:
@@ -92,29 +90,14 @@ def _why_no_accuracy(result: EvaluationResult) -> str | None:
     return None
 
 
-def _given(result: EvaluationResult, configuration: ConfigurationResult, path: Path) -> AccuracyGiven | None:
+def _given(accuracy: Accuracy, configuration: ConfigurationResult, path: Path) -> AccuracyGiven | None:
     if configuration.status != "measured" or configuration.fallback is not None:
         return None
-    metric, value = TOP_1, _top_1(configuration)
-    if result.task == "coco":
-        metric, value = MEAN_AP, _mean_ap(result, configuration)
+    value = configuration.figures.get(accuracy.figure)
     if value is None:
         return None
     if not 0 <= value <= 1:
-        raise DataError(f"{path}: {metric} of {configuration.name!r} is {value}, which is not in 0..1; was it edited?")
-    return AccuracyGiven(metric, value, str(path))
-
-
-def _top_1(configuration: ConfigurationResult) -> float | None:
-    """From the count behind the share, which is float32 there."""
-    topk = configuration.classification.topk if configuration.classification is not None else None
-    if topk is None or not topk.example_count or not topk.accuracies:
-        return None
-    return round(topk.accuracies[0] * topk.example_count) / topk.example_count
-
-
-def _mean_ap(result: EvaluationResult, configuration: ConfigurationResult) -> float | None:
-    for figures in result.coco.figures if result.coco is not None else ():
-        if figures.configuration == configuration.name and figures.evaluation is not None:
-            return figures.evaluation.stats.ap
-    return None
+        raise DataError(
+            f"{path}: {accuracy.label} of {configuration.name!r} is {value}, which is not in 0..1; was it edited?"
+        )
+    return AccuracyGiven(accuracy.label, value, str(path))

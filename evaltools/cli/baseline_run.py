@@ -17,6 +17,7 @@ from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, rea
 from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
 from evaltools.report.output_file import require_writable, write_file
 from evaltools.report.table_cells import one_line
+from evaltools.report.words import baseline_change_in_words
 from evaltools.result.json_file import read_result
 
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
@@ -58,7 +59,7 @@ def _write(now: Baseline, path: Path, done: str) -> int:
         return exit_codes.NOT_WRITTEN
     names = ", ".join(one_line(entry.name) for entry in now.configurations)
     complain(f"{path} {done}: {now.task} of {one_line(now.model)}, {now.example_count} examples, {names}")
-    if now.task == "imagenet" and not any(entry.ranks for entry in now.configurations):
+    if any("top1" in entry.figures for entry in now.configurations) and not any(e.ranks for e in now.configurations):
         complain("made without examples, so later changes cannot be tested; add --record_examples=true to the run")
     return exit_codes.OK
 
@@ -72,8 +73,8 @@ def _print(compared: BaselineComparison, before: Baseline, console: Console) -> 
     same = sum(change.before == change.now for change in compared.changes)
     console.print(f"{same} of {len(compared.changes)} figures are the same number as before")
     for change in compared.changes:
-        if change.statistic and change.figure in _TESTED:
-            console.print(f"{one_line(change.configuration)}: {change.figure} {change.statistic}")
+        if change.verdict is not None and change.figure in _TESTED:
+            console.print(f"{one_line(change.configuration)}: {change.figure} {baseline_change_in_words(change)}")
     for name in compared.missing:
         console.print(f"NOT MEASURED now: {one_line(name)}")
     for change in compared.regressions:

@@ -11,7 +11,6 @@ from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.engine import NotMeasured, Opened, Outcome
 from evaltools.engine.task import Observation, Record
-from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import (
@@ -19,10 +18,9 @@ from evaltools.result.evaluation import (
     DelegateUsed,
     DelegationProof,
     FailedExample,
-    Model,
     RuntimeUsed,
-    Tensor,
 )
+from evaltools.result.model import Model, Tensor
 from evaltools.runtime import DelegateCoverage, Delegation, RuntimeFacts
 
 Role = Literal["reference", "test"]
@@ -62,16 +60,12 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
         delegation=_proof(opened.session.delegation) if opened else None,
         inference_latency=None,
         failed_examples=0,
-        classification=None,
         cannot_exist=isinstance(entry, NotMeasured) and entry.cannot_exist,
     )
 
 
 def with_figures(
-    described: ConfigurationResult,
-    records: Iterable[Record[Observation]],
-    invokes_us: Sequence[int],
-    classification: ClassificationMetrics | None = None,
+    described: ConfigurationResult, records: Iterable[Record[Observation]], invokes_us: Sequence[int]
 ) -> ConfigurationResult:
     """The same configuration with what was measured; ``invokes_us`` are the times of its latency."""
     finished = failed = 0
@@ -83,7 +77,6 @@ def with_figures(
         inference_latency=summarise_latency(invokes_us),
         finished_examples=finished,
         failed_examples=failed,
-        classification=classification,
     )
 
 

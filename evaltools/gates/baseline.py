@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -15,6 +15,7 @@ from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json, read_json
+from evaltools.task_kind import kind_of
 
 BASELINE_VERSION: Final = "1"
 _RANKS: Final = "0123456789"
@@ -82,7 +83,8 @@ def make_baseline(result: EvaluationResult) -> Baseline:
 
 
 def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> BaselineConfiguration:
-    evidence = evidence_of(result, entry)
+    evidence, judged = evidence_of(result, entry), kind_of(result.task).evidence.judged(result, entry)
+    of_outputs = {name for _, values in evidence.outputs for name in values}
     runtime = (
         f"{entry.runtime.package} {entry.runtime.version}, {entry.runtime.kernels} kernels" if entry.runtime else ""
     )
@@ -90,10 +92,10 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
         name=entry.name,
         flags=entry.flags,
         runtime=runtime,
-        figures=_numbers(evidence.figures),
+        figures={name: value for name, value in _numbers(evidence.figures).items() if name not in of_outputs},
         outputs={names[0]: _numbers(values) for names, values in evidence.outputs},
-        ranks=_ranks(result, entry.name),
-        resampled=_resampled(result, entry.name),
+        ranks="".join(_NO_RANK if rank is None else _RANKS[rank] for rank in judged.ranks),
+        resampled={figure: _whole_numbers(values) for figure, values in judged.resampled.items()},
         answered=entry.finished_examples,
     )
 
@@ -103,23 +105,8 @@ def _numbers(figures: Mapping[str, float | None]) -> dict[str, float | None]:
     return {name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()}
 
 
-def _ranks(result: EvaluationResult, name: str) -> str:
-    """Empty unless the configuration answered every recorded example."""
-    recorded = result.examples or []
-    if not all(name in example.answers for example in recorded):
-        return ""
-    ranks = [example.answers[name].rank for example in recorded]
-    return "".join(_NO_RANK if rank is None else _RANKS[rank] for rank in ranks)
-
-
-def _resampled(result: EvaluationResult, name: str) -> dict[str, list[int | None]]:
-    figures = [entry for entry in (result.coco.figures if result.coco else []) if entry.configuration == name]
-    scale = 10**_RESAMPLED_DIGITS
-    return {
-        stat: [None if value is None else round(value * scale) for value in values]
-        for entry in figures
-        for stat, values in entry.resampled.items()
-    }
+def _whole_numbers(values: Sequence[float | None]) -> list[int | None]:
+    return [None if value is None else round(value * 10**_RESAMPLED_DIGITS) for value in values]
 
 
 def resampled_values(values: list[int | None]) -> list[float | None]:
@@ -128,17 +115,10 @@ def resampled_values(values: list[int | None]) -> list[float | None]:
 
 
 def _digest_of_examples(result: EvaluationResult) -> str:
-    """Of names and labels where examples were recorded, else of what says which examples were taken."""
+    """Of what says which examples were taken, and of all that the task knows of them."""
     shard = result.execution.shard if result.execution is not None else None
     parts = [result.task, str(result.examples_done), shard or "", result.pictures_digest]
-    if result.data is not None:
-        parts += [result.data.ground_truth_sha256, str(result.data.denylisted)]
-    if result.coco is not None:
-        truth = result.coco.data.ground_truth
-        parts += [truth.sha256 if truth else "", str(result.coco.data.unlisted_pictures)]
-    if result.inference_diff is not None:
-        parts += [str(result.inference_diff.seed), *(entry.source for entry in result.inference_diff.inputs)]
-    parts += [f"{example.example}\0{example.truth}" for example in result.examples or []]
+    parts += kind_of(result.task).evidence.examples(result)
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -9,11 +9,12 @@ from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
-from evaltools.gates.criteria import WITH_DROP
-from evaltools.stats.proportions import PairedCounts, mcnemar_p
+from evaltools.gates.criteria import LARGER_IS_BETTER, TOP_K, WITH_DROP
+from evaltools.result.verdict import Reason, Verdict, VerdictKind
+from evaltools.stats.interval import Interval
+from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import drawn_bound, paired_differences
 
-_BETTER_WHEN_LARGER: Final = frozenset({"delegated_nodes", "snr_db"})
 _UNTESTED_SHARES: Final = frozenset({*WITH_DROP, "matched_boxes"})
 _BETTER_WHEN_SMALLER: Final = frozenset({"avg_error", "max_error", "max_quanta", "relative_rms", "failed_examples"})
 _TOLERANCE_OF_ERRORS: Final = 0.1
@@ -21,13 +22,19 @@ _TOLERANCE_OF_ERRORS: Final = 0.1
 _LEVEL: Final = 0.05
 _NO_RANK: Final = "-"
 _ONE_SIDE: Final = 0.975
+NO_NUMBER: Final = "no_number"
+"""The reason where a figure is no number any more."""
+UNTESTED: Final = "untested"
+"""The reason where a share fell by more than the margin, and nothing tests that."""
+FISHER: Final = "fisher"
+"""The reason where two shares are of other examples, so that Fisher's exact test compares them."""
 
 
 @dataclass(frozen=True)
 class FigureChange:
     """One figure of one configuration, in the baseline and now.
 
-    ``output`` names the output that it is of, if any. ``statistic`` is a verdict in words, empty where there is none.
+    ``output`` names the output that it is of, if any. ``verdict`` is None where nothing judges the change by itself.
     ``regressed``: it became worse, beyond what chance explains where a statistic tells; or it is no number any more
     (``now`` is null).
     """
@@ -37,7 +44,7 @@ class FigureChange:
     output: str
     before: float
     now: float | None
-    statistic: str
+    verdict: Verdict | None
     regressed: bool
 
 
@@ -106,72 +113,71 @@ def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions:
     for figure, before in old.figures.items():
         if before is not None:
             now = new.figures.get(figure)
-            statistic = "" if now is None else _statistic(figure, before, now, old, new, conditions)
-            found.append(_judged(old.name, figure, "", before, now, statistic, conditions.margin))
+            verdict = None if now is None else _verdict(figure, before, now, old, new, conditions)
+            found.append(_judged(old.name, figure, "", before, now, verdict, conditions.margin))
     for output, figures in old.outputs.items():
         for figure, before in figures.items():
             if before is not None:
                 now = new.outputs.get(output, {}).get(figure)
-                found.append(_judged(old.name, figure, output, before, now, "", conditions.margin))
+                found.append(_judged(old.name, figure, output, before, now, None, conditions.margin))
     return found
 
 
 def _judged(
-    name: str, figure: str, output: str, before: float, now: float | None, statistic: str, margin: float
+    name: str, figure: str, output: str, before: float, now: float | None, verdict: Verdict | None, margin: float
 ) -> FigureChange:
     if now is None:
-        statistic, regressed = "WORSE: there is no number any more", True
-    elif statistic:
-        regressed = statistic.startswith("WORSE")
+        verdict, regressed = Verdict("worse", figure, reasons=[Reason(NO_NUMBER)]), True
+    elif verdict is not None:
+        regressed = verdict.kind == "worse"
     elif figure in _UNTESTED_SHARES:
         regressed = now < before - margin
-        statistic = "WORSE: a drop beyond --margin, and nothing to test it by" if regressed else ""
-    elif figure in _BETTER_WHEN_LARGER:
+        verdict = Verdict("worse", figure, reasons=[Reason(UNTESTED)]) if regressed else None
+    elif figure in LARGER_IS_BETTER:
         regressed = now < before * (1 - _tolerance(output))
     else:
         regressed = figure in _BETTER_WHEN_SMALLER and now > before * (1 + _tolerance(output))
-    return FigureChange(name, figure, output, before, now, statistic, regressed)
+    return FigureChange(name, figure, output, before, now, verdict, regressed)
 
 
 def _tolerance(output: str) -> float:
     return _TOLERANCE_OF_ERRORS if output else 0.0
 
 
-def _statistic(
+def _verdict(
     figure: str,
     before: float,
     now: float,
     old: BaselineConfiguration,
     new: BaselineConfiguration,
     conditions: _Conditions,
-) -> str:
-    """The verdict on a figure that differs, empty where it does not or nothing tells."""
-    if figure.startswith("top"):
+) -> Verdict | None:
+    """The verdict on a figure that differs, None where it does not or nothing tells."""
+    if figure in TOP_K:
         if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
-            flips = flips_of(old.ranks, new.ranks, int(figure.removeprefix("top")))
-            if flips.lost + flips.gained == 0:
-                return ""
-            return f"{accuracy_verdict(flips, conditions.margin)}, McNemar p {mcnemar_p(flips):.2g}"
-        return _unpaired(before, now, (old.answered, new.answered))
+            flips = flips_of(old.ranks, new.ranks, TOP_K[figure])
+            return accuracy_verdict(figure, flips, conditions.margin) if flips.lost + flips.gained else None
+        return _unpaired(figure, before, now, (old.answered, new.answered))
     if conditions.paired and before != now:
         draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
         differences = paired_differences(*draws)
         low, high = (drawn_bound(differences, conditions.examples, _ONE_SIDE, upper) for upper in (False, True))
-        return "" if math.isnan(low) else change_verdict(now - before, low, high, conditions.margin)
-    return ""
+        if not math.isnan(low):
+            return change_verdict(figure, now - before, Interval(low, high), conditions.margin)
+    return None
 
 
-def _unpaired(before: float, now: float, answered: tuple[int, int]) -> str:
+def _unpaired(figure: str, before: float, now: float, answered: tuple[int, int]) -> Verdict | None:
     """Fisher's exact test of two shares of the examples that each answered."""
     if before == now or not all(answered) or not all(0 <= share <= 1 for share in (before, now)):
-        return ""
+        return None
     from scipy import stats
 
     hits = [round(share * count) for share, count in zip((before, now), answered, strict=True)]
     table = [[hit, count - hit] for hit, count in zip(hits, answered, strict=True)]
     p_value = float(stats.fisher_exact(table).pvalue)
-    word = "not decided" if p_value > _LEVEL else "WORSE" if now < before else "better"
-    return f"{word}: {100 * (now - before):+.2f} points, p {p_value:.2g} (Fisher's exact test: answers are not paired)"
+    kind: VerdictKind = "not decided" if p_value > _LEVEL else "worse" if now < before else "better"
+    return Verdict(kind, figure, change=now - before, p_value=p_value, reasons=[Reason(FISHER)])
 
 
 def flips_of(before: str, now: str, k: int) -> PairedCounts:

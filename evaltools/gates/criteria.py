@@ -14,11 +14,12 @@ from evaltools.stats.resampled import MOST_CONFIDENCE
 
 Kind = Literal["value", "drop", "ratio"]
 
-_SHARES: Final = tuple(f"top{k}" for k in range(1, 11))
+TOP_K: Final = {f"top{k}": k for k in range(1, 11)}
+"""The accuracies of classifiers, with the number of best classes that the right label is looked for in."""
 _COCO: Final = ("ap", "ap50", "ap75", "ap_small", "ap_medium", "ap_large",
                 "ar_1", "ar_10", "ar_100", "ar_small", "ar_medium", "ar_large")  # fmt: skip
 FIGURES: Final[dict[str, str]] = {
-    **{name: f"Top-{k} accuracy, 0..1" for k, name in enumerate(_SHARES, 1)},
+    **{name: f"Top-{k} accuracy, 0..1" for name, k in TOP_K.items()},
     "agreement": "imagenet: share of examples with the reference's best class, 0..1",
     "distinct_answers": "imagenet: how many classes came first at least once",
     **dict.fromkeys(_COCO, "COCO figure of that name, 0..1; ap is mAP"),
@@ -38,10 +39,12 @@ FIGURES: Final[dict[str, str]] = {
 """Every figure that a limit can be about, with its meaning."""
 PER_OUTPUT: Final = frozenset({"avg_error", "max_error", "max_quanta", "snr_db", "relative_rms"})
 """Figures that each output has: ``max_quanta[NAME]`` is about one of them, ``max_quanta`` about all."""
-WITH_DROP: Final = frozenset({*_SHARES, *_COCO})
+WITH_DROP: Final = frozenset({*TOP_K, *_COCO})
 """Figures whose change against the reference has an interval."""
 _OF_REFERENCE: Final = PER_OUTPUT | {"agreement", "matched_boxes"}
 _FROM_0_TO_1: Final = WITH_DROP | {"agreement", "matched_boxes", "delegated_nodes"}
+LARGER_IS_BETTER: Final = frozenset({"delegated_nodes", "snr_db"})
+"""Figures without an interval that are better when they are larger."""
 _MAY_BE_NEGATIVE: Final = frozenset({"snr_db"})
 _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
@@ -130,7 +133,7 @@ def _require_sense(criterion: Criterion) -> None:
             )
         if kind == "drop" and figure in _COCO and criterion.confidence > MOST_CONFIDENCE:
             raise UsageError(f"{text!r}: figures of COCO are judged by a thousand draws, so 99 % is the most")
-        if kind == "value" and figure not in _SHARES:
+        if kind == "value" and figure not in TOP_K:
             raise UsageError(
                 f"{text!r}: only top1 to top10, drops and the latency ratio have an interval; leave 'at ...' out"
             )

@@ -78,6 +78,26 @@ class Share:
     count: int
 
 
+OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
+"""The figures of one output, with the names that it goes by."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a task says of one configuration beside its figures.
+
+    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``changes`` those
+    against the reference. ``ranks`` has the place of the right label of each recorded example, from 0, None where it is
+    not among the best; ``resampled`` figures over resamples of the examples, which are the same for all configurations.
+    """
+
+    outputs: Sequence[OutputFigures] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    ranks: Sequence[int | None] = ()
+    resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One configuration.
@@ -93,7 +113,7 @@ class Evidence:
     cannot_exist: bool = False
     reference_not_measured: str | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
-    outputs: Sequence[tuple[Sequence[str], Mapping[str, float | None]]] = ()
+    outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: tuple[float, Interval | None] | None = None

@@ -25,6 +25,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
+from evaltools.task_kind import kind_names
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,8 +33,6 @@ else:
     import tomli as tomllib
 
 _PYPROJECT: Final = "pyproject.toml"
-TASKS: Final = ("imagenet", "inference_diff", "coco")
-"""The tasks that results are of."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +169,10 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_fits(name, gate.run) for name in names):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    if not any(_fits(task, gate.task) for task in TASKS):
-        hint = did_you_mean(gate.task, TASKS)
-        raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(TASKS)}.{hint}")
+    tasks = kind_names()
+    if not any(_fits(task, gate.task) for task in tasks):
+        hint = did_you_mean(gate.task, tasks)
+        raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:
         criteria = tuple(parse_criterion(text) for text in gate.limits)
     except UsageError as error:

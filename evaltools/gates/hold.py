@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evaltools.errors import DataError
-from evaltools.gates.criteria import PER_OUTPUT
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import Change, CountedChange, Evidence, ResampledChange, Share
+from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.metrics.coco_stats import CocoStats
-from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.evaluation import Comparison, ConfigurationResult, EvaluationResult
-from evaltools.result.places import reference_of
-from evaltools.stats.proportions import PairedCounts
-from evaltools.stats.resampled import paired_differences
-from evaltools.tasks.coco.result import BoxComparison, CocoDetection
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import against_reference, reference_of
+from evaltools.task_kind import kind_of
 
 
 @dataclass(frozen=True)
@@ -115,16 +108,16 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         taken = [delegate.partitions for delegate in configuration.delegates if delegate.nodes]
         if None not in taken:
             figures["partitions"] = float(sum(filter(None, taken)))
-    ratios = [entry for entry in result.latency_comparisons if _is_reference(result, entry.baseline)]
-    ratio = next(((entry.ratio, entry.interval) for entry in ratios if entry.other == configuration.name), None)
+    ratio = against_reference(result, result.latency_comparisons, configuration)
+    judged = kind_of(result.task).evidence.judged(result, configuration)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration),
-        figures=figures | _accuracy(result, configuration) | _boxes(result, configuration),
-        outputs=_outputs(result, configuration),
-        shares=_shares(configuration),
-        changes=_changes(result, configuration),
-        ratio=ratio,
+        figures=figures | configuration.figures,
+        outputs=judged.outputs,
+        shares=judged.shares,
+        changes=judged.changes,
+        ratio=None if ratio is None else (ratio.ratio, ratio.interval),
     )
 
 
@@ -147,116 +140,3 @@ def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResu
     if reference.fallback is not None:
         return f"the reference was measured on the CPU instead of what it asked for: {reference.fallback}"
     return None
-
-
-def _is_reference(result: EvaluationResult, name: str) -> bool:
-    return any(entry.name == name and entry.role == "reference" for entry in result.configurations)
-
-
-def _against_reference(result: EvaluationResult, comparisons: Sequence[Any], other: str) -> Any:
-    """The comparison of a configuration with the reference, None where there is none."""
-    found = (entry for entry in comparisons if entry.other == other and _is_reference(result, entry.baseline))
-    return next(found, None)
-
-
-def _accuracy(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    if configuration.classification is not None:
-        shares = _shares(configuration)
-        found |= {name: share.successes / share.count for name, share in shares.items()}
-        if configuration.classification.distinct_answers is not None:
-            found["distinct_answers"] = float(configuration.classification.distinct_answers)
-    comparison: Comparison | None = _against_reference(result, result.comparisons, configuration.name)
-    if comparison is not None:
-        found["agreement"] = comparison.agreement.share
-    return found
-
-
-def _shares(configuration: ConfigurationResult) -> dict[str, Share]:
-    """Counts behind the accuracies, which are float32: 90 of 100 would be less than 0.9."""
-    if configuration.classification is None or not configuration.classification.topk.example_count:
-        return {}
-    topk = configuration.classification.topk
-    count = topk.example_count
-    return {f"top{k}": Share(round(share * count), count) for k, share in enumerate(topk.accuracies, 1)}
-
-
-def _boxes(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
-    if result.coco is None:
-        return {}
-    found: dict[str, float | None] = {}
-    for entry in result.coco.figures:
-        if entry.configuration == configuration.name and entry.evaluation is not None:
-            found |= {stat.name: getattr(entry.evaluation.stats, stat.name) for stat in fields(CocoStats)}
-    comparison: BoxComparison | None = _against_reference(result, result.coco.comparisons, configuration.name)
-    if comparison is not None:
-        there_were = comparison.boxes.matched + comparison.boxes.lost
-        found["matched_boxes"] = comparison.boxes.matched / there_were if there_were else None
-    return found
-
-
-def _changes(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, Change]:
-    found: dict[str, Change] = {}
-    comparison: Comparison | None = _against_reference(result, result.comparisons, configuration.name)
-    if comparison is not None and comparison.agreement.example_count:
-        count = comparison.agreement.example_count
-        for entry in comparison.topk:
-            found[f"top{entry.k}"] = CountedChange(PairedCounts(count, entry.lost, entry.gained))
-    if result.coco is not None:
-        found |= _changes_of_figures(
-            result.coco, _against_reference(result, result.coco.comparisons, configuration.name)
-        )
-    return found
-
-
-def _changes_of_figures(coco: CocoDetection, comparison: BoxComparison | None) -> dict[str, Change]:
-    if comparison is None:
-        return {}
-    resampled = {entry.configuration: entry.resampled for entry in coco.figures}
-    found: dict[str, Change] = {}
-    for entry in comparison.changes:
-        sides = (resampled[name][entry.stat] for name in (comparison.baseline, comparison.other))
-        differences = paired_differences(*sides)
-        found[entry.stat] = ResampledChange(entry.change, differences, comparison.example_count)
-    return found
-
-
-def _outputs(
-    result: EvaluationResult, configuration: ConfigurationResult
-) -> list[tuple[Sequence[str], Mapping[str, float | None]]]:
-    if result.inference_diff is None:
-        return []
-    compared = [entry for entry in result.inference_diff.comparisons if entry.configuration == configuration.name]
-    judged = [output for entry in compared for output in entry.outputs]
-    tensors = result.model.outputs
-    by_native_tool: list[tuple[Sequence[str], Mapping[str, float | None]]] = [
-        ((*(tensor.name for tensor in tensors[number : number + 1]), str(number)), {"avg_error": error.avg_error})
-        for entry in compared
-        for number, error in enumerate(entry.native_errors)
-    ]
-    return by_native_tool or [
-        (
-            (output.difference.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)),
-            _figures_of(output.difference),
-        )
-        for number, output in enumerate(judged)
-    ]
-
-
-def _figures_of(found: OutputDifference) -> dict[str, float | None]:
-    """Those that such an output has: texts have no distances, an output without elements nothing at all."""
-    if not found.same_shape:
-        return dict.fromkeys(PER_OUTPUT)
-    if not found.elements:
-        return {}
-    figures: dict[str, float | None] = {"snr_db": math.inf if found.identical else found.snr_db}
-    if found.native is not None:
-        figures |= {
-            "avg_error": found.native.avg_error,
-            "max_error": found.max,
-            "relative_rms": found.relative_rms,
-        }
-    if found.quanta is not None:
-        figures["max_quanta"] = float(found.quanta.max)
-    sound = not any(side.nan or side.infinite for side in (found.test, found.reference))
-    return figures if sound else dict.fromkeys(figures)

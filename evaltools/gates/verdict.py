@@ -14,10 +14,8 @@ from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference, Values
+from evaltools.result.verdict import Reason
 
-EQUIVALENT: Final = "equivalent"
-DIVERGED: Final = "diverged"
-NOT_MEASURED: Final = "not measured"
 Grade = Literal["equivalent", "fp16", "bf16", "int8", "diverged"]
 GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "diverged")
 """From best to worst; a precision means ``within expected precision of`` it."""
@@ -30,7 +28,6 @@ _FEW_ROUNDINGS: Final = 16.0
 _ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
 _INT8_STEPS_OF_INT16: Final = 256.0
-_UNKNOWN: Final = "no noise floor was measured"
 _INT8_SHARE: Final = 0.001
 
 
@@ -54,18 +51,9 @@ class OutputVerdict:
     """The grade of one output and why; ``tolerances`` has the largest value accepted for each grade, in ``unit``."""
 
     grade: Grade
-    reason: str
+    reasons: list[Reason]
     unit: str
     tolerances: dict[str, float]
-
-
-def wording(grade: Grade) -> str:
-    """The verdict in words.
-
-    >>> wording("fp16")
-    'within expected precision of fp16'
-    """
-    return grade if grade in (EQUIVALENT, DIVERGED) else f"within expected precision of {grade}"
 
 
 def worst(grades: Sequence[Grade]) -> Grade:
@@ -79,10 +67,9 @@ def judge_output(
     """Grade one output; ``like`` is its difference over the runs of the yardsticks, which the size is judged by."""
     damage = _damage(found)
     if damage is not None:
-        return OutputVerdict("diverged", damage, "", {})
+        return OutputVerdict("diverged", [damage], "", {})
     if found.identical:
-        reason = "identical in every element" if found.elements else "it has no elements, so nothing was compared"
-        return OutputVerdict("equivalent", reason, "", {})
+        return OutputVerdict("equivalent", [Reason("identical" if found.elements else "no_elements")], "", {})
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
     verdict = judges[found.kind](like or found, yardsticks)
     if like is not None and like.runs < found.runs:
@@ -90,21 +77,19 @@ def judge_output(
     frozen = _frozen(found)
     if verdict.grade == "equivalent" or frozen is None:
         return verdict
-    return replace(verdict, grade="diverged", reason=f"{frozen}; {verdict.reason}")
+    return replace(verdict, grade="diverged", reasons=[frozen, *verdict.reasons])
 
 
-def coarse_size(found: OutputDifference) -> str | None:
-    """The size of a CPU variant's difference in words where it is coarser than fp16, or than a quantum."""
+def is_coarse(found: OutputDifference) -> bool:
+    """Whether a CPU variant's difference is coarser than fp16, or than a quantum."""
     if found.quanta is not None:
-        return f"an RMS of {found.quanta.rms:.2g} quanta" if found.quanta.rms > 1 else None
-    if found.kind == "exact" or (found.relative_rms or 0.0) <= UNIT_ROUNDOFF["fp16"]:
-        return None
-    return f"a relative RMS of {found.relative_rms:.2g}"
+        return found.quanta.rms > 1
+    return found.kind != "exact" and (found.relative_rms or 0.0) > UNIT_ROUNDOFF["fp16"]
 
 
 def over_some_runs(verdict: OutputVerdict, runs: int) -> OutputVerdict:
-    """The same verdict, with a reason that says which runs its figures are of."""
-    return replace(verdict, reason=f"{verdict.reason} (over the {runs} runs of the noise floor)")
+    """The same verdict, with a reason that says how many runs its figures are of: those of the noise floor."""
+    return replace(verdict, reasons=[*verdict.reasons, Reason("sampled_runs", {"runs": runs})])
 
 
 @dataclass(frozen=True)
@@ -130,10 +115,15 @@ def judge_boxes(
     """Grade the boxes of a detector by the worst of three figures: partners, scores, places."""
     verdicts = [_judge_box_figure(figure, found, floor, precisions) for figure in _BOX_FIGURES]
     decisive = max(verdicts, key=lambda verdict: GRADES.index(verdict.grade))
-    iou = "" if found.mean_iou is None else f" (mean IoU {found.mean_iou:.3f})"
-    counts = f"{found.matched} boxes matched{iou}, {found.lost} lost, {found.new} new"
-    measured = "" if floor else f"; {_UNKNOWN}"
-    return replace(decisive, reason=f"{counts}, {found.class_changes} of another class; {decisive.reason}{measured}")
+    numbers = {
+        "matched": found.matched,
+        "mean_iou": found.mean_iou,
+        "lost": found.lost,
+        "new": found.new,
+        "other_class": found.class_changes,
+    }
+    unknown = [] if floor else [Reason("no_noise_floor")]
+    return replace(decisive, reasons=[Reason("boxes", numbers), *decisive.reasons, *unknown])
 
 
 def _judge_box_figure(
@@ -146,42 +136,35 @@ def _judge_box_figure(
     if not precisions or "int8" in precisions:
         tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, figure.int8)
     grade = _grade(value, tolerances)
-    return OutputVerdict(grade, f"{figure.unit} {value:.2g}, {_against(grade, tolerances)}", figure.unit, tolerances)
+    held = _held("box_figure", grade, tolerances, {"value": value}, {"figure": figure.unit})
+    return OutputVerdict(grade, [held], figure.unit, tolerances)
 
 
-def _damage(found: OutputDifference) -> str | None:
+def _damage(found: OutputDifference) -> Reason | None:
     """What makes figures meaningless."""
     if not found.same_shape:
-        return "the shapes of the outputs differ"
-    sides = [(name, side) for name, side in (("test", found.test), ("reference", found.reference)) if _broken(side)]
-    if sides:
-        return " and ".join(f"the {name} has {_count(side)}" for name, side in sides) + f" of {found.elements} values"
+        return Reason("other_shape")
+    if _broken(found.test) or _broken(found.reference):
+        sides = {"test": found.test, "reference": found.reference}
+        counts = {f"{name}_nan": side.nan for name, side in sides.items()}
+        counts |= {f"{name}_infinite": side.infinite for name, side in sides.items()}
+        return Reason("not_finite", {"elements": found.elements, **counts})
     if found.kind != "exact" and found.compared < found.elements:
-        return f"{found.elements - found.compared} of {found.elements} elements have no counterpart of their type"
-    if found.torn:
-        return (
-            f"{found.torn} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
-            "memory that was never written looks like this"
-        )
-    return None
+        return Reason("no_counterpart", {"elements": found.elements, "missing": found.elements - found.compared})
+    return Reason("torn", {"elements": found.torn}) if found.torn else None
 
 
-def _frozen(found: OutputDifference) -> str | None:
+def _frozen(found: OutputDifference) -> Reason | None:
     """A sign of a delegate that computes nothing: the test stands still where the reference moves."""
     if found.test.constant and not found.reference.constant:
-        return f"the test's output is {found.test.low:g} everywhere, in every run"
+        return Reason("constant", {"value": found.test.low})
     if found.runs > 1 and found.test.distinct_outputs == 1 and found.reference.distinct_outputs > 1:
-        return "the test's output is the same in every run, whatever the input"
+        return Reason("same_in_every_run")
     return None
 
 
 def _broken(side: Values) -> bool:
     return side.nan > 0 or side.infinite > 0
-
-
-def _count(side: Values) -> str:
-    parts = [f"{count} {name}" for count, name in ((side.nan, "NaN"), (side.infinite, "infinite")) if count]
-    return " and ".join(parts)
 
 
 def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
@@ -197,19 +180,19 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
         expected = _expected_relative_rms(precision, yardsticks)
         tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
     if found.relative_rms is None:
-        reason = "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
-        return OutputVerdict("diverged", reason, unit, tolerances)
+        return OutputVerdict("diverged", [Reason("no_relative_size")], unit, tolerances)
     grade = _grade(found.relative_rms, tolerances)
-    snr = "" if found.snr_db is None else f" (SNR {found.snr_db:.1f} dB)"
-    measured = f"CPU variants differ by {floor:.2g}{variant}" if yardsticks.floor else _UNKNOWN
-    text = f"relative RMS {found.relative_rms:.2g}{snr}, {_against(grade, tolerances)}; {measured}"
-    return OutputVerdict(grade, text, unit, tolerances)
+    size = {"value": found.relative_rms, "snr_db": found.snr_db}
+    reasons = [_held("relative_rms", grade, tolerances, size, {}), Reason("no_noise_floor")]
+    if yardsticks.floor:
+        reasons[1] = Reason("noise_floor", {"relative_rms": floor}, {"variant": variant})
+    return OutputVerdict(grade, reasons, unit, tolerances)
 
 
 def _coarsest(yardsticks: Yardsticks, figure: Callable[[OutputDifference], float]) -> tuple[float, str]:
-    """The largest figure of a CPU variant, and which one that is, ready to stand behind it."""
+    """The largest figure of a CPU variant, and which one that is, empty where none differs."""
     found = max(((figure(other), name) for name, other in yardsticks.floor.items()), default=(0.0, ""))
-    return found[0], f" ({found[1]})" if found[0] else ""
+    return found[0], found[1] if found[0] else ""
 
 
 def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
@@ -244,13 +227,19 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     if grade == "diverged" and not yardsticks.floor:
         within = (found.relative_rms or 0.0) <= _expected_relative_rms("int8", yardsticks)
         grade = "int8" if within else "diverged"
-    zero, one, two, more = (100 * share for share in found.quanta.shares)
-    text = (
-        f"{zero:.3g} % of the elements are equal, {one:.3g} % off by 1 quantum, {two:.3g} % by 2, "
-        f"{more:.3g} % by more, at most {found.quanta.max}; RMS {found.quanta.rms:.2g} quanta, "
-        + (f"CPU variants {noise_rms:.2g}{variant}, at most {noise_max}" if yardsticks.floor else _UNKNOWN)
-    )
-    return OutputVerdict(grade, text, "RMS of the difference in quanta", tolerances)
+    equal, one, two, more = found.quanta.shares
+    size = {
+        "equal": equal,
+        "off_by_1": one,
+        "off_by_2": two,
+        "off_by_more": more,
+        "largest": found.quanta.max,
+        "rms": found.quanta.rms,
+        "floor_rms": noise_rms if yardsticks.floor else None,
+        "floor_largest": noise_max if yardsticks.floor else None,
+    }
+    reasons = [Reason("quanta", size, {"variant": variant})]
+    return OutputVerdict(grade, reasons, "RMS of the difference in quanta", tolerances)
 
 
 def _judge_share(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
@@ -263,9 +252,9 @@ def _judge_share(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdi
     if not yardsticks.precisions or "int8" in yardsticks.precisions:
         tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_SHARE)
     grade = _grade(share, tolerances)
-    measured = f"among CPU variants {100 * noise:.3g} %{variant}" if yardsticks.floor else _UNKNOWN
-    text = f"{100 * share:.3g} % of the elements differ; {measured}"
-    return OutputVerdict(grade, text, "share of elements that differ", tolerances)
+    size = {"share": share, "floor_share": noise if yardsticks.floor else None}
+    reasons = [Reason("different_elements", size, {"variant": variant})]
+    return OutputVerdict(grade, reasons, "share of elements that differ", tolerances)
 
 
 def _share(found: OutputDifference) -> float:
@@ -283,10 +272,13 @@ def _last(tolerances: Mapping[str, float]) -> float:
     return list(tolerances.values())[-1]
 
 
-def _against(grade: Grade, tolerances: Mapping[str, float]) -> str:
-    if grade == "diverged":
-        coarsest = list(tolerances)[-1]
-        name = "CPU kernels explain" if coarsest == "equivalent" else f"{coarsest} explains"
-        return f"more than {name} ({tolerances[coarsest]:.2g})"
-    name = "CPU kernels explain" if grade == "equivalent" else f"{grade} explains"
-    return f"no more than {name} ({tolerances[grade]:.2g})"
+def _held(
+    kind: str,
+    grade: Grade,
+    tolerances: Mapping[str, float],
+    numbers: Mapping[str, int | float | None],
+    names: Mapping[str, str],
+) -> Reason:
+    """A size, and the tolerance that it kept or, where it kept none, that of the coarsest explanation."""
+    explanation = list(tolerances)[-1] if grade == "diverged" else grade
+    return Reason(kind, {**numbers, "tolerance": tolerances[explanation]}, {**names, "explanation": explanation})

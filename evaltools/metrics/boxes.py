@@ -13,6 +13,24 @@ _BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True)
+class Detection:
+    """One detection; ``box`` is top, left, bottom, right in shares of the picture's height and width."""
+
+    category_id: int
+    score: float
+    box: tuple[float, float, float, float]
+
+    def pixel_box(self, width: int, height: int) -> tuple[float, float, float, float]:
+        """x, y, width, height in pixels of a picture of that size, in float64, as COCO has them.
+
+        >>> Detection(1, 0.5, (0.5, 0.25, 1.0, 0.75)).pixel_box(200, 100)
+        (50.0, 50.0, 100.0, 50.0)
+        """
+        top, left, bottom, right = self.box
+        return left * width, top * height, (right - left) * width, (bottom - top) * height
+
+
+@dataclass(frozen=True)
 class Detections:
     """Boxes ``(N, 4)`` as top, left, bottom, right in any unit, with N classes and N scores."""
 

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.gates.verdict import DIVERGED, GRADES, Grade, wording
+from evaltools.gates.verdict import GRADES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
+from evaltools.report.words import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
 
-WITHIN: Final = tuple(grade for grade in GRADES if grade != DIVERGED)
+WITHIN: Final = GRADES[:-1]
+"""All that are better than diverged."""
 _NAME: Final = "test"
 
 
@@ -54,9 +56,7 @@ def judge_diff(result: EvaluationResult, within: str, strict: bool) -> Outcome:
     if within not in WITHIN:
         known = ", ".join(WITHIN)
         return Outcome("fail", f"within={within!r}: no such grade.{did_you_mean(within, WITHIN)} Use {known}")
-    assert result.inference_diff is not None
-    comparison = result.inference_diff.comparisons[0]
-    entry = next(entry for entry in result.configurations if entry.name == comparison.configuration)
+    entry = next(entry for entry in result.configurations if entry.role == "test")
     obstacle = entry.reason or "not measured" if entry.status == "not measured" else entry.fallback
     place = f"{Path(result.model.file).name}, {entry.name}"
     if obstacle is not None:
@@ -64,12 +64,9 @@ def judge_diff(result: EvaluationResult, within: str, strict: bool) -> Outcome:
     if entry.failed_examples or not result.complete:
         reasons = [failed.reason for failed in result.failed] or [f"the run ended early ({result.stopped})"]
         return Outcome("fail", f"{place}: {entry.failed_examples} runs failed: {reasons[0]}")
-    grade = _grade(comparison.verdict)
-    if grade is not None and GRADES.index(grade) <= GRADES.index(within):
+    verdict = entry.verdict
+    assert verdict is not None
+    if verdict.kind in GRADES[: GRADES.index(within) + 1]:
         return Outcome("pass")
-    asked = f"asked for {wording(within)} or better"
-    return Outcome("fail", f"{place}: {comparison.verdict}, {asked}: {comparison.reason}")
-
-
-def _grade(verdict: str) -> Grade | None:
-    return next((grade for grade in GRADES if wording(grade) == verdict), None)
+    asked = f"asked for {kind_in_words(within)} or better"
+    return Outcome("fail", f"{place}: {kind_in_words(verdict.kind)}, {asked}: {why_in_words(verdict)}")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.errors import UsageError
-from evaltools.report.native import measured_tests, native_proto
+from evaltools.report.formats import format_of
+from evaltools.report.native import measured_tests
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import to_json
 
 _WHOLE_RESULT: Final = "the result"
 
@@ -19,15 +19,15 @@ _WHOLE_RESULT: Final = "the result"
 def plan_files(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
     """Path of each file by what it holds, before anything is measured.
 
-    ``*.json`` is one file with the whole result. Any other name is a native protobuf: the first configuration under
-    that name, each other one beside it with its own name put in. Raises :class:`UsageError` where two would be equal.
+    Where the format has a file per configuration, the first has that name, and each other one is beside it with its
+    own name put in. Raises :class:`UsageError` where two would be equal.
 
     >>> plan_files(Path("out.pb"), ["test", "gpu fp16"])
     {'test': PosixPath('out.pb'), 'gpu fp16': PosixPath('out.gpu_fp16.pb')}
     """
-    if output.suffix.lower() == ".json":
-        return {_WHOLE_RESULT: output}
-    return file_per_configuration(output, configurations)
+    if format_of(output).PER_CONFIGURATION:
+        return file_per_configuration(output, configurations)
+    return {_WHOLE_RESULT: output}
 
 
 def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
@@ -48,5 +48,9 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 def rendered(result: EvaluationResult, files: Mapping[str, Path]) -> dict[str, bytes]:
     """Content of each planned file; configurations that were not measured are missing."""
     if _WHOLE_RESULT in files:
-        return {_WHOLE_RESULT: to_json(result)}
-    return {entry.name: native_proto(result, entry) for entry in measured_tests(result)}
+        return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT]).render(result, None)}
+    return {
+        entry.name: format_of(files[entry.name]).render(result, entry)
+        for entry in measured_tests(result)
+        if entry.name in files
+    }

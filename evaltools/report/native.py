@@ -1,24 +1,11 @@
-"""The native tools' faces: their lines on stdout, their binary protobuf.
-
-A task is one module here plus one line in ``_FACES``.
-"""
+"""The native tools' faces: their lines on stdout, their binary protobuf."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
-from typing import Final
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.coco import native_lines as native_coco
-from evaltools.tasks.imagenet import native_lines as native_imagenet
-from evaltools.tasks.inference_diff import native_lines as native_inference_diff
-
-_FACES: Final[dict[str, ModuleType]] = {
-    "imagenet": native_imagenet,
-    "inference_diff": native_inference_diff,
-    "coco": native_coco,
-}
+from evaltools.task_kind import kind_of
 
 
 def native_lines(result: EvaluationResult) -> list[str]:
@@ -26,12 +13,12 @@ def native_lines(result: EvaluationResult) -> list[str]:
 
     Several configurations give one block each, headed by its name.
     """
-    measured = measured_tests(result)
+    measured, report = measured_tests(result), kind_of(result.task).report
     lines: list[str] = []
     for configuration in measured:
         if len([entry for entry in result.configurations if entry.role == "test"]) > 1:
             lines.append(f"Configuration: {configuration.name}")
-        lines.extend(_FACES[result.task].lines(result, configuration))
+        lines.extend(report.lines(result, configuration))
     return [line if line.startswith("WARN: ") else f"INFO: {line}" for line in lines]
 
 
@@ -45,6 +32,6 @@ def native_proto(result: EvaluationResult, configuration: ConfigurationResult) -
     from evaltools.proto import message_class
 
     message = message_class("EvaluationStageMetrics")()
-    _FACES[result.task].fill(message, result, configuration)
+    kind_of(result.task).report.fill(message, result, configuration)
     data: bytes = message.SerializeToString()
     return data

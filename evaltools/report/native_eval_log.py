@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from evaltools.errors import DataError
+from evaltools.metrics.boxes import Detection
 from evaltools.report.log_lines import LogLine, plain_lines
-from evaltools.tasks.coco.result import Detection
 
 NativeTask = Literal["imagenet", "inference_diff", "coco"]
 """As the tasks are named in a result."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from evaltools.errors import UsageError
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.report.files import plan_files
+from evaltools.report.formats import format_of
 from evaltools.report.output_file import require_output_file
 from evaltools.request import Request
 
@@ -31,7 +32,7 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         if trace == output:
             raise UsageError(f"--trace={trace} is the result file, too; give another name")
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
-    if recording and (output is None or output.suffix.lower() != ".json"):
+    if recording and (output is None or format_of(output).PER_CONFIGURATION):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
         return {}

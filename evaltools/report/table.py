@@ -1,11 +1,7 @@
-"""What a person sees on stderr: what ran, then the figures, then what needs attention.
-
-The figures of a task are one module here plus one line in ``_TABLES``.
-"""
+"""What a person sees on stderr: what ran, then the figures, then what needs attention."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -20,15 +16,8 @@ from evaltools.result.evaluation import (
     EvaluationResult,
     RuntimeUsed,
 )
-from evaltools.tasks.coco import table as table_coco
-from evaltools.tasks.imagenet import table as table_imagenet
-from evaltools.tasks.inference_diff import table as table_inference_diff
+from evaltools.task_kind import kind_of
 
-_TABLES: Final[dict[str, ModuleType]] = {
-    "imagenet": table_imagenet,
-    "inference_diff": table_inference_diff,
-    "coco": table_coco,
-}
 _MOST_FAILURES: Final = 10
 
 
@@ -106,7 +95,7 @@ def print_configurations(configurations: list[ConfigurationResult], console: Con
 
 def print_result(result: EvaluationResult, console: Console) -> None:
     """The figures of the task, then failures that they do not explain, and warnings."""
-    _TABLES[result.task].print_figures(result, console)
+    kind_of(result.task).report.print_figures(result, console)
     explained = [entry.name for entry in result.configurations if entry.status == "not measured"]
     failed = [failure for failure in result.failed if failure.configuration not in explained]
     for failure in failed[:_MOST_FAILURES]:

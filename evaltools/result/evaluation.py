@@ -7,22 +7,17 @@ one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.parameter import Value
 from evaltools.result.device_run import DeviceRun
-from evaltools.result.model import Model, Tensor
-from evaltools.result.paired import Comparison, LatencyComparison
+from evaltools.result.model import Model
+from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
-from evaltools.tasks.coco.result import CocoDetection
-from evaltools.tasks.inference_diff.result import InferenceDiff
 
-__all__ = ["Comparison", "LatencyComparison", "Model", "Tensor"]
-
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 @dataclass(frozen=True)
@@ -39,21 +34,6 @@ class Environment:
     started_at: str
     elapsed_s: float
     command: list[str]
-
-
-@dataclass(frozen=True)
-class Data:
-    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
-
-    images: str
-    example_count: int
-    skipped_files: int
-    denylisted: int
-    ground_truth_sha256: str
-    labels_sha256: str
-    label_offset: int
-    normalization: str
-    preprocessing_latency: Latency
 
 
 @dataclass(frozen=True)
@@ -108,15 +88,15 @@ class ConfigurationResult:
     again. ``inference_latency`` is of fewer examples than ``finished_examples`` where it was measured apart in quiet.
 
     ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
-    ``topk_intervals`` has the 95 % interval (Wilson) of each of the top-k accuracies. ``latency_drift`` is the trend of
-    the times in ``inference_latency``, null for fewer than 10, and for those of several shards. ``peak_memory_mb`` is
-    the largest resident memory of its process, in units of 1024 * 1024 bytes: Python, runtime, model and delegate; null
-    where the platform does not say. ``place`` is the device that ran it, or ``host``, where several did the same; then
-    ``name`` ends with it, and ``preprocessing_latency`` is that of the place, which else is null: the data's.
+    ``latency_drift`` is the trend of the times in ``inference_latency``, null for fewer than 10, and for those of
+    several shards. ``peak_memory_mb`` is the largest resident memory of its process, in units of 1024 * 1024 bytes:
+    Python, runtime, model and delegate; null where the platform does not say. ``place`` is the device that ran it, or
+    ``host``, where several did the same; then ``name`` ends with it, and ``preprocessing_latency`` is that of the
+    place, which else is null: the data's.
 
-    An inference diff adds: ``first_run_us``, the time of the very first run, which warms up and is in no other figure;
-    ``run_and_read_latency``, until the outputs are copied; and ``invokes_us``, each time that ``inference_latency``
-    sums up, in order.
+    ``figures`` are the task's, by the names that limits use; one that each output of the model has is that of the worst
+    output. A figure is null where there is no number for it. ``verdicts`` are those against other configurations, the
+    reference's first.
     """
 
     name: str
@@ -131,17 +111,33 @@ class ConfigurationResult:
     delegation: DelegationProof | None
     inference_latency: Latency | None
     failed_examples: int
-    classification: ClassificationMetrics | None
     finished_examples: int = 0
-    first_run_us: int | None = None
-    run_and_read_latency: Latency | None = None
-    invokes_us: list[int] = field(default_factory=list)
     cannot_exist: bool = False
-    topk_intervals: list[Interval] = field(default_factory=list)
     latency_drift: Drift | None = None
     peak_memory_mb: float | None = None
     place: str = ""
     preprocessing_latency: Latency | None = None
+    figures: dict[str, float | None] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict against the reference, or what stands in for it; None where nothing was judged."""
+        return self.verdicts[0] if self.verdicts else None
+
+
+@dataclass(frozen=True)
+class LatencyComparison:
+    """How many times as long as ``baseline`` the ``other`` takes: the median of the ratios of ``pairs`` examples.
+
+    ``interval`` is the 95 % interval (paired bootstrap), null for a single pair.
+    """
+
+    baseline: str
+    other: str
+    pairs: int
+    ratio: float
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -152,25 +148,6 @@ class FailedExample:
     configuration: str | None
     stage: Literal["input", "inference"]
     reason: str
-
-
-@dataclass(frozen=True)
-class ExampleAnswer:
-    """One configuration's best classes for one example with raw scores; ``rank`` of the right label, from 0."""
-
-    classes: list[int]
-    scores: list[float | None]
-    rank: int | None
-    invoke_us: int
-
-
-@dataclass(frozen=True)
-class ExampleRecord:
-    """One example with the answer of each configuration that finished it."""
-
-    example: str
-    truth: str
-    answers: dict[str, ExampleAnswer]
 
 
 @dataclass(frozen=True)
@@ -212,26 +189,22 @@ class EvaluationResult:
     """The whole result.
 
     ``complete`` is false where the run ended before the last example; ``stopped`` says why. ``examples_done`` counts
-    the examples that were tried, failed ones included. ``data``, ``comparisons`` and ``examples`` belong to the task
-    ``imagenet``, ``inference_diff`` and ``coco`` to the tasks of these names. ``pictures_digest`` changes
-    with the names of the pictures and their order. ``device_run`` says how it was done on devices.
+    the examples that were tried, failed ones included. ``part`` is what the ``task`` adds, of its ``part_type``
+    (:mod:`evaltools.task_kind`). ``pictures_digest`` changes with the names of the pictures and their order.
+    ``device_run`` says how it was done on devices.
     """
 
-    schema_version: Literal["1"]
-    task: Literal["imagenet", "inference_diff", "coco"]
+    schema_version: Literal["2"]
+    task: str
     complete: bool
     stopped: Literal["interrupted", "too many failed examples", "every configuration was given up"] | None
     examples_done: int
     environment: Environment
     model: Model
-    data: Data | None
     configurations: list[ConfigurationResult]
-    comparisons: list[Comparison]
+    part: Any
     failed: list[FailedExample]
     warnings: list[str]
-    examples: list[ExampleRecord] | None
-    inference_diff: InferenceDiff | None = None
-    coco: CocoDetection | None = None
     execution: ExecutionUsed | None = None
     latency_comparisons: list[LatencyComparison] = field(default_factory=list)
     pictures_digest: str = ""

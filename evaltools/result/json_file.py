@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from evaltools.errors import DataError
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.errors import DataError, UsageError
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
+from evaltools.result.version_1 import from_version_1
+from evaltools.task_kind import kind_of, registered_kinds, with_task_figures
 
 Kind = TypeVar("Kind")
+_WHAT: Final = "evaltools result"
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def to_json(result: EvaluationResult) -> bytes:
@@ -34,9 +39,42 @@ def _valid_text(value: Any) -> Any:
     return [_valid_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+class _Head(msgspec.Struct):
+    """What a result says of itself before anything else is read."""
+
+    schema_version: str
+    task: str
+
+
 def read_result(path: Path) -> EvaluationResult:
-    """Read and check a result file; raises :class:`DataError` naming the field that does not fit."""
-    return read_json(path, EvaluationResult, "evaltools result")
+    """Read and check a result file, of this version or of version 1.
+
+    Raises :class:`DataError` naming the field that does not fit, or the version or the task that is not known.
+    """
+    head = read_json(path, _Head, _WHAT)
+    try:
+        kind = kind_of(head.task)
+    except UsageError as error:
+        raise DataError(f"{path} is the result of a task that is not here: {error}") from None
+    if head.schema_version == "1":
+        document = read_json(path, dict[str, Any], _WHAT)
+        return with_task_figures(_typed(path, from_version_1(document, path), kind.part_type))
+    if head.schema_version != SCHEMA_VERSION:
+        raise DataError(
+            f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads 1 and {SCHEMA_VERSION}, so "
+            "read it with the evaltools that wrote it"
+        )
+    return _typed(path, read_json(path, dict[str, Any], _WHAT), kind.part_type)
+
+
+def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationResult:
+    """A document as the types that it must hold; raises :class:`DataError` for the field that does not fit."""
+    holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
+    try:
+        result = msgspec.convert(document, EvaluationResult, str_keys=True)
+        return replace(result, part=msgspec.convert(document, holder, str_keys=True).part)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path} is no {_WHAT}: {error}") from error
 
 
 def read_json(path: Path, kind: type[Kind], what: str, hint: str = "") -> Kind:
@@ -52,10 +90,24 @@ def read_json(path: Path, kind: type[Kind], what: str, hint: str = "") -> Kind:
         raise DataError(f"{path} is no {what}: {error}") from error
 
 
-def json_schema(kind: type = EvaluationResult, title: str = "evaltools result") -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a result, derived from its types."""
+def json_schema(kind: type, title: str) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a kind of result, derived from its types."""
     schema: dict[str, Any] = _tidy(msgspec.json.schema(kind))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | schema
+    return {"$schema": _DRAFT, "title": title} | schema
+
+
+def result_schema() -> dict[str, Any]:
+    """JSON Schema of the result of an evaluation, with the part of each task that comes with evaltools."""
+    kinds = list(registered_kinds())
+    types = [EvaluationResult, *(kind.part_type for kind in kinds)]
+    (envelope, *parts), definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    by_task = [
+        {"if": {"properties": {"task": {"const": kind.name}}}, "then": {"properties": {"part": part}}}
+        for kind, part in zip(kinds, parts, strict=True)
+    ]
+    schema = {"$schema": _DRAFT, "title": _WHAT, **envelope, "allOf": by_task, "$defs": definitions}
+    tidy: dict[str, Any] = _tidy(schema)
+    return tidy
 
 
 def _tidy(value: Any) -> Any:
@@ -68,6 +120,6 @@ def _tidy(value: Any) -> Any:
     return [_tidy(item) for item in value] if isinstance(value, list) else value
 
 
-def schema_text(kind: type = EvaluationResult, title: str = "evaltools result") -> str:
+def schema_text(schema: dict[str, Any]) -> str:
     """The content of ``result.schema.json``, or that of another kind of result."""
-    return json.dumps(json_schema(kind, title), indent=1) + "\n"
+    return json.dumps(schema, indent=1) + "\n"

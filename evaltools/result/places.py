@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
-from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
 def reference_of(
@@ -14,3 +15,27 @@ def reference_of(
     references = [entry for entry in configurations if entry.role == "reference"]
     own = [entry for entry in references if entry.place == configuration.place]
     return next(iter(own + references), None)
+
+
+class Pair(Protocol):
+    """A comparison of two configurations by their names."""
+
+    @property
+    def baseline(self) -> str:
+        """What it is held against."""
+
+    @property
+    def other(self) -> str:
+        """What is held against it."""
+
+
+Compared = TypeVar("Compared", bound=Pair)
+
+
+def against_reference(
+    result: EvaluationResult, comparisons: Iterable[Compared], configuration: ConfigurationResult
+) -> Compared | None:
+    """The comparison of a configuration with the reference, None where there is none."""
+    references = {entry.name for entry in result.configurations if entry.role == "reference"}
+    found = (entry for entry in comparisons if entry.other == configuration.name and entry.baseline in references)
+    return next(found, None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.coco.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
@@ -25,7 +26,26 @@ class _Coco(EvaluationKind):
     summary = "mAP of a detector on annotated pictures; do the boxes agree"
     description = DESCRIPTION
     options = OPTIONS
+    accuracy = Accuracy("ap", "mAP")
     modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval")
+
+    @property
+    def part_type(self) -> type:
+        from evaltools.tasks.coco.result import CocoDetection
+
+        return CocoDetection
+
+    @property
+    def report(self) -> TaskReport:
+        from evaltools.tasks.coco import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.coco import evidence
+
+        return evidence
 
     def read(self, request: Request) -> CocoRequest:
         from evaltools.tasks.coco.request import read_request
@@ -61,9 +81,9 @@ class _Coco(EvaluationKind):
         return [f"INFO: {line}" for line in lines]
 
     def as_asked(self, result: EvaluationResult, options: Options) -> EvaluationResult:
-        if options.is_on("record_examples") or result.coco is None:
+        if options.is_on("record_examples"):
             return result
-        return replace(result, coco=replace(result.coco, pictures=None))
+        return replace(result, part=replace(result.part, pictures=None))
 
     def write_more(
         self, result: EvaluationResult, files: Any, asked: CocoRequest, console: Console
@@ -73,10 +93,11 @@ class _Coco(EvaluationKind):
         return write_more_files(result, files, asked.options.ground_truth_images_path, console)
 
     def example_count(self, result: EvaluationResult) -> int:
-        return result.coco.data.example_count if result.coco else 0
+        count: int = result.part.data.example_count
+        return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
-        return result.coco is not None and any(figures.nonfinite_detections for figures in result.coco.figures)
+        return any(figures.nonfinite_detections for figures in result.part.figures)
 
     def parts(self, asked: CocoRequest) -> PartsOfTask:
         from evaltools.tasks.coco.evaluation import PICTURES_TRIED

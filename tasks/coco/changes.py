@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from evaltools.gates.accuracy_verdict import change_verdict
 from evaltools.metrics.coco_stats import CocoStats
+from evaltools.result.verdict import Verdict
 from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
@@ -77,10 +78,12 @@ def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
     ]
 
 
-def verdict_on_map(changes: Sequence[StatChange], margin: float) -> str:
-    """The verdict on mAP in words, empty where its change is not known."""
-    found: Mapping[str, StatChange] = {change.stat: change for change in changes}
-    if "ap" not in found:
-        return ""
-    ap = found["ap"]
-    return change_verdict(ap.change, ap.interval.low, ap.interval.high, margin)
+def verdicts_on_map(comparisons: Sequence[BoxComparison], margin: float) -> dict[str, list[Verdict]]:
+    """The verdicts on mAP by configuration, where its change is known."""
+    found: dict[str, list[Verdict]] = {}
+    for comparison in comparisons:
+        for change in comparison.changes:
+            if change.stat == "ap":
+                verdict = change_verdict("ap", change.change, change.interval, margin)
+                found.setdefault(comparison.other, []).append(replace(verdict, against=comparison.baseline))
+    return found

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from evaltools.metrics.boxes import Detections, compare_boxes, match_boxes
+from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
 from evaltools.report.table_cells import one_line
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.result import CocoDetection, DetectedPicture, Detection
+from evaltools.tasks.coco.result import CocoDetection, DetectedPicture
 
 LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
 DRAWN_SCORE: Final = 0.3
@@ -99,9 +99,9 @@ def draw_disagreements(result: EvaluationResult, load: LoadPicture) -> bytes | N
 
     None where there is nothing to draw: no comparison, or no visible difference.
     """
-    coco = result.coco
-    rows = worst_disagreements(coco) if coco is not None else []
-    if coco is None or not rows:
+    coco: CocoDetection = result.part
+    rows = worst_disagreements(coco)
+    if not rows:
         return None
     names = coco.data.category_names
     has_truth = coco.data.ground_truth is not None

@@ -21,6 +21,7 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
+from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
@@ -165,7 +166,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         outcome, material = measured.outcome, self.material
         detection = _detection(self.request, material, ready.notes.outputs, configurations, outcome)
         warnings = general_warnings(material.model, material.pictures, material.labels, detection, outcome)
-        return Findings({"coco": detection, "data": None, "comparisons": [], "examples": None}, warnings)
+        return Findings(detection, verdicts_on_map(detection.comparisons, self.request.margin), warnings)
 
 
 def prepare(request: CocoRequest) -> CocoEvaluation:
@@ -295,6 +296,6 @@ def _detection(
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         ),
         figures=figures,
-        comparisons=compare_configurations(configurations, measured, figures, request.margin),
+        comparisons=compare_configurations(configurations, measured, figures),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )

@@ -11,7 +11,7 @@ from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
 from evaltools.engine import Record
 from evaltools.engine.describe import comparison_pairs
-from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, compare_boxes
+from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
     DetectedObject,
@@ -27,14 +27,13 @@ from evaltools.metrics.native_average_precision import (
     overlap,
 )
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures, verdict_on_map
+from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
     DetectedPicture,
-    Detection,
     DetectionFigures,
 )
 from evaltools.tasks.coco.task import FoundObjects
@@ -138,13 +137,12 @@ def compare_configurations(
     configurations: Sequence[ConfigurationResult],
     measured: Measured,
     figures: Sequence[DetectionFigures],
-    margin: float,
 ) -> list[BoxComparison]:
     """Every test with the reference, and the other tests with the first one."""
     by_name = {entry.configuration: entry for entry in figures}
     return corrected(
         [
-            _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other], margin)
+            _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other])
             for baseline, other in comparison_pairs(configurations)
         ]
     )
@@ -155,7 +153,6 @@ def _comparison(
     other: DetectionFigures,
     baseline_records: Records,
     other_records: Records,
-    margin: float,
 ) -> BoxComparison:
     expected = dict(finished(baseline_records))
     agreement = BoxAgreement.nothing()
@@ -165,8 +162,7 @@ def _comparison(
             agreement += compare_boxes(found.as_detections(), expected[index].as_detections())
             count += 1
     changes = changes_of_figures(baseline, other) if baseline.pictures == other.pictures == count else []
-    verdict = verdict_on_map(changes, margin)
-    return BoxComparison(baseline.configuration, other.configuration, count, agreement, changes, verdict)
+    return BoxComparison(baseline.configuration, other.configuration, count, agreement, changes)
 
 
 def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:

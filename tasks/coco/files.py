@@ -21,6 +21,7 @@ from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.detections_file import coco_results
 from evaltools.tasks.coco.disagreements import draw_disagreements
+from evaltools.tasks.coco.result import CocoDetection
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def _check_picture(path: Path, request: Request) -> None:
 
 def write_more_files(result: EvaluationResult, files: MoreFiles, pictures: Path, console: Console) -> list[OutputError]:
     """Write what was measured; returns what could not be written."""
-    assert result.coco is not None
-    measured = [entry.configuration for entry in result.coco.figures]
-    contents = {name: coco_results(result.coco, name) for name in files.detections if name in measured}
+    part: CocoDetection = result.part
+    measured = [entry.configuration for entry in part.figures]
+    contents = {name: coco_results(part, name) for name in files.detections if name in measured}
     failed = write_measured(contents, files.detections, console)
     if files.disagreements is not None:
         failed += _draw(result, files.disagreements, pictures, console)

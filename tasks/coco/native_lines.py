@@ -84,8 +84,8 @@ def _fill_precision(message: Any, precision: NativeAveragePrecision) -> None:
 
 
 def _coco(result: EvaluationResult) -> CocoDetection:
-    assert result.coco is not None
-    return result.coco
+    detection: CocoDetection = result.part
+    return detection
 
 
 def _preprocessing(coco: CocoDetection, configuration: ConfigurationResult) -> Latency:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
@@ -150,8 +150,7 @@ class StatChange:
 class BoxComparison:
     """Boxes of ``other`` held against those of ``baseline`` on the ``example_count`` pictures that both finished.
 
-    ``changes`` has the figures of COCO that both have, where both finished the same pictures; ``verdict`` is in words,
-    on mAP.
+    ``changes`` has the figures of COCO that both have, where both finished the same pictures.
     """
 
     baseline: str
@@ -159,25 +158,6 @@ class BoxComparison:
     example_count: int
     boxes: BoxAgreement
     changes: list[StatChange] = field(default_factory=list)
-    verdict: str = ""
-
-
-@dataclass(frozen=True)
-class Detection:
-    """One detection; ``box`` is top, left, bottom, right in shares of the picture's height and width."""
-
-    category_id: int
-    score: float
-    box: tuple[float, float, float, float]
-
-    def pixel_box(self, width: int, height: int) -> tuple[float, float, float, float]:
-        """x, y, width, height in pixels of a picture of that size, in float64, as COCO has them.
-
-        >>> Detection(1, 0.5, (0.5, 0.25, 1.0, 0.75)).pixel_box(200, 100)
-        (50.0, 50.0, 100.0, 50.0)
-        """
-        top, left, bottom, right = self.box
-        return left * width, top * height, (right - left) * width, (bottom - top) * height
 
 
 @dataclass(frozen=True)

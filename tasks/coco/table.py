@@ -10,6 +10,7 @@ from rich.table import Table
 
 from evaltools.metrics.coco_stats import CategoryPrecision
 from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
+from evaltools.report.words import change_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
 
@@ -34,14 +35,13 @@ _MOST_CATEGORIES: Final = 5
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
     """What was read how, accuracy, agreement of boxes and speed, the categories that changed most."""
-    coco = result.coco
-    assert coco is not None
+    coco: CocoDetection = result.part
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     if measured:
         _print_data(coco.data, console)
         if coco.data.ground_truth is not None:
             console.print(_accuracy(coco.figures))
-            _print_verdicts(coco, console)
+            _print_verdicts(result, coco, console)
             _print_changes(coco, console)
             console.print()
         console.print(_boxes_and_speed(result, coco))
@@ -124,12 +124,15 @@ def _agreement(comparison: BoxComparison | None) -> list[str]:
     ]
 
 
-def _print_verdicts(coco: CocoDetection, console: Console) -> None:
+def _print_verdicts(result: EvaluationResult, coco: CocoDetection, console: Console) -> None:
     """The verdict on mAP, then the other figures of which chance alone does not explain the change."""
+    configurations = {entry.name: entry for entry in result.configurations}
     for comparison in coco.comparisons:
-        if comparison.baseline != coco.comparisons[0].baseline or not comparison.verdict:
+        verdicts = configurations[comparison.other].verdicts
+        verdict = next((entry for entry in verdicts if entry.against == comparison.baseline), None)
+        if comparison.baseline != coco.comparisons[0].baseline or verdict is None:
             continue
-        console.print(f"{comparison.other}: mAP {comparison.verdict}")
+        console.print(f"{comparison.other}: mAP {change_in_words(verdict)}")
         clear = [
             _change(entry)
             for entry in comparison.changes

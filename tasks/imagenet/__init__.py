@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport
 from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
@@ -21,7 +22,26 @@ class _Imagenet(EvaluationKind):
     summary = "Top-1..10 accuracy of a classifier on labelled pictures"
     description = DESCRIPTION
     options = OPTIONS
+    accuracy = Accuracy("top1", "top-1")
     modules_on_devices = ("evaltools.tasks.imagenet.evaluation", "scipy.stats")
+
+    @property
+    def part_type(self) -> type:
+        from evaltools.tasks.imagenet.result import ImagenetPart
+
+        return ImagenetPart
+
+    @property
+    def report(self) -> TaskReport:
+        from evaltools.tasks.imagenet import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.imagenet import evidence
+
+        return evidence
 
     def read(self, request: Request) -> ImagenetRequest:
         from evaltools.tasks.imagenet.request import read_request
@@ -38,12 +58,11 @@ class _Imagenet(EvaluationKind):
         return (asked.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
 
     def example_count(self, result: EvaluationResult) -> int:
-        return result.data.example_count if result.data else 0
+        count: int = result.part.data.example_count
+        return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
-        return any(
-            entry.classification and entry.classification.outputs_with_nonfinite for entry in result.configurations
-        )
+        return any(answered.metrics.outputs_with_nonfinite for answered in result.part.classified.values())
 
     def parts(self, asked: ImagenetRequest) -> PartsOfTask:
         evaluation = self.prepare(asked)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -18,19 +17,17 @@ from evaltools.engine.describe import (
 )
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
+from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
-from evaltools.result.evaluation import (
-    ConfigurationResult,
-    Data,
-    ExampleAnswer,
-    ExampleRecord,
-)
+from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
+from evaltools.tasks.imagenet.paired import classified, topk_comparisons, topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
+from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import (
     ImagenetOptions,
     ImagenetTask,
@@ -47,10 +44,6 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import Measured, lost_configuration
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations
-from evaltools.tasks.shared.paired_statistics import (
-    accuracy_intervals,
-    topk_comparisons,
-)
 from evaltools.tasks.shared.run_identity import (
     Place,
     fingerprint_of_files,
@@ -138,28 +131,30 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     def figures(
         self, described: ConfigurationResult, measured: Measured, ready: Ready[TopKObservation]
     ) -> ConfigurationResult:
-        """Top-1 to Top-10 accuracy, with intervals."""
+        """Latency; the accuracies stand in the task's part."""
         lost = lost_configuration(described, measured.outcome)
         if lost is not None:
             return lost
-        records = measured.outcome.records[described.name]
-        classification = self.task.summarise(records)
-        found = with_figures(described, records, measured.invokes_us(described.name), classification)
-        return replace(found, topk_intervals=accuracy_intervals(classification.topk))
+        return with_figures(described, measured.outcome.records[described.name], measured.invokes_us(described.name))
 
     def findings(
         self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
     ) -> Findings:
-        """Data, comparisons, and every answer where that was asked for."""
+        """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
         pairs = comparison_pairs(configurations)
-        compared = {pair: compare(outcome, *pair, self.task.top_k) for pair in pairs}
-        fields = {
-            "data": self._data(outcome),
-            "comparisons": topk_comparisons(compared, self.request.margin),
-            "examples": _example_records(self.task, outcome) if self.request.record_examples else None,
-        }
-        return Findings(fields, self._warnings(configurations))
+        comparisons = topk_comparisons({pair: compare(outcome, *pair, self.task.top_k) for pair in pairs})
+        part = ImagenetPart(
+            data=self._data(outcome),
+            classified={
+                entry.name: classified(self.task.summarise(outcome.records[entry.name]))
+                for entry in configurations
+                if entry.status == "measured"
+            },
+            comparisons=comparisons,
+            examples=_example_records(self.task, outcome) if self.request.record_examples else None,
+        )
+        return Findings(part, topk_verdicts(comparisons, self.request.margin), self._warnings(part))
 
     def _data(self, outcome: Outcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
@@ -175,7 +170,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
         )
 
-    def _warnings(self, configurations: Sequence[ConfigurationResult]) -> list[str]:
+    def _warnings(self, part: ImagenetPart) -> list[str]:
         found = []
         skipped = self.images.folder.skipped
         if skipped:
@@ -188,8 +183,8 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         if unknown:
             example = f"such as {unknown[0]!r}; they count as wrong"
             found.append(f"ground truth labels that are not in the label list: {len(unknown)}, {example}")
-        for configuration in configurations:
-            found.extend(_signs_of_damage(configuration))
+        for name, answered in part.classified.items():
+            found.extend(_signs_of_damage(name, answered.metrics))
         return found
 
 
@@ -222,15 +217,12 @@ def _no_common_label(options: ImagenetOptions, labels: LabelFile, images: Labell
     )
 
 
-def _signs_of_damage(configuration: ConfigurationResult) -> list[str]:
-    metrics = configuration.classification
-    if metrics is None:
-        return []
+def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
     found = []
     if metrics.outputs_with_nonfinite:
-        found.append(f"{configuration.name}: {metrics.outputs_with_nonfinite} outputs hold NaN or infinite scores")
+        found.append(f"{name}: {metrics.outputs_with_nonfinite} outputs hold NaN or infinite scores")
     if metrics.distinct_answers == 1 and metrics.topk.example_count >= _FEWEST_FOR_CONSTANT:
-        found.append(f"{configuration.name}: the same class came first for every picture")
+        found.append(f"{name}: the same class came first for every picture")
     return found
 
 

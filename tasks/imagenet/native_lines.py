@@ -8,6 +8,7 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.report.native_latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.imagenet.result import ImagenetPart
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
@@ -42,8 +43,7 @@ def _figures(
     result: EvaluationResult, configuration: ConfigurationResult
 ) -> tuple[Latency, Latency, ClassificationMetrics]:
     """The figures that every measured configuration has."""
-    assert result.data is not None
+    part: ImagenetPart = result.part
     assert configuration.inference_latency is not None
-    assert configuration.classification is not None
-    preprocessing = configuration.preprocessing_latency or result.data.preprocessing_latency
-    return preprocessing, configuration.inference_latency, configuration.classification
+    preprocessing = configuration.preprocessing_latency or part.data.preprocessing_latency
+    return preprocessing, configuration.inference_latency, part.classified[configuration.name].metrics

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools import exit_codes
 from evaltools.errors import OutputError, UsageError
+from evaltools.task_kind import TaskEvidence, TaskReport
 from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
@@ -33,6 +34,24 @@ class _InferenceDiff(EvaluationKind):
     whole_run_option = "noise_floor_runs"
     has_limits = True
     kernels_of_native_reference = "default"
+
+    @property
+    def part_type(self) -> type:
+        from evaltools.tasks.inference_diff.result import InferenceDiff
+
+        return InferenceDiff
+
+    @property
+    def report(self) -> TaskReport:
+        from evaltools.tasks.inference_diff import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        from evaltools.tasks.inference_diff import evidence
+
+        return evidence
 
     def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
         """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
@@ -70,21 +89,19 @@ class _InferenceDiff(EvaluationKind):
         self, result: EvaluationResult, files: Any, asked: DiffRequest, console: Console
     ) -> list[OutputError]:
         """Outputs are saved while they are measured; this tells where that failed."""
-        assert result.inference_diff is not None
-        not_saved = result.inference_diff.not_saved
+        not_saved = result.part.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
 
     def example_count(self, result: EvaluationResult) -> int:
-        return result.inference_diff.num_runs if result.inference_diff else 0
+        count: int = result.part.num_runs
+        return count
 
     def is_damaged(self, result: EvaluationResult) -> bool:
-        assert result.inference_diff is not None
-        compared = [output.difference for entry in result.inference_diff.comparisons for output in entry.outputs]
+        compared = [output.difference for entry in result.part.comparisons for output in entry.outputs]
         return any(side.nan or side.infinite for output in compared for side in (output.test, output.reference))
 
     def breaks_limits(self, result: EvaluationResult) -> bool:
-        assert result.inference_diff is not None
-        return any(comparison.within_limits is False for comparison in result.inference_diff.comparisons)
+        return any(comparison.within_limits is False for comparison in result.part.comparisons)
 
     def exit_code(self, result: EvaluationResult) -> int:
         lost = any(entry.status == "not measured" for entry in result.configurations)
@@ -111,8 +128,7 @@ class _InferenceDiff(EvaluationKind):
     def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
         from evaltools.tasks.inference_diff.reference_here import named_here
 
-        assert result.inference_diff is not None
-        return replace(result, inference_diff=named_here(result.inference_diff, names))
+        return replace(result, part=named_here(result.part, names))
 
 
 KIND: Final = _InferenceDiff()

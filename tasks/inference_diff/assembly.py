@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaltools.engine import Outcome
@@ -14,7 +14,10 @@ from evaltools.engine.describe import (
 )
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
-from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed, Tensor
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
+from evaltools.result.model import Tensor
+from evaltools.result.places import reference_of
+from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
     Sampled,
@@ -22,10 +25,11 @@ from evaltools.tasks.inference_diff.judgement import (
     judge,
     repeatability_of,
     variant,
+    verdict_of,
 )
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed, RunTimes
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.second_look import run_changes
 from evaltools.tasks.inference_diff.task import DiffObservation, DiffSummary
@@ -51,10 +55,11 @@ def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
     configurations: list[ConfigurationResult],
-    outcome: Outcome[DiffObservation],
-    look: SecondLook,
+    measured: Measured,
+    notes: DiffNotes,
 ) -> Findings:
     """Sum up and judge; a reference that was loaded joins ``configurations``, saved outputs get their manifest."""
+    outcome, look = measured.outcome, notes.look
     summaries = {name: _summary(material, outcome, name) for name in outcome.records}
     sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
     if material.loaded is not None:
@@ -65,7 +70,6 @@ def diff_findings(
             entry.name,
             summaries.get(entry.name),
             sampled.get(entry.name, NOTHING_SAMPLED),
-            entry.reason,
             look,
             request.limits,
             other_model=material.compares_models,
@@ -75,9 +79,30 @@ def diff_findings(
     ]
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
-    details = _details(request, material, look, comparisons)
-    fields: dict[str, object] = {"inference_diff": details, "data": None, "comparisons": [], "examples": None}
-    return Findings(fields, _warnings(comparisons, look))
+    times = {
+        entry.name: RunTimes(
+            notes.first_run_us.get(entry.name),
+            summarise_latency(measured.run_and_read_us(entry.name)),
+            measured.invokes_us(entry.name),
+        )
+        for entry in configurations
+        if entry.status == "measured" and entry.name in outcome.records
+    }
+    part = replace(_details(request, material, look, comparisons), times=times)
+    return Findings(part, _verdicts(configurations, comparisons), _warnings(comparisons, look))
+
+
+def _verdicts(
+    configurations: Sequence[ConfigurationResult], comparisons: Sequence[DiffComparison]
+) -> dict[str, list[Verdict]]:
+    compared = {comparison.configuration: comparison for comparison in comparisons}
+    found = {}
+    for entry in configurations:
+        if entry.name in compared:
+            reference = reference_of(entry, configurations)
+            against = "" if reference is None else reference.name
+            found[entry.name] = [verdict_of(compared[entry.name], against, entry.reason)]
+    return found
 
 
 def _summary(
@@ -106,23 +131,15 @@ def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: st
     return Sampled(summary, inside, boxes, len(look.runs))
 
 
-def diff_figures(
-    described: ConfigurationResult, measured: Measured, first_run_us: Mapping[str, int | None]
-) -> ConfigurationResult:
-    """A configuration with its latencies; a test that the reference has no outputs for is ``not measured``."""
+def diff_figures(described: ConfigurationResult, measured: Measured) -> ConfigurationResult:
+    """A configuration with its latency; a test that the reference has no outputs for is ``not measured``."""
     name = described.name
     lost = lost_configuration(described, measured.outcome)
     if lost is not None:
         return lost
     if described.role == "test" and not _has_differences(measured.outcome, name):
         return without_figures(described, 0, f"the reference has no outputs to compare with{_why(measured.outcome)}")
-    invokes_us = measured.invokes_us(name)
-    return replace(
-        with_figures(described, measured.outcome.records[name], invokes_us),
-        first_run_us=first_run_us.get(name),
-        run_and_read_latency=summarise_latency(measured.run_and_read_us(name)),
-        invokes_us=invokes_us,
-    )
+    return with_figures(described, measured.outcome.records[name], measured.invokes_us(name))
 
 
 def _has_differences(outcome: Outcome[DiffObservation], name: str) -> bool:
@@ -153,7 +170,6 @@ def _loaded_reference(material: DiffMaterial) -> ConfigurationResult:
         delegation=None,
         inference_latency=None,
         failed_examples=0,
-        classification=None,
     )
 
 

@@ -184,14 +184,14 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def figures(
         self, described: ConfigurationResult, measured: Measured, ready: Ready[DiffObservation]
     ) -> ConfigurationResult:
-        """Latencies; a test that the reference has no outputs for has none."""
-        return diff_figures(described, measured, ready.notes.first_run_us)
+        """Latency; a test that the reference has no outputs for has none."""
+        return diff_figures(described, measured)
 
     def findings(
         self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
     ) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
-        return diff_findings(self.request, self.material, configurations, measured.outcome, ready.notes.look)
+        return diff_findings(self.request, self.material, configurations, measured, ready.notes)
 
 
 def prepare_diff(request: DiffRequest) -> DiffEvaluation:

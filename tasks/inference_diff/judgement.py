@@ -8,22 +8,24 @@ from typing import Final
 
 from evaltools.gates.limits import Limit, LimitCheck, check_limits
 from evaltools.gates.verdict import (
-    NOT_MEASURED,
     OutputVerdict,
     Yardsticks,
-    coarse_size,
+    is_coarse,
     judge_boxes,
     judge_output,
     over_some_runs,
-    wording,
     worst,
 )
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
+from evaltools.report.words import size_in_words
+from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
+
+METRIC: Final = "outputs"
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,11 @@ def judge(
     configuration: str,
     summary: DiffSummary | None,
     sampled: Sampled,
-    why_not: str | None,
     look: SecondLook,
     limits: Sequence[Limit],
     other_model: bool = False,
 ) -> DiffComparison:
-    """The comparison of one configuration; without a summary it is ``not measured``, and breaks the limits.
+    """The comparison of one configuration; without a summary it has no outputs, and breaks the limits.
 
     ``other_model`` says that the reference's outputs are those of another model. Sizes are judged over the runs of the
     yardsticks where ``sampled`` has the run that differs most.
@@ -67,7 +68,7 @@ def judge(
     repeatability = repeatability_of(look.repeated(configuration))
     if summary is None:
         kept = False if limits else None
-        return DiffComparison(configuration, NOT_MEASURED, why_not or "", [], None, None, repeatability, [], kept)
+        return DiffComparison(configuration, [], None, None, repeatability, [], kept)
     outputs = [
         JudgedOutput(
             found,
@@ -82,15 +83,10 @@ def judge(
         boxes_verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(look, PRECISION))
         if sampled.boxes is not None:
             boxes_verdict = over_some_runs(boxes_verdict, sampled.runs)
-    verdicts = _decisive(outputs, boxes_verdict)
-    grade = worst([verdict.grade for _, verdict, _ in verdicts])
-    name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
     named = list(zip(summary.outputs, output_names(model), strict=True))
     checks = check_limits(limits, named)
     return DiffComparison(
         configuration=configuration,
-        verdict=wording(grade),
-        reason=f"{name}: {verdict.reason}",
         outputs=outputs,
         boxes=summary.boxes,
         boxes_verdict=boxes_verdict,
@@ -98,6 +94,16 @@ def judge(
         limits=checks,
         within_limits=_within(checks) if limits else None,
     )
+
+
+def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
+    """That of the worst output, or of the boxes; ``why_not`` says why nothing was compared."""
+    verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
+    if not verdicts:
+        return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
+    grade = worst([verdict.grade for _, verdict, _ in verdicts])
+    name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
+    return Verdict(grade, METRIC, against, name, reasons=verdict.reasons)
 
 
 def _within(checks: Sequence[LimitCheck]) -> bool:
@@ -142,9 +148,8 @@ def coarse_floor(look: SecondLook) -> list[str]:
     coarse: dict[str, str] = {}
     for entry in look.of_kind(NOISE_FLOOR):
         for found in entry.summary.outputs if entry.summary else ():
-            size = coarse_size(found)
-            if size is not None and found.output not in _box_outputs(look):
-                coarse.setdefault(found.output, f"{size} ({entry.rerun.name})")
+            if is_coarse(found) and found.output not in _box_outputs(look):
+                coarse.setdefault(found.output, f"{size_in_words(found)} ({entry.rerun.name})")
     return [
         f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "
         "difference of a delegate proves little; real data may tell more (--input_images, --input_files)"

@@ -11,6 +11,7 @@ from evaltools.metrics.native_error import NativeError
 from evaltools.report.native_latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
+from evaltools.tasks.inference_diff.result import InferenceDiff
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
@@ -58,8 +59,8 @@ def _runs(result: EvaluationResult, configuration: ConfigurationResult) -> int:
 
 def _errors(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[tuple[int, NativeError]]:
     """Outputs of text have no error, and keep their number."""
-    assert result.inference_diff is not None
-    for comparison in result.inference_diff.comparisons:
+    part: InferenceDiff = result.part
+    for comparison in part.comparisons:
         if comparison.configuration == configuration.name:
             yield from enumerate(comparison.native_errors)
             for position, judged in enumerate(comparison.outputs):

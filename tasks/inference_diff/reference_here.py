@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.parameter import Parameter
 from evaltools.request import Request
-from evaltools.tasks.inference_diff.result import LOADED_FROM, InferenceDiff
+from evaltools.tasks.inference_diff.result import InferenceDiff, loaded_from
 from evaltools.tasks.shared.names_here import NamesHere
 
 _LOADED: Final = "load_reference="
@@ -47,5 +47,5 @@ def named_here(diff: InferenceDiff, names: NamesHere) -> InferenceDiff:
     if folder is None:
         return replace(diff, inputs=[replace(used, source=names.text(used.source)) for used in diff.inputs])
     here = names.reference or names.folders.get(folder, folder)
-    source = names.reference or f"{LOADED_FROM}{here}"
+    source = names.reference or loaded_from(here)
     return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=here)

@@ -15,10 +15,10 @@ from evaltools.gates.limits import LIMIT_NAMES, Limit, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
-from evaltools.result.evaluation import Tensor
+from evaltools.result.model import Tensor
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
-from evaltools.tasks.inference_diff.result import LOADED_FROM
+from evaltools.tasks.inference_diff.result import loaded_from
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -181,7 +181,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     else:
         source = loaded
         names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
-        described = (f"{LOADED_FROM}{request.load_reference}",) * len(inputs)
+        described = (loaded_from(str(request.load_reference)),) * len(inputs)
     writer = None
     if request.save_outputs is not None:
         require_new_folder(request.save_outputs)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from evaltools.gates.limits import LimitCheck
 from evaltools.gates.verdict import OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.model import Model
 
-LOADED_FROM: Final = "loaded from "
-"""What the source of an input begins with that was read from ``reference_loaded_from``."""
+
+def loaded_from(folder: str) -> str:
+    """The source of an input that was read from ``reference_loaded_from``.
+
+    >>> loaded_from("saved")
+    'loaded from saved'
+    """
+    return f"loaded from {folder}"
 
 
 @dataclass(frozen=True)
@@ -70,14 +77,12 @@ class JudgedOutput:
 class DiffComparison:
     """One configuration against the reference.
 
-    ``verdict`` is that of the worst output, in words; ``reason`` names it. ``boxes`` and ``boxes_verdict`` stand in for
-    the verdicts of a detector's four outputs. ``within_limits`` is null where no limit was set. ``native_errors`` has
-    the errors by output where a native tool measured, which tells nothing else; ``outputs`` is empty then.
+    ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
+    with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
+    where a native tool measured, which tells nothing else; ``outputs`` is empty then.
     """
 
     configuration: str
-    verdict: str
-    reason: str
     outputs: list[JudgedOutput]
     boxes: BoxAgreement | None
     boxes_verdict: OutputVerdict | None
@@ -88,14 +93,27 @@ class DiffComparison:
 
 
 @dataclass(frozen=True)
+class RunTimes:
+    """Times of one configuration.
+
+    ``first_run_us`` is that of the very first run, which warms up and is in no other figure; ``run_and_read_latency``
+    goes on until the outputs are copied; ``invokes_us`` has each time that ``inference_latency`` sums up, in order.
+    """
+
+    first_run_us: int | None
+    run_and_read_latency: Latency
+    invokes_us: list[int]
+
+
+@dataclass(frozen=True)
 class InferenceDiff:
     """Everything about an inference diff that is not about one configuration.
 
     ``reference_model`` is null where both sides ran the same model. ``reference_loaded_from`` names the folder where
     the reference's outputs were not computed here. ``noise_floor`` has the CPU variants, ``precisions`` the reference
     with constants and inputs rounded; both were measured over ``yardstick_runs`` runs: some spread
-    over all, the others those where tests differ most.
-    ``not_saved`` says why inputs and outputs could not be saved, where that was asked for.
+    over all, the others those where tests differ most. ``not_saved`` says why inputs and outputs could not be saved,
+    where that was asked for. ``times`` are those by configuration that only a diff has.
     """
 
     num_runs: int
@@ -113,3 +131,4 @@ class InferenceDiff:
     reference_repeatability: Repeatability | None
     not_saved: str | None
     comparisons: list[DiffComparison]
+    times: dict[str, RunTimes] = field(default_factory=dict)

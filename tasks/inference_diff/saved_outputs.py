@@ -23,8 +23,9 @@ import msgspec
 import numpy as np
 
 from evaltools.errors import DataError, ImageError, UsageError
-from evaltools.result.evaluation import RuntimeUsed, Tensor
+from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.json_file import encode_json
+from evaltools.result.model import Tensor
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.task import InputSource

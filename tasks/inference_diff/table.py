@@ -8,12 +8,14 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.gates.verdict import DIVERGED, GRADES, NOT_MEASURED
+from evaltools.gates.verdict import GRADES
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.table_cells import delegated, median, milliseconds, speed
+from evaltools.report.words import outputs_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import reference_of
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, Variant
+from evaltools.result.verdict import Verdict
+from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, RunTimes, Variant
 
 _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"
@@ -23,8 +25,7 @@ _HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
 
 def print_figures(result: EvaluationResult, console: Console) -> None:
     """Differences per output beside the noise floor, tolerances, verdicts, limits, latency."""
-    diff = result.inference_diff
-    assert diff is not None
+    diff: InferenceDiff = result.part
     compared = [comparison for comparison in diff.comparisons if comparison.outputs]
     for used in diff.inputs[:_MOST_OUTPUTS]:
         console.print(f"input {used.name} {used.dtype}[{','.join(map(str, used.shape))}]: {used.source}")
@@ -41,11 +42,12 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
         console.print()
-        console.print(_latencies(result))
+        console.print(_latencies(result, diff))
         console.print()
+    verdicts = {entry.name: entry.verdict for entry in result.configurations}
     for comparison in diff.comparisons:
         _print_native_errors(result, comparison, console)
-        _print_verdict(comparison, console)
+        _print_verdict(comparison, verdicts[comparison.configuration], console)
 
 
 def _outputs_shown(compared: Sequence[DiffComparison]) -> list[int]:
@@ -175,7 +177,7 @@ def _required(judged: JudgedOutput) -> str:
     return f"{found.output}: abs={found.max:.3g}{relative}{quanta}"
 
 
-def _latencies(result: EvaluationResult) -> Table:
+def _latencies(result: EvaluationResult, diff: InferenceDiff) -> Table:
     configurations = result.configurations
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("latency", overflow="fold")
@@ -183,21 +185,25 @@ def _latencies(result: EvaluationResult) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for entry in configurations:
         reference = reference_of(entry, configurations)
-        table.add_row(entry.name, *_latency_cells(entry, reference, result.latency_comparisons))
+        times = diff.times.get(entry.name)
+        table.add_row(entry.name, *_latency_cells(entry, times, reference, result.latency_comparisons))
     return table
 
 
 def _latency_cells(
-    entry: ConfigurationResult, reference: ConfigurationResult | None, comparisons: Sequence[LatencyComparison]
+    entry: ConfigurationResult,
+    times: RunTimes | None,
+    reference: ConfigurationResult | None,
+    comparisons: Sequence[LatencyComparison],
 ) -> list[str]:
-    latency, read = entry.inference_latency, entry.run_and_read_latency
+    latency = entry.inference_latency
     if latency is None or entry.delegation is None:
         return ["-"] * 6
     return [
         median(latency),
         "-" if latency.p90_us is None else milliseconds(latency.p90_us),
-        "-" if read is None else median(read),
-        "-" if entry.first_run_us is None else milliseconds(entry.first_run_us),
+        "-" if times is None else median(times.run_and_read_latency),
+        "-" if times is None or times.first_run_us is None else milliseconds(times.first_run_us),
         speed(entry, reference, comparisons),
         delegated(entry),
     ]
@@ -215,9 +221,10 @@ def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, c
         console.print(f"... and {left_out} more outputs, listed in the JSON result")
 
 
-def _print_verdict(comparison: DiffComparison, console: Console) -> None:
-    style = "bold red" if comparison.verdict in (DIVERGED, NOT_MEASURED) else "bold"
-    console.print(f"{comparison.configuration}: {comparison.verdict}: {comparison.reason}", style=style)
+def _print_verdict(comparison: DiffComparison, verdict: Verdict | None, console: Console) -> None:
+    if verdict is not None:
+        style = "bold red" if verdict.kind in ("diverged", "not measured") else "bold"
+        console.print(f"{comparison.configuration}: {outputs_in_words(verdict)}", style=style)
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
         console.print(

@@ -14,6 +14,7 @@ import numpy as np
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine import Example, Outcome, Record
 from evaltools.errors import ImageError
+from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.preprocess import picture_header
@@ -24,7 +25,7 @@ from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
-from evaltools.tasks.coco.result import CocoDetection, Detection, DetectionFigures
+from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids
 from evaltools.tasks.coco.warnings import general_warnings
@@ -110,7 +111,7 @@ def _detection(
     detection = CocoDetection(
         data=data,
         figures=figures,
-        comparisons=compare_configurations(configurations, kept, figures, request.margin),
+        comparisons=compare_configurations(configurations, kept, figures),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
     all_records: dict[str, list[Record[FoundObjects]]] = {name: [*own] for name, own in kept.items()}

@@ -10,10 +10,11 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
 from evaltools.gates.limits import Limit, LimitCheck
-from evaltools.gates.verdict import EQUIVALENT, NOT_MEASURED
 from evaltools.metrics.native_error import NativeError
 from evaltools.report.native_run import INVOCATIONS, DiffFigures, NativeDifference
 from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.verdict import Reason, Verdict
+from evaltools.tasks.inference_diff.judgement import METRIC
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed
 from evaltools.tasks.inference_diff.task import output_names
 from evaltools.tasks.native.delegation import reference_delegation
@@ -21,13 +22,12 @@ from evaltools.tasks.native.figures import as_latency, merge_latencies
 from evaltools.tasks.native.inputs import DiffInputs
 from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome
 
-NOT_JUDGED: Final = "not judged"
 _INPUT_SOURCE: Final = "random numbers of the native tool, which are those of its C++ library"
 
 
 @dataclass(frozen=True)
 class NativeDiff:
-    """The configurations with their figures, those of a place behind its reference; what the task adds to a result."""
+    """The configurations with figures and verdicts, those of a place behind its reference; the task's part."""
 
     configurations: list[ConfigurationResult]
     diff: InferenceDiff
@@ -40,7 +40,8 @@ def assemble_difference(inputs: DiffInputs, outcomes: Sequence[NativeOutcome], b
     several times there, and its times are taken over all of them. Raises :class:`DataError` for a run of another model,
     which has other outputs.
     """
-    configurations, comparisons = [], []
+    configurations: list[ConfigurationResult] = []
+    comparisons = []
     for outcome in outcomes:
         described, figures = outcome.described, outcome.figures
         if isinstance(figures, DiffFigures):
@@ -49,15 +50,32 @@ def assemble_difference(inputs: DiffInputs, outcomes: Sequence[NativeOutcome], b
             comparisons.append(_comparison(inputs, described.name, figures))
         else:
             kept = False if inputs.request.limits else None
-            reason = described.reason or ""
-            comparisons.append(DiffComparison(described.name, NOT_MEASURED, reason, [], None, None, None, [], kept))
+            comparisons.append(DiffComparison(described.name, [], None, None, None, [], kept))
         configurations.append(described)
     by_place = []
     for place in dict.fromkeys(entry.place for entry in configurations):
         own = [outcome for outcome in outcomes if outcome.described.place == place]
         tests = [entry for entry in configurations if entry.place == place]
-        by_place += [_reference(inputs, own, place, binary), *tests]
+        reference = _reference(inputs, own, place, binary)
+        by_place += [reference, *(_with_verdict(inputs, entry, reference.name, own) for entry in tests)]
     return NativeDiff(by_place, _details(inputs, comparisons))
+
+
+def _with_verdict(
+    inputs: DiffInputs, entry: ConfigurationResult, reference: str, outcomes: Sequence[NativeOutcome]
+) -> ConfigurationResult:
+    """Only outputs that are the same to the last bit can be judged: the tool tells one number of each."""
+    figures = next(outcome.figures for outcome in outcomes if outcome.described.name == entry.name)
+    if not isinstance(figures, DiffFigures):
+        verdict = Verdict("not measured", METRIC, reference, reasons=[Reason.of_text(entry.reason or "")])
+    elif figures.runs > 0 and all(error.avg_error == 0 for error in figures.differences):
+        verdict = Verdict("equivalent", METRIC, reference, reasons=[Reason("same_raw_numbers")])
+    else:
+        named = zip((shown[0] for shown in output_names(inputs.model)), figures.differences, strict=True)
+        name, error = max(named, key=lambda pair: (math.isnan(pair[1].avg_error), pair[1].avg_error))
+        numbers = {"avg_error": _finite(error.avg_error), "max_error": _finite(error.max_error)}
+        verdict = Verdict("not judged", METRIC, reference, name, reasons=[Reason("avg_error", numbers)])
+    return replace(entry, verdicts=[verdict])
 
 
 def _require_outputs(inputs: DiffInputs, name: str, figures: DiffFigures) -> None:
@@ -94,7 +112,6 @@ def _reference(
         delegation=taken.proof,
         inference_latency=as_latency(latency) if measured else None,
         failed_examples=0,
-        classification=None,
         finished_examples=inputs.num_runs if measured else 0,
         place=place,
     )
@@ -102,8 +119,6 @@ def _reference(
 
 def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComparison:
     names = output_names(inputs.model)
-    errors = list(zip((shown[0] for shown in names), figures.differences, strict=True))
-    identical = figures.runs > 0 and all(error.avg_error == 0 for _, error in errors)
     checks = [
         _check(limit, shown[0], error)
         for limit in inputs.request.limits
@@ -112,8 +127,6 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
     ]
     return DiffComparison(
         configuration=name,
-        verdict=EQUIVALENT if identical else NOT_JUDGED,
-        reason="the raw numbers are the same in every element of every run" if identical else _worst(errors),
         outputs=[],
         boxes=None,
         boxes_verdict=None,
@@ -126,22 +139,15 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
 
 def _native_error(error: NativeDifference) -> NativeError:
     figures = (error.avg_error, error.std_dev, error.min_error, error.max_error)
-    return NativeError(*(figure if math.isfinite(figure) else None for figure in figures))
+    return NativeError(*map(_finite, figures))
 
 
-def _worst(errors: Sequence[tuple[str, NativeDifference]]) -> str:
-    """The largest avg_error: those without a number first."""
-    name, error = max(errors, key=lambda entry: (math.isnan(entry[1].avg_error), entry[1].avg_error))
-    if math.isnan(error.avg_error):
-        return f"{name}: avg_error is no number: one side has NaN or infinite values, or the output has no elements"
-    return (
-        f"{name}: avg_error {error.avg_error:g} in raw numbers, at most {error.max_error:g} in a run; the native tool "
-        "gives nothing to hold that against"
-    )
+def _finite(figure: float) -> float | None:
+    return figure if math.isfinite(figure) else None
 
 
 def _check(limit: Limit, name: str, error: NativeDifference) -> LimitCheck:
-    found = error.avg_error if math.isfinite(error.avg_error) else None
+    found = _finite(error.avg_error)
     return LimitCheck(str(limit), name, found, found is not None and found <= limit.value)
 
 

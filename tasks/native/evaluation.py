@@ -14,7 +14,11 @@ from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
 from evaltools.report.native_run import ClassifierFigures, NativeRun
 from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Data, EvaluationResult
+from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.coco.changes import verdicts_on_map
+from evaltools.tasks.imagenet.paired import classified
+from evaltools.tasks.imagenet.result import Data, ImagenetPart
 from evaltools.tasks.native.detection import assemble_detection
 from evaltools.tasks.native.difference import assemble_difference
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_classification, as_latency, first_measured
@@ -29,7 +33,6 @@ from evaltools.tasks.native.inputs import (
 )
 from evaltools.tasks.native.outcome import NativeBinary, NativeOutcome, outcomes_of
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.paired_statistics import accuracy_intervals
 
 __all__ = ["NativeBinary", "NativeInputs", "NativePart", "assemble_native", "prepare_native"]
 
@@ -66,12 +69,10 @@ def assemble_native(
         examples_done=0,
         environment=describe_environment(list(inputs.request.command), started_at, elapsed_s),
         model=describe_model(inputs.model),
-        data=None,
         configurations=[],
-        comparisons=[],
+        part=None,
         failed=[],
         warnings=[],
-        examples=None,
     )
     if isinstance(inputs, ImagenetInputs):
         result = _with_classification(empty, inputs, outcomes)
@@ -79,7 +80,7 @@ def assemble_native(
         result = _with_detection(empty, inputs, outcomes)
     else:
         result = _with_difference(empty, inputs, outcomes, binary)
-    return _finished(result, [warning for outcome in outcomes for warning in outcome.warnings])
+    return with_task_figures(_finished(result, [warning for outcome in outcomes for warning in outcome.warnings]))
 
 
 def _with_one_reference(runs: Sequence[NativeRun]) -> list[NativeRun]:
@@ -118,9 +119,10 @@ def _with_classification(
         normalization=describe_normalization(inputs.to_tensor),
         preprocessing_latency=as_latency(figures[shown].preprocessing if shown else NOTHING_TIMED),
     )
+    answered = {name: classified(as_classification(found)) for name, found in figures.items()}
     return replace(
         empty,
-        data=data,
+        part=ImagenetPart(data, answered, [], None),
         configurations=configurations,
         warnings=normalization_warnings(inputs),
         pictures_digest=digest(path.name for path in images.paths),
@@ -130,22 +132,16 @@ def _with_classification(
 def _classified(described: ConfigurationResult, found: ClassifierFigures | None) -> ConfigurationResult:
     if found is None:
         return described
-    classification = as_classification(found)
-    return replace(
-        described,
-        inference_latency=as_latency(found.inference),
-        classification=classification,
-        finished_examples=found.runs,
-        topk_intervals=accuracy_intervals(classification.topk),
-    )
+    return replace(described, inference_latency=as_latency(found.inference), finished_examples=found.runs)
 
 
 def _with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
     found = assemble_detection(inputs, outcomes)
+    verdicts = verdicts_on_map(found.detection.comparisons, inputs.request.margin)
     return replace(
         empty,
-        configurations=found.configurations,
-        coco=found.detection,
+        configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in found.configurations],
+        part=found.detection,
         warnings=normalization_warnings(inputs) + found.warnings,
         pictures_digest=digest(path.name for path in inputs.pictures.paths),
     )
@@ -155,7 +151,7 @@ def _with_difference(
     empty: EvaluationResult, inputs: DiffInputs, outcomes: Sequence[NativeOutcome], binary: NativeBinary
 ) -> EvaluationResult:
     found = assemble_difference(inputs, outcomes, binary)
-    return replace(empty, configurations=found.configurations, inference_diff=found.diff)
+    return replace(empty, configurations=found.configurations, part=found.diff)
 
 
 def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:

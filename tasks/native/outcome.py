@@ -239,7 +239,6 @@ def _described(run: NativeRun, binary: NativeBinary, taken: NativeDelegation) ->
         delegation=taken.proof,
         inference_latency=None,
         failed_examples=0,
-        classification=None,
         place=run.place,
     )
 

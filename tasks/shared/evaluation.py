@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,7 +17,9 @@ from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import Verdict
 from evaltools.runtime.isolated import open_isolated
+from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
@@ -43,9 +45,10 @@ class Ready(Generic[Observation]):
 
 @dataclass(frozen=True)
 class Findings:
-    """What a task says of a run beside its configurations: the fields of the result that are its own, and warnings."""
+    """What a task says of a run: its part of the result, verdicts by configuration, the reference's first, warnings."""
 
-    fields: Mapping[str, Any]
+    part: Any
+    verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
 
@@ -203,22 +206,23 @@ def _assemble(
     configurations = with_conditions([evaluation.figures(entry, measured, ready) for entry in described], measured)
     findings = evaluation.findings(configurations, measured, ready)
     pictures = evaluation.pictures
-    return EvaluationResult(
+    result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
-        task=evaluation.name,  # type: ignore[arg-type]
+        task=evaluation.name,
         complete=bool(outcome.examples_done) and outcome.stopped is None,
         stopped=outcome.stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
         model=describe_model(evaluation.model),
-        configurations=configurations,
+        configurations=[replace(entry, verdicts=findings.verdicts.get(entry.name, [])) for entry in configurations],
+        part=findings.part,
         failed=failed_examples(outcome),
         warnings=list(findings.warnings),
         execution=describe_execution(evaluation.request.execution, measured),
         latency_comparisons=latency_comparisons(configurations, measured),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
-        **findings.fields,
     )
+    return with_task_figures(result)
 
 
 def _now() -> str:

@@ -13,7 +13,7 @@ from evaltools import exit_codes
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import Accuracy, TaskEvidence, TaskReport, kind_of
 from evaltools.tasks.shared.options import with_shared_options
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class EvaluationKind(ABC):
     description: str
     options: Mapping[str, Sequence[Parameter]]
     one_worker: bool = False
+    accuracy: Accuracy | None = None
     modules_on_devices: Sequence[str] = ()
     """What is imported there, at the latest when there are figures."""
     whole_run_option: str = ""
@@ -68,6 +69,21 @@ class EvaluationKind(ABC):
     kernels_of_reference: str = "builtin"
     kernels_of_native_reference: str = "builtin"
     """Those of the reference where the native tool runs it."""
+
+    @property
+    @abstractmethod
+    def part_type(self) -> type:
+        """The type of its part of the result, a dataclass."""
+
+    @property
+    @abstractmethod
+    def report(self) -> TaskReport:
+        """How its figures are shown."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> TaskEvidence:
+        """What its part of a result says in the words of limits."""
 
     @property
     def command(self) -> str:

@@ -2,76 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from evaltools.engine.describe import comparison_pairs
-from evaltools.gates.accuracy_verdict import accuracy_verdict
-from evaltools.metrics.agreement import ComparedAnswers
-from evaltools.metrics.topk import TopKAccuracy
-from evaltools.result.evaluation import ConfigurationResult
-from evaltools.result.paired import Comparison, LatencyComparison, TopKChange
-from evaltools.stats.interval import Interval
+from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
 from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio
-from evaltools.stats.multiple import holm
-from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
 from evaltools.tasks.shared.measured import Measured
-
-
-def accuracy_intervals(topk: TopKAccuracy) -> list[Interval]:
-    """The 95 % interval of each of the top-k accuracies."""
-    return [wilson_interval(round(share * topk.example_count), topk.example_count) for share in topk.accuracies]
-
-
-def topk_comparisons(
-    compared: Mapping[tuple[str, str], ComparedAnswers],
-    margin: float,
-) -> list[Comparison]:
-    """Comparisons of ``(baseline, other)`` with tests, intervals and verdicts.
-
-    ``margin`` is a change, 0..1, that counts as none. Holm's correction is over all others that are held against the
-    same baseline.
-    """
-    comparisons = [
-        Comparison(
-            baseline,
-            other,
-            found.agreement,
-            "",
-            [_topk_change(k, counts) for k, counts in enumerate(found.topk, 1) if counts.count],
-        )
-        for (baseline, other), found in compared.items()
-    ]
-    baselines = dict.fromkeys(entry.baseline for entry in comparisons)
-    families = {name: [entry for entry in comparisons if entry.baseline == name] for name in baselines}
-    corrected = [entry for family in families.values() for entry in _corrected(family)]
-    return [replace(entry, verdict=_verdict(entry, margin)) for entry in corrected]
-
-
-def _verdict(comparison: Comparison, margin: float) -> str:
-    """On Top-1, by the p that is corrected for the other comparisons."""
-    if not comparison.topk:
-        return ""
-    top1 = comparison.topk[0]
-    counts = PairedCounts(comparison.agreement.example_count, top1.lost, top1.gained)
-    return accuracy_verdict(counts, margin, top1.p_value_holm)
-
-
-def _topk_change(k: int, counts: PairedCounts) -> TopKChange:
-    p_value = mcnemar_p(counts)
-    return TopKChange(k, counts.lost, counts.gained, counts.change, change_interval(counts), p_value, p_value)
-
-
-def _corrected(family: Sequence[Comparison]) -> list[Comparison]:
-    """With Holm's p-values, for each k apart; comparisons without a common example have none."""
-    tested = [entry for entry in family if entry.topk]
-    columns = zip(*([change.p_value for change in entry.topk] for entry in tested), strict=True)
-    rows = zip(*map(holm, columns), strict=True)
-    corrected = {}
-    for entry, row in zip(tested, rows, strict=True):
-        changes = [replace(change, p_value_holm=p) for change, p in zip(entry.topk, row, strict=True)]
-        corrected[entry.other] = replace(entry, topk=changes)
-    return [corrected.get(entry.other, entry) for entry in family]
 
 
 def latency_comparisons(configurations: Sequence[ConfigurationResult], measured: Measured) -> list[LatencyComparison]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +16,27 @@ from evaltools.metrics.topk import TopKAccuracy
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, ExecutionUsed
 from evaltools.result.json_file import to_json
-from tests.results import configuration, result
+from evaltools.tasks.imagenet.result import Classified
+from tests import results
+from tests.results import classified, configuration
 from tests.tasks.coco_results import detection_result
+from tests.tasks.test_inference_diff_report import comparison
+from tests.tasks.test_inference_diff_report import result as diff_result
 
+NOTHING = Classified(ClassificationMetrics(TopKAccuracy(0, ()), 0, 0), [])
 SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, {}, None)
 
 
-def entry(name: str, top_1: float, *flags: str) -> ConfigurationResult:
-    return replace(configuration(name, accuracies=(top_1, 1.0)), flags=list(flags))
+Entry = tuple[ConfigurationResult, float]
+
+
+def entry(name: str, top_1: float, *flags: str, **changes: Any) -> Entry:
+    return replace(configuration(name), flags=list(flags), **changes), top_1
+
+
+def result(*entries: Entry) -> EvaluationResult:
+    answered = {made.name: classified(top_1, 1.0) for made, top_1 in entries}
+    return results.result(*(made for made, _ in entries), answered=answered)
 
 
 def written(folder: Path, content: EvaluationResult, name: str = "run.json") -> Path:
@@ -57,7 +71,7 @@ def test_the_value_is_that_of_the_counts(tmp_path: Path) -> None:
     """A share of 2 in 3 is stored as float32."""
     share = float(np.float32(2) / np.float32(3))
     metrics = ClassificationMetrics(TopKAccuracy(3, (share,)), 0, 2)
-    path = written(tmp_path, result(replace(configuration("a"), classification=metrics)))
+    path = written(tmp_path, results.result(configuration("a"), answered={"a": Classified(metrics, [])}))
     assert share != 2 / 3
     assert [known.given.value for known in read_accuracies([path])] == [2 / 3]
 
@@ -95,8 +109,8 @@ def test_of_configurations_that_differ_in_threads_that_with_the_same_number_is_t
 def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> None:
     entries = (
         entry("a", 0.5),
-        replace(entry("b", 0.25), fallback="no GPU"),
-        replace(entry("c", 0.25), status="not measured", reason="no", classification=None),
+        entry("b", 0.25, fallback="no GPU"),
+        entry("c", 0.25, status="not measured", reason="no"),
     )
     assert [known.name for known in read_accuracies([written(tmp_path, result(*entries))])] == ["a"]
 
@@ -104,13 +118,16 @@ def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (replace(result(entry("a", 0.5)), task="inference_diff"), "is an inference diff, which holds no accuracy"),
-        (detection_result("a", "b", truth=None), "has no ground truth; run evaltools coco with --ground_truth_"),
+        (
+            diff_result(comparison("a")),
+            "is of inference_diff, which holds no accuracy; give the result of another task",
+        ),
+        (detection_result("a", "b", truth=None), "none of its configurations was measured on examples with a truth"),
         (replace(result(entry("a", 0.5)), complete=False, stopped="interrupted"), r"ended early \(interrupted\)"),
         (replace(result(entry("a", 0.5)), execution=SHARD), "is shard 1/3, a part of the examples"),
-        (result(replace(entry("a", 0.5), fallback="no GPU")), "none of its configurations was measured"),
-        (result(replace(configuration("a"), classification=None)), "none of its configurations was measured"),
-        (result(configuration("a", accuracies=(7.0,))), r"top-1 of 'a' is 7.0, which is not in 0..1; was it edited\?"),
+        (result(entry("a", 0.5, fallback="no GPU")), "none of its configurations was measured"),
+        (results.result(configuration("a"), answered={"a": NOTHING}), "none of its configurations was measured"),
+        (result(entry("a", 7.0)), r"top-1 of 'a' is 7.0, which is not in 0..1; was it edited\?"),
     ],
 )
 def test_a_file_without_accuracies_of_all_examples_is_refused(

@@ -49,8 +49,16 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
     return {
         **found,
         "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
-        "comparisons": [entry for entry in found["comparisons"] if "bad" not in (entry["baseline"], entry["other"])],
         "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
+        "part": _part_without_bad(found["part"], example),
+    }
+
+
+def _part_without_bad(part: Any, example: str | None) -> Any:
+    return {
+        **part,
+        "classified": {name: answered for name, answered in part["classified"].items() if name != "bad"},
+        "comparisons": [entry for entry in part["comparisons"] if "bad" not in (entry["baseline"], entry["other"])],
         "examples": [
             {
                 **entry,
@@ -60,7 +68,7 @@ def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
                     if name != "bad" or example not in (None, entry["example"])
                 },
             }
-            for entry in found["examples"]
+            for entry in part["examples"]
         ],
     }
 
@@ -99,7 +107,7 @@ def test_one_example_is_lost_for_one_configuration(
     assert without_bad(found) == without_bad(undisturbed)
     bad = entry_of_bad(found)
     assert (bad["status"], bad["failed_examples"], bad["finished_examples"]) == ("measured", 1, PICTURES - 1)
-    assert bad["classification"]["topk"]["example_count"] == PICTURES - 1
+    assert found["part"]["classified"]["bad"]["metrics"]["topk"]["example_count"] == PICTURES - 1
 
 
 @all_workers
@@ -132,7 +140,7 @@ def test_a_configuration_that_always_aborts_is_not_measured(
     bad = entry_of_bad(found[0])
     assert bad["status"] == "not measured"
     assert bad["failed_examples"] == 3
-    assert bad["classification"] is None
+    assert "bad" not in found[0]["part"]["classified"]
     assert bad["reason"] == (
         "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
         "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"

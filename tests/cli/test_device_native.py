@@ -76,9 +76,9 @@ def test_parts_of_a_native_classification_add_up(network: Network, devices: Devi
     }  # fmt: skip
     assert "GPU acceleration is unsupported on this platform." in found["gpu"]["reason"]
     assert any(f"(part 1 of 3, on {serial});" in found["gpu"]["reason"] for serial in serials(devices))
-    here = {entry["name"]: entry for entry in expected["configurations"]}
+    here, there = expected["part"]["classified"], result["part"]["classified"]
     for own, other in (("reference", "reference"), ("plain", "test")):
-        assert found[own]["classification"]["topk"] == here[other]["classification"]["topk"]
+        assert there[own]["metrics"]["topk"] == here[other]["metrics"]["topk"]
     told = result["device_run"]
     assert (told["program"], sorted(part["examples"] for part in told["parts"])) == ("native", [6, 7, 7])
     assert all("GPU acceleration is unsupported" in " ".join(part["delegate_lines"]) for part in told["parts"])
@@ -200,12 +200,12 @@ def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
 
 
 def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
-    here = figures_of(coco(pictures=PICTURES), tmp_path / "here.json")["coco"]["figures"][0]
+    here = figures_of(coco(pictures=PICTURES), tmp_path / "here.json")["part"]["figures"][0]
     output = tmp_path / "native.json"
     binary = write_stand_in(tmp_path, "coco")
     done = run_native(network, serials(devices)[:1], binary, coco(pictures=PICTURES), output)
     assert done.code == 0, done.err
-    result = json.loads(output.read_text())["coco"]
+    result = json.loads(output.read_text())["part"]
     reference = result["figures"][0]
     assert reference["native"]["overall"] == pytest.approx(here["native"]["overall"], abs=1e-6)
     assert result["comparisons"][0]["boxes"]["matched"] > 0
@@ -217,7 +217,7 @@ def test_native_inference_diffs_of_two_devices(network: Network, devices: Device
     arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
     done = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
     assert done.code == 0, done.err
-    comparisons = json.loads(output.read_text())["inference_diff"]["comparisons"]
+    comparisons = json.loads(output.read_text())["part"]["comparisons"]
     assert [entry["configuration"] for entry in comparisons] == [f"test@{name}" for name in serials(devices)]
 
 

@@ -65,16 +65,18 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
         f"{name}@{place}" for place in places for name in ("reference", "test")
     ]
     assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
-    pairs = {(entry["baseline"], entry["other"]) for entry in result["comparisons"]}
+    pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["comparisons"]}
     assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
     assert len(pairs) == 7, "no reference of another place is held against another one"
-    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["comparisons"])
+    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["comparisons"])
     preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
     printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
     assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
                        for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
     assert result["environment"]["elapsed_s"] > sum(part["elapsed_s"] for part in result["device_run"]["parts"]) / 2
-    assert all(set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["examples"])
+    assert all(
+        set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["part"]["examples"]
+    )
 
 
 def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
@@ -94,17 +96,17 @@ def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, de
     done = device_runs.run(command)
     assert done.code == 0, done.err
     assert figures(output) == expected
-    assert expected["inference_diff"]["noise_floor"]
-    assert expected["inference_diff"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
+    assert expected["part"]["noise_floor"]
+    assert expected["part"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(inference_diff(), tmp_path / "here.json")["inference_diff"]["comparisons"][0]["outputs"]
+    expected = figures_of(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
-    result = json.loads(output.read_text())["inference_diff"]
+    result = json.loads(output.read_text())["part"]
     assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
     assert result["inputs"][0]["source"] == "that of the reference run on this computer"
     assert result["reference_loaded_from"] == "that of the reference run on this computer"
@@ -218,9 +220,11 @@ def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, dev
     command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
     assert device_runs.run(command).code == 0
     configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
-    changed = device_runs.run(["resume", str(tmp_path / "run")])
+    changed = device_runs.run(command)
     assert changed.code == 2
-    assert "the content of --configs was" in changed.err
+    assert "configuration one was --use_xnnpack=true, now it is --num_interpreter_threads=2" in changed.err
+    resumed = device_runs.run(["resume", str(tmp_path / "run")])
+    assert resumed.code == 0, "it goes on with the configurations that it began with"
 
 
 def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_table_holds_figures_and_reasons_that_are_those_of_the_result(folder
     completed = gate(folder, "nightly.json")
     lines = completed.out.splitlines()
     assert lines[0].split() == ["run", "configuration", "limit", "found", "verdict"]
-    accuracy = fast["classification"]["topk"]["accuracies"][0]
+    accuracy = fast["figures"]["top1"]
     assert lines[1].split() == ["nightly", *FAST.split(), "top1", ">=", "0.5", "top1", f"{accuracy:.4g}", "pass"]
     assert lines[2].split()[-3:] == ["delegated_nodes", "1", "pass"]
     reasons = [line for line in lines if ": inconclusive: " in line]
@@ -259,7 +259,7 @@ def test_without_a_file_of_gates_the_next_step_is_named(folder: Path) -> None:
 
 def test_a_result_whose_figures_cannot_be_is_refused(folder: Path) -> None:
     result = json.loads((folder / "nightly.json").read_text())
-    result["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
+    result["part"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
     (folder / "nightly.json").write_text(json.dumps(result))
     write_gates(folder, OPEN)
     completed = gate(folder, "nightly.json")

@@ -140,9 +140,7 @@ def test_labels_may_come_from_a_pipe(evaluation: EvaluationSet, tmp_path: Path) 
     completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
     expected = hashlib.sha256(evaluation.truths.read_bytes()).hexdigest()
-    data = read_result(output).data
-    assert data is not None
-    assert data.ground_truth_sha256 == expected
+    assert read_result(output).part.data.ground_truth_sha256 == expected
 
 
 def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied: EvaluationSet) -> None:
@@ -159,8 +157,7 @@ def test_raw_pictures_of_the_models_size_are_neither_cropped_nor_resized(copied:
     flags = ["--use_xnnpack=false", "--reference=none", "--label_check=false", "--record_examples"]
     completed = evaltools_here(*copied.flags(*flags, f"--output_file_path={output}"))
     assert completed.code == 0, completed.err
-    examples = read_result(output).examples
-    assert examples is not None
+    examples = read_result(output).part.examples
     assert [entry.example for entry in examples[:2]] == ["000.png", "000_raw.rgb8"]
     for decoded, raw in zip(examples[::2], examples[1::2], strict=True):
         assert decoded.answers["test"].scores == raw.answers["test"].scores

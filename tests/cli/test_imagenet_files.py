@@ -38,22 +38,20 @@ def test_json_validates_and_holds_the_same_figures(evaluation: EvaluationSet, tm
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert [entry["name"] for entry in document["configurations"]] == ["reference", "test", "x"]
-    assert document["configurations"][1]["classification"]["topk"]["accuracies"][0] == pytest.approx(0.8)
+    assert document["configurations"][1]["figures"]["top1"] == pytest.approx(0.8)
     assert document["configurations"][1]["flags"] == ["--use_xnnpack=false"]
     assert document["configurations"][2]["delegates"][0]["name"] == "XNNPACK"
     assert document["configurations"][2]["delegates"][0]["nodes"] > 0
-    assert [(c["baseline"], c["other"]) for c in document["comparisons"]] == [
+    assert [(c["baseline"], c["other"]) for c in document["part"]["comparisons"]] == [
         ("reference", "test"), ("reference", "x"), ("test", "x"),
     ]  # fmt: skip
-    answers = document["examples"][7]["answers"]
+    answers = document["part"]["examples"][7]["answers"]
     assert answers["test"]["classes"][0] == evaluation.answers[7]
     assert answers["test"]["rank"] == 0
     assert len(answers["x"]["scores"]) == 10
     assert document["model"]["sha256"]
     assert document["environment"]["command"][:2] == ["evaltools", "imagenet"]
-    data = read_result(output).data
-    assert data is not None
-    assert data.example_count == 30
+    assert read_result(output).part.data.example_count == 30
 
 
 def test_proto_of_each_configuration_parses_and_holds_the_printed_figures(

@@ -1,13 +1,12 @@
-"""Accuracy in words: equivalent, worse, better, not decided, with bounds found by another method."""
+"""Accuracy: equivalent, worse, better, not decided, with bounds found by another method."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from scipy import optimize
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
+from evaltools.report.words import change_in_words
 from evaltools.stats.proportions import PairedCounts, change_interval, expected_bound, mcnemar_p
 
 QUANTILE = 1.959963985
@@ -33,39 +32,37 @@ def interval(counts: PairedCounts) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("counts", "start"),
+    ("counts", "words"),
     [
-        ((50_000, 40, 35), "equivalent within 0.5 points: -0.01 points ["),
-        ((50_000, 150, 30), "equivalent within 0.5 points: -0.24 points ["),
-        ((5000, 178, 42), "WORSE by 2.72 points ["),
-        ((5000, 42, 178), "better by 2.72 points ["),
-        ((5000, 41, 32), "not decided: -0.18 points ["),
-        ((200, 3, 4), "not decided: +0.50 points ["),
+        ((50_000, 40, 35), "equivalent within 0.5 points: -0.01 points "),
+        ((50_000, 150, 30), "equivalent within 0.5 points: -0.24 points "),
+        ((5000, 178, 42), "WORSE by 2.72 points "),
+        ((5000, 42, 178), "better by 2.72 points "),
+        ((5000, 41, 32), "not decided: -0.18 points "),
+        ((200, 3, 4), "not decided: +0.50 points "),
     ],
 )
-def test_the_words_follow_from_an_interval_found_by_search(counts: tuple[int, int, int], start: str) -> None:
+def test_a_verdict_follows_from_an_interval_found_by_search(counts: tuple[int, int, int], words: str) -> None:
     pairs = PairedCounts(*counts)
-    said = accuracy_verdict(pairs)
-    assert said.startswith(start)
+    found = accuracy_verdict("top1", pairs)
     low, high = interval(pairs)
-    worse, better = high < 0, low > 0
     within = low >= -DEFAULT_MARGIN and high <= DEFAULT_MARGIN
-    word = "equivalent" if within else "WORSE" if worse else "better" if better else "not decided"
-    assert said.startswith(word)
-    shown = re.search(r"\[([-+.\d]+), ([-+.\d]+)\]", said)
-    assert shown is not None
-    assert [float(shown[1]), float(shown[2])] == pytest.approx([100 * low, 100 * high], abs=0.00501)
+    assert found.kind == ("equivalent" if within else "worse" if high < 0 else "better" if low > 0 else "not decided")
+    assert [found.low, found.high] == pytest.approx([low, high], abs=1e-6)
+    assert (found.metric, found.change, found.p_value) == ("top1", pairs.change, mcnemar_p(pairs))
+    assert change_in_words(found).startswith(f"{words}[{100 * low:+.2f}, {100 * high:+.2f}]")
 
 
 def test_a_clear_change_within_the_margin_is_equivalent() -> None:
-    assert accuracy_verdict(PairedCounts(50_000, 150, 30), margin=0.001).startswith("WORSE by 0.24 points")
+    assert accuracy_verdict("top1", PairedCounts(50_000, 150, 30), margin=0.001).kind == "worse"
 
 
 def test_the_number_of_examples_that_would_tell_does_tell() -> None:
-    said = accuracy_verdict(PairedCounts(5000, 41, 32))
-    found = re.search(r"about (\d+) examples would tell whether it is within 0.5 points", said)
-    assert found is not None
-    needed = round(1.04 * int(found[1]))  # whole flips
+    verdict = accuracy_verdict("top1", PairedCounts(5000, 41, 32))
+    assert verdict.examples_needed is not None
+    said = f"; about {verdict.examples_needed} examples would tell whether it is within 0.5 points"
+    assert change_in_words(verdict).endswith(said)
+    needed = round(1.04 * verdict.examples_needed)  # whole flips
     low, _ = interval(PairedCounts(needed, round(needed * 41 / 5000), round(needed * 32 / 5000)))
     assert low >= -DEFAULT_MARGIN
     fewer = round(0.85 * needed)
@@ -74,15 +71,17 @@ def test_the_number_of_examples_that_would_tell_does_tell() -> None:
 
 
 def test_where_no_number_would_tell_none_is_named() -> None:
-    assert "examples would" not in accuracy_verdict(PairedCounts(1000, 5, 0), margin=0.005)
+    assert accuracy_verdict("top1", PairedCounts(1000, 5, 0), margin=0.005).examples_needed is None
 
 
 def test_the_margin_is_named() -> None:
-    assert accuracy_verdict(PairedCounts(50_000, 40, 35), margin=0.02).startswith("equivalent within 2 points: ")
+    verdict = accuracy_verdict("top1", PairedCounts(50_000, 40, 35), margin=0.02)
+    assert change_in_words(verdict).startswith("equivalent within 2 points: ")
 
 
 def test_nothing_measured_is_nothing_decided() -> None:
-    assert accuracy_verdict(PairedCounts(0, 0, 0)) == "not decided: +0.00 points [-100.00, +100.00]"
+    verdict = accuracy_verdict("top1", PairedCounts(0, 0, 0))
+    assert change_in_words(verdict) == "not decided: +0.00 points [-100.00, +100.00]"
 
 
 @pytest.mark.parametrize(("counts", "p_value"), [((200, 4, 0), None), ((4, 4, 0), None), ((5000, 60, 30), 0.2)])
@@ -90,15 +89,14 @@ def test_a_word_never_contradicts_the_test(counts: tuple[int, int, int], p_value
     pairs = PairedCounts(*counts)
     assert change_interval(pairs).high < 0
     assert (mcnemar_p(pairs) if p_value is None else p_value) > 0.05
-    assert accuracy_verdict(pairs, p_value=p_value).startswith("not decided")
+    assert accuracy_verdict("top1", pairs, p_value=p_value).kind == "not decided"
 
 
 @pytest.mark.parametrize("counts", [(200, 1, 5), (200, 3, 8), (1000, 10, 12), (200, 0, 3)])
 def test_gains_are_decided_by_as_many_examples_as_said(counts: tuple[int, int, int]) -> None:
     pairs = PairedCounts(*counts)
-    found = re.search(r"about (\d+) examples", accuracy_verdict(pairs))
-    assert found is not None
-    needed = int(found[1])
+    needed = accuracy_verdict("top1", pairs).examples_needed
+    assert needed is not None
     lost, gained = (needed * flips / pairs.count for flips in (pairs.lost, pairs.gained))
     low, high = (expected_bound(needed, lost, gained, 0.975, upper) for upper in (False, True))
     assert (low >= -DEFAULT_MARGIN and high <= DEFAULT_MARGIN) or low > 0 or high < 0

@@ -20,11 +20,12 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
 from evaltools.metrics.topk import topk_accuracy
-from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult, Model, Tensor
-from evaltools.result.paired import LatencyComparison, TopKChange
+from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
+from evaltools.result.model import Model, Tensor
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
-from tests.results import configuration, result
+from evaltools.tasks.imagenet.result import Classified, TopKChange
+from tests.results import configuration, result, with_part
 from tests.tasks.coco_results import detection_result
 from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
 from tests.tasks.test_inference_diff_report import result as diff_result
@@ -47,17 +48,16 @@ def one(made: EvaluationResult, limit: str) -> Decision:
     return found
 
 
-def of_ranks(name: str, ranks: list[int | None]) -> ConfigurationResult:
+def of_ranks(ranks: list[int | None]) -> EvaluationResult:
     """Accuracies as an evaluation writes them, which is in float32."""
-    return replace(
-        configuration(name), classification=ClassificationMetrics(topk_accuracy(ranks, 2), 0, len(set(ranks)))
-    )
+    metrics = ClassificationMetrics(topk_accuracy(ranks, 2), 0, len(set(ranks)))
+    return result(REFERENCE, FAST, answered={"fast": Classified(metrics, [])})
 
 
 def with_flips(count: int, lost: int, gained: int) -> EvaluationResult:
     changes = [TopKChange(1, lost, gained, (gained - lost) / count, Interval(0, 0), 1.0, 1.0)]
-    paired = replace(MADE.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
-    return replace(MADE, comparisons=[paired])
+    paired = replace(MADE.part.comparisons[0], agreement=Agreement(count, count, lost, gained), topk=changes)
+    return with_part(MADE, comparisons=[paired])
 
 
 def test_every_limit_is_held_against_every_test_configuration() -> None:
@@ -158,7 +158,8 @@ def test_what_did_not_run_as_asked_keeps_no_limit(
     ],
 )
 def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict[str, Any], reason: str) -> None:
-    made = replace(with_flips(100, 0, 0), configurations=[replace(REFERENCE, **reference), FAST])
+    flips = with_flips(100, 0, 0)
+    made = replace(flips, configurations=[replace(REFERENCE, **reference), flips.configurations[1]])
     for limit in ("top1 drop <= 1 at 95 %", "agreement >= 0", "latency ratio <= 9"):
         found = held(made, gate(limit, configuration="fast"))
         assert [(entry.verdict, entry.reason) for entry in found] == [("not measured", reason)]
@@ -168,7 +169,7 @@ def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict
 @pytest.mark.parametrize("right", [1, 3, 7, 9, 90, 63, 70])
 def test_accuracies_are_shares_to_the_last_bit(right: int) -> None:
     """90 of 100 in float32 is 0.89999998, which would be below a limit of 0.9."""
-    made = result(REFERENCE, of_ranks("fast", [0] * right + [None] * (100 - right)))
+    made = of_ranks([0] * right + [None] * (100 - right))
     assert one(made, f"top1 >= {right} %").verdict == "pass"
     assert one(made, f"top1 <= {right / 100}").verdict == "pass"
     assert evidence_of(made, made.configurations[1]).shares["top1"] == Share(right, 100)
@@ -178,7 +179,10 @@ def test_what_is_taken_of_a_classifier() -> None:
     paired = with_flips(200, 12, 3)
     made = replace(
         paired,
-        configurations=[REFERENCE, replace(FAST, failed_examples=3, delegation=DelegationProof(40, 30, {}))],
+        configurations=[
+            REFERENCE,
+            replace(paired.configurations[1], failed_examples=3, delegation=DelegationProof(40, 30, {})),
+        ],
         latency_comparisons=[
             LatencyComparison("other", "fast", 9, 9.0, None),
             LatencyComparison("reference", "fast", 9, 0.5, Interval(0.4, 0.6)),
@@ -201,17 +205,16 @@ def test_what_is_taken_of_a_classifier() -> None:
 
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
-    paired = replace(with_flips(1, 0, 0).comparisons[0], agreement=Agreement(0, 0, 0, 0))
-    made = replace(MADE, comparisons=[paired])
+    paired = replace(with_flips(1, 0, 0).part.comparisons[0], agreement=Agreement(0, 0, 0, 0))
+    made = with_part(MADE, comparisons=[paired])
     for limit in ("top1 drop <= 1", "top1 drop <= 1 at 95 %", "agreement >= 0"):
         assert one(made, limit).verdict == "not measured"
 
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
-    empty = replace(
-        FAST, inference_latency=summarise_latency([]), classification=ClassificationMetrics(topk_accuracy([], 5), 0, 0)
-    )
-    made = result(REFERENCE, empty)
+    empty = replace(FAST, inference_latency=summarise_latency([]))
+    nothing = Classified(ClassificationMetrics(topk_accuracy([], 5), 0, 0), [])
+    made = result(REFERENCE, empty, answered={"fast": nothing})
     assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0")] == ["not measured"] * 2
 
 
@@ -227,9 +230,8 @@ def test_what_is_taken_of_a_detector() -> None:
 
 def test_no_boxes_to_find_again_is_no_proof_that_they_were_found() -> None:
     made = detection_result("reference", "fast")
-    assert made.coco is not None
-    none = replace(made.coco.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
-    made = replace(made, coco=replace(made.coco, comparisons=[none]))
+    none = replace(made.part.comparisons[0], boxes=BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0))
+    made = with_part(made, comparisons=[none])
     assert one(made, "matched_boxes >= 0").verdict == "not measured"
 
 
@@ -296,6 +298,6 @@ def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
     found = one(with_flips(5000, 41, 32), "top1 drop <= 0.5 points at 95 %")
     assert found == decide(
         parse_criterion("top1 drop <= 0.5 points at 95 %"),
-        replace(evidence_of(MADE, FAST), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
+        replace(evidence_of(MADE, MADE.configurations[1]), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
     )
     assert (found.verdict, found.found) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")

@@ -182,8 +182,7 @@ def test_native_lines_from_the_annotations_equal_the_native_tools(
 
 
 def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations, real: Real) -> None:
-    assert three.result.coco is not None
-    for figures in three.result.coco.figures:
+    for figures in three.result.part.figures:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(real.annotations))
             run = COCOeval(truth, truth.loadRes(str(three.detections[figures.configuration])), "bbox")
@@ -201,8 +200,7 @@ def test_the_twelve_figures_equal_pycocotools_by_hand(three: ThreeConfigurations
 
 
 def test_three_configurations_agree_as_kernels_do(three: ThreeConfigurations) -> None:
-    coco = three.result.coco
-    assert coco is not None
+    coco = three.result.part
     assert [(entry.baseline, entry.other) for entry in coco.comparisons] == [
         ("reference", "xnnpack"),
         ("reference", "other"),
@@ -229,10 +227,8 @@ def test_evaluators_give_the_same_figures(three: ThreeConfigurations, real: Real
         f"--output_file_path={output}",
     )
     assert completed.code == 0, completed.err
-    fast = read_result(output).coco
-    assert fast is not None
-    assert three.result.coco is not None
-    slow = next(figures for figures in three.result.coco.figures if figures.configuration == "xnnpack")
+    fast = read_result(output).part
+    slow = next(figures for figures in three.result.part.figures if figures.configuration == "xnnpack")
     ours, theirs = fast.figures[0].evaluation, slow.evaluation
     assert ours is not None
     assert theirs is not None
@@ -335,10 +331,8 @@ def test_another_class_offset_is_detected_or_stated(
     assert completed.code == 0, completed.err
     name = "+ 2" if shift == 1 else "as it is"
     assert f"class {name} ({'stated' if stated else 'detected'}" in completed.err
-    coco = read_result(output).coco
-    assert coco is not None
-    assert three.result.coco is not None
-    expected = next(figures for figures in three.result.coco.figures if figures.configuration == "xnnpack")
+    coco = read_result(output).part
+    expected = next(figures for figures in three.result.part.figures if figures.configuration == "xnnpack")
     assert coco.figures[0].evaluation is not None
     assert expected.evaluation is not None
     assert coco.figures[0].evaluation.stats == expected.evaluation.stats
@@ -363,8 +357,7 @@ def test_letterboxed_boxes_lie_on_the_same_objects(real: Real, tmp_path: Path) -
         f"--output_file_path={output}",
     )
     assert completed.code == 0, completed.err
-    coco = read_result(output).coco
-    assert coco is not None
+    coco = read_result(output).part
     assert coco.figures[0].evaluation is not None
     assert (coco.figures[0].evaluation.stats.ap50 or 0) > 0.2
     assert np.isfinite(coco.figures[0].evaluation.stats.ap or np.nan)

@@ -16,7 +16,8 @@ from evaltools.result.benchmark import (
     Phase,
     Round,
 )
-from evaltools.result.evaluation import Environment, Model
+from evaltools.result.evaluation import Environment
+from evaltools.result.model import Model
 from evaltools.runtime.session import Opening
 from evaltools.stats.interval import Interval
 

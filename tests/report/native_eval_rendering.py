@@ -13,6 +13,7 @@ from evaltools.report.native import native_lines
 from evaltools.report.native_eval_log import LoggedLatency, NativeEvaluationLog
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.native_lines import debug_lines
+from evaltools.tasks.imagenet.result import Classified
 from tests import results
 from tests.tasks.coco_results import TRUTH, detection_result, figures, picture, with_data, with_figures
 from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
@@ -37,9 +38,9 @@ def _classification(log: NativeEvaluationLog) -> EvaluationResult:
     measured = replace(
         results.configuration("test"),
         inference_latency=_latency(log.inference),
-        classification=ClassificationMetrics(accuracies, 0, 1),
     )
-    return results.result(measured, preprocessing=_latency(log.preprocessing))
+    answered = {"test": Classified(ClassificationMetrics(accuracies, 0, 1), [])}
+    return results.result(measured, preprocessing=_latency(log.preprocessing), answered=answered)
 
 
 def _detection_lines(log: NativeEvaluationLog) -> list[str]:

@@ -18,7 +18,7 @@ def test_json_is_one_file(name: str) -> None:
 
 
 def test_the_first_configuration_keeps_its_name_even_when_it_is_not_measured() -> None:
-    gone = replace(configuration("gpu"), status="not measured", classification=None, inference_latency=None)
+    gone = replace(configuration("gpu"), status="not measured", inference_latency=None)
     files = plan_files(Path("o/out.pb"), ["gpu", "cpu"])
     assert files == {"gpu": Path("o/out.pb"), "cpu": Path("o/out.cpu.pb")}
     assert list(rendered(result(gone, configuration("cpu")), files)) == ["cpu"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from evaltools.metrics.latency import summarise_latency
 from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
-from tests.results import configuration, result
+from tests.results import classified, configuration, result
 
 
 def test_one_configuration_gives_one_block_without_a_heading() -> None:
@@ -22,10 +22,8 @@ def test_one_configuration_gives_one_block_without_a_heading() -> None:
 
 
 def test_numbers_have_six_significant_digits() -> None:
-    long = replace(
-        configuration("test", accuracies=(1 / 3, 1.0)), inference_latency=summarise_latency([1234567, 1234568])
-    )
-    lines = native_lines(result(long))
+    long = replace(configuration("test"), inference_latency=summarise_latency([1234567, 1234568]))
+    lines = native_lines(result(long, answered={"test": classified(1 / 3, 1.0)}))
     assert lines[2:] == [
         "INFO: Inference latency: avg=1.23457e+06(us), std_dev=0(us)",
         "INFO: Top-1 Accuracy: 0.333333",
@@ -42,9 +40,7 @@ def test_several_configurations_are_headed_by_their_names() -> None:
 
 
 def test_a_configuration_without_figures_has_no_block() -> None:
-    missing = replace(
-        configuration("gone"), status="not measured", reason="x", classification=None, inference_latency=None
-    )
+    missing = replace(configuration("gone"), status="not measured", reason="x", inference_latency=None)
     assert native_lines(result(missing)) == []
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from evaltools.errors import DataError
+from evaltools.metrics.boxes import Detection
 from evaltools.report.native_eval_log import (
     LoggedDifference,
     LoggedLatency,
@@ -14,7 +15,6 @@ from evaltools.report.native_eval_log import (
     NativeEvaluationLog,
     parse_evaluation_log,
 )
-from evaltools.tasks.coco.result import Detection
 
 RULE = "=" * 54
 IMAGENET = """\

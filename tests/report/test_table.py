@@ -11,11 +11,12 @@ from evaltools.cli.terminal import make_console
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.table import describe_configuration, print_result
-from evaltools.result.evaluation import DelegateUsed, EvaluationResult
-from evaltools.result.paired import Comparison, LatencyComparison, TopKChange
+from evaltools.result.evaluation import DelegateUsed, EvaluationResult, LatencyComparison
+from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
-from tests.results import configuration, result
+from evaltools.tasks.imagenet.result import Comparison, TopKChange
+from tests.results import classified, configuration, result, with_part
 
 
 def printed(made: EvaluationResult) -> list[str]:
@@ -74,19 +75,22 @@ def test_the_table_holds_figures_comparison_and_failures() -> None:
 
 
 def test_the_table_holds_intervals_and_verdicts() -> None:
-    reference, test = configuration("reference", "reference"), configuration("test")
-    reference = replace(reference, topk_intervals=[Interval(0.1, 0.9)])
+    verdict = Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1)
+    reference, test = configuration("reference", "reference"), replace(configuration("test"), verdicts=[verdict])
     flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
+    made = with_part(
+        result(reference, test, answered={"reference": replace(classified(), topk_intervals=[Interval(0.1, 0.9)])}),
+        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), [flips])],
+    )
     evaluated = replace(
-        result(reference, test),
-        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), "WORSE by 25 points", [flips])],
+        made,
         latency_comparisons=[LatencyComparison("reference", "test", 4, 0.5, Interval(0.25, 0.8))],
     )
     lines = printed(evaluated)
     assert "50.00 ±40.00 %" in lines[1]
     assert "2.00x [1.25, 4.00]" in lines[2]
     assert "p 0.0004" in lines[2]
-    assert "test: top-1 WORSE by 25 points" in lines
+    assert "test: top-1 WORSE by 25.00 points [-60.00, -10.00]" in lines
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,5 @@ def test_without_a_reference_the_heading_names_the_baseline() -> None:
 
 
 def test_what_failed_during_the_run_says_why_after_the_table() -> None:
-    late = replace(
-        configuration("late"), status="not measured", reason="not one example succeeded", classification=None
-    )
+    late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
     assert "late not measured: not one example succeeded" in printed(result(configuration("x"), late))

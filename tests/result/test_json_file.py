@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import jsonschema
@@ -9,8 +10,12 @@ import msgspec
 import pytest
 
 from evaltools.errors import DataError
-from evaltools.result.json_file import json_schema, read_result, to_json
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result, result_schema, to_json
 from tests.results import configuration, result
+from tests.tasks.coco_results import detection_result
+from tests.tasks.test_inference_diff_report import comparison, judged
+from tests.tasks.test_inference_diff_report import result as diff_result
 
 
 def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
@@ -21,10 +26,33 @@ def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:
 
 def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     document = msgspec.json.decode(to_json(result(configuration("test"))))
-    jsonschema.validate(document, json_schema())
+    jsonschema.validate(document, result_schema())
     document["configurations"][0]["status"] = "maybe"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, json_schema())
+        jsonschema.validate(document, result_schema())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [result(configuration("test")), detection_result("reference", "test"), diff_result(comparison("test", judged()))],
+    ids=lambda made: made.task,
+)
+def test_the_part_of_each_task_reads_back_and_fits_the_schema(tmp_path: Path, made: EvaluationResult) -> None:
+    (tmp_path / "r.json").write_bytes(to_json(made))
+    assert read_result(tmp_path / "r.json") == made
+    document = msgspec.json.decode(to_json(made))
+    jsonschema.validate(document, result_schema())
+    document["part"] = {}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, result_schema())
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match=r"missing required field .* at `\$\.part`"):
+        read_result(tmp_path / "r.json")
+
+
+def test_the_schema_says_nothing_of_the_part_of_a_task_from_outside() -> None:
+    document = msgspec.json.decode(to_json(result(configuration("test"))))
+    jsonschema.validate(document | {"task": "segmentation", "part": {"miou": 0.5}}, result_schema())
 
 
 @pytest.mark.parametrize(
@@ -32,7 +60,10 @@ def test_the_schema_accepts_a_result_and_refuses_a_damaged_one() -> None:
     [
         (b"", "is no evaltools result"),
         (b"[]", "is no evaltools result: Expected `object`, got `array`"),
-        (b'{"schema_version": "2"}', r"Invalid enum value '2' - at `\$\.schema_version`"),
+        (b'{"schema_version": "2"}', "missing required field `task`"),
+        (b'{"schema_version": "2", "task": "imagenet"}', "missing required field `complete`"),
+        (b'{"schema_version": "3", "task": "imagenet"}', "of version '3'; this evaltools reads 1 and 2"),
+        (b'{"schema_version": "2", "task": "imagnet"}', "a task that is not here: .* Did you mean imagenet"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CategoryPrecision, CocoEvaluation, CocoStats
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.task_kind import with_task_figures
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
@@ -16,12 +18,11 @@ from evaltools.tasks.coco.result import (
     CocoData,
     CocoDetection,
     DetectedPicture,
-    Detection,
     DetectionFigures,
     GroundTruthUsed,
     OutputMap,
 )
-from tests.results import configuration, result
+from tests.results import configuration, result, with_part
 
 TRUTH = GroundTruthUsed("t.json", "COCO annotations", "00", 3, 9, 2, 1, 0, 0)
 MAPPING = ClassMappingUsed("+1", "detected", 9, {"+1": 8, "0": 1}, None)
@@ -54,10 +55,7 @@ def detection_result(
     *names: str, pictures: list[DetectedPicture] | None = None, truth: GroundTruthUsed | None = TRUTH
 ) -> EvaluationResult:
     """The first one is the reference; each other one is compared with it, the third with the second too."""
-    entries = [
-        replace(configuration(name, "test" if number else "reference"), classification=None)
-        for number, name in enumerate(names)
-    ]
+    entries = [configuration(name, "test" if number else "reference") for number, name in enumerate(names)]
     made = [figures(name) for name in names]
     if truth is None:
         made = [replace(entry, evaluation=None, native=None) for entry in made]
@@ -78,24 +76,15 @@ def detection_result(
     )
     pairs = [(names[0], other) for other in names[1:]] + [(names[1], other) for other in names[2:]]
     comparisons = [BoxComparison(baseline, other, 4, AGREEMENT) for baseline, other in pairs]
-    return replace(
-        result(*entries),
-        task="coco",
-        data=None,
-        comparisons=[],
-        failed=[],
-        coco=CocoDetection(data, made, comparisons, pictures),
-    )
+    part = CocoDetection(data, made, comparisons, pictures)
+    return with_task_figures(replace(result(*entries), task="coco", part=part, failed=[]))
 
 
-def with_data(made: EvaluationResult, **changes: object) -> EvaluationResult:
+def with_data(made: EvaluationResult, **changes: Any) -> EvaluationResult:
     """The same with other facts of the data."""
-    assert made.coco is not None
-    data = replace(made.coco.data, **changes)  # type: ignore[arg-type]
-    return replace(made, coco=replace(made.coco, data=data))
+    return with_part(made, data=replace(made.part.data, **changes))
 
 
 def with_figures(made: EvaluationResult, *changed: DetectionFigures) -> EvaluationResult:
     """The same with other figures."""
-    assert made.coco is not None
-    return replace(made, coco=replace(made.coco, figures=list(changed)))
+    return with_part(made, figures=list(changed))

@@ -75,8 +75,8 @@ def asked(made: DetectionSet, changes: Mapping[str, Any] | None = None, **option
 
 
 def detection_of(result: EvaluationResult) -> CocoDetection:
-    assert result.coco is not None
-    return result.coco
+    part: CocoDetection = result.part
+    return part
 
 
 def outputs_used(result: EvaluationResult) -> OutputMap:

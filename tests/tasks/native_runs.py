@@ -21,7 +21,7 @@ from evaltools.report.native_latency import fill_latency
 from evaltools.report.native_run import NativeRun, proof_lines
 from evaltools.report.table import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import json_schema, read_result, to_json
+from evaltools.result.json_file import read_result, result_schema, to_json
 from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
@@ -117,7 +117,7 @@ def through_every_rendering(result: EvaluationResult, folder: Path) -> str:
     """The tables; the result must come back from its file, and fit the schema."""
     (folder / "r.json").write_bytes(to_json(result))
     assert read_result(folder / "r.json") == result
-    jsonschema.validate(json.loads((folder / "r.json").read_text()), json_schema())
+    jsonschema.validate(json.loads((folder / "r.json").read_text()), result_schema())
     return printed(result)
 
 

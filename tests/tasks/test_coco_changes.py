@@ -9,13 +9,15 @@ import pytest
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
+from evaltools.report.words import change_in_words
+from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.resampled import paired_differences
 from evaltools.tasks.coco.changes import (
     changes_of_figures,
     corrected,
     resampled_figures,
-    verdict_on_map,
+    verdicts_on_map,
 )
 from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
 
@@ -30,6 +32,11 @@ def figures(name: str, worse: int) -> DetectionFigures:
     found = [DetectedObject(number, 1, SHIFTED if number < worse else BOX, 0.9) for number in range(PICTURES)]
     evaluation, matches = evaluate_with_matches(EvaluatedSet(range(PICTURES), [(1, "cup")], truths), found)
     return DetectionFigures(name, PICTURES, PICTURES, 0, evaluation, None, [], resampled_figures(matches, 500))
+
+
+def verdict(changes: list[StatChange]) -> Verdict:
+    (found,) = verdicts_on_map([BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes)], 0.005)["b"]
+    return found
 
 
 def test_a_change_and_its_interval_are_those_of_the_same_draws() -> None:
@@ -51,7 +58,7 @@ def test_the_same_configuration_does_not_change() -> None:
     assert {change.change for change in changes} == {0.0}
     unseen = 1.959964**2 / (PICTURES + 1.959964**2)
     assert changes[0].interval.high == pytest.approx(unseen, rel=1e-4), "others may change, as far as so few show"
-    assert verdict_on_map(changes, 0.005) == "not decided: +0.00 points [-6.02, +6.02]"
+    assert change_in_words(verdict(changes)) == "not decided: +0.00 points [-6.02, +6.02]"
 
 
 def test_few_pictures_say_nothing() -> None:
@@ -60,8 +67,9 @@ def test_few_pictures_say_nothing() -> None:
 
 
 def test_the_verdict_is_on_map() -> None:
-    assert verdict_on_map(changes_of_figures(figures("a", 0), figures("b", 12)), 0.005).startswith("WORSE by ")
-    assert verdict_on_map([], 0.005) == ""
+    found = verdict(changes_of_figures(figures("a", 0), figures("b", 12)))
+    assert (found.kind, found.metric, found.against) == ("worse", "ap", "a")
+    assert verdicts_on_map([BoxComparison("a", "b", 4, BoxAgreement.nothing())], 0.005) == {}
 
 
 def test_draws_that_are_not_the_same_are_not_paired() -> None:

@@ -13,6 +13,7 @@ import pytest
 from pycocotools.coco import COCO
 
 from evaltools.cli.terminal import make_console
+from evaltools.metrics.boxes import Detection
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
@@ -20,7 +21,7 @@ from evaltools.report.table import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.detections_file import coco_results
 from evaltools.tasks.coco.native_lines import debug_lines
-from evaltools.tasks.coco.result import ClassMappingUsed, Detection, OutputMap
+from evaltools.tasks.coco.result import ClassMappingUsed, OutputMap
 from tests.tasks.coco_results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [
@@ -131,8 +132,7 @@ def test_the_debug_lines_are_those_of_the_native_tool() -> None:
 
 def test_detections_are_written_in_the_format_of_coco_results() -> None:
     made = detection_result("reference", "test", pictures=[picture(test=FOUND), picture(reference=FOUND[:1])])
-    assert made.coco is not None
-    first, second = json.loads(coco_results(made.coco, "test"))
+    first, second = json.loads(coco_results(made.part, "test"))
     assert first == {
         "image_id": 7,
         "category_id": 3,
@@ -146,9 +146,9 @@ def test_detections_are_written_in_the_format_of_coco_results() -> None:
         truth.createIndex()
         loaded = truth.loadRes([first, second])
     assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
-    assert json.loads(coco_results(made.coco, "nobody")) == []
-    pictures = [replace(entry, image_id=None) for entry in made.coco.pictures or []]
-    assert json.loads(coco_results(replace(made.coco, pictures=pictures), "test")) == []
+    assert json.loads(coco_results(made.part, "nobody")) == []
+    pictures = [replace(entry, image_id=None) for entry in made.part.pictures or []]
+    assert json.loads(coco_results(replace(made.part, pictures=pictures), "test")) == []
 
 
 def test_the_table_holds_what_was_read_and_the_figures() -> None:
@@ -210,8 +210,7 @@ def test_without_a_reference_the_first_test_is_the_baseline() -> None:
     lines = printed(replace(made, configurations=[first, made.configurations[1]]))
     assert [line for line in lines if "vs first" in line and "vs ref" not in line]
     alone = replace(made, configurations=[first])
-    assert made.coco is not None
-    alone = replace(alone, coco=replace(made.coco, figures=made.coco.figures[:1], comparisons=[]))
+    alone = replace(alone, part=replace(made.part, figures=made.part.figures[:1], comparisons=[]))
     assert printed(alone)[-1].split() == ["first", "10", "2", "ms", "9/10"]
 
 
@@ -219,11 +218,10 @@ def test_what_was_not_measured_says_why() -> None:
     made = detection_result("reference", "late", "gone")
     late = replace(made.configurations[1], status="not measured", reason="no [example]", inference_latency=None)
     gone = replace(late, name="gone", runtime=None, reason="no such delegate")
-    assert made.coco is not None
     made = replace(
         made,
         configurations=[made.configurations[0], late, gone],
-        coco=replace(made.coco, figures=made.coco.figures[:1], comparisons=[]),
+        part=replace(made.part, figures=made.part.figures[:1], comparisons=[]),
     )
     lines = printed(made)
     assert lines[-1] == "late not measured: no [example]"
@@ -235,10 +233,9 @@ def test_what_was_not_measured_says_why() -> None:
 
 def test_boxes_without_a_partner_have_no_mean() -> None:
     made = detection_result("reference", "test")
-    assert made.coco is not None
-    comparison = made.coco.comparisons[0]
+    comparison = made.part.comparisons[0]
     nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
-    made = replace(made, coco=replace(made.coco, comparisons=[nothing]))
+    made = replace(made, part=replace(made.part, comparisons=[nothing]))
     assert printed(made)[9].split()[1:8] == ["10", "0", "1", "2", "3", "-", "-"]
 
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pytest
 from PIL import Image
 
+from evaltools.metrics.boxes import Detection
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.disagreements import Disagreement, draw_disagreements, worst_disagreements
-from evaltools.tasks.coco.result import DetectedPicture, Detection
+from evaltools.tasks.coco.result import DetectedPicture
 from tests.tasks.coco_results import LEFT, RIGHT, detection_result, picture, with_data
 
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN, TEXT = 320, 240, 8, 32
@@ -23,9 +24,7 @@ TWO = [Detection(1, 0.9, LEFT), Detection(2, 0.8, RIGHT)]
 
 
 def worst(*pictures: DetectedPicture, names: tuple[str, ...] = ("r", "t")) -> list[Disagreement]:
-    coco = detection_result(*names, pictures=list(pictures)).coco
-    assert coco is not None
-    return worst_disagreements(coco)
+    return worst_disagreements(detection_result(*names, pictures=list(pictures)).part)
 
 
 def named(rows: list[Disagreement]) -> list[tuple[str, str, int]]:
@@ -89,9 +88,7 @@ def test_there_is_no_picture_without_a_difference_or_a_comparison() -> None:
     assert drawn(detection_result("r", "t", pictures=[picture(r=SAME, t=SAME)])) == (None, [])
     assert drawn(detection_result("r", "t")) == (None, [])
     made = detection_result("r", "t", pictures=[picture(r=SAME, t=[])])
-    assert made.coco is not None
-    assert drawn(replace(made, coco=replace(made.coco, comparisons=[]))) == (None, [])
-    assert drawn(replace(made, coco=None)) == (None, [])
+    assert drawn(replace(made, part=replace(made.part, comparisons=[]))) == (None, [])
 
 
 def test_a_row_has_truth_reference_and_test_side_by_side() -> None:

@@ -57,14 +57,13 @@ def sessions(**by_name: Session) -> Callable[[ModelFile, Configuration], Session
 
 def test_each_test_is_compared_with_the_reference_and_with_the_first_test(asked: ImagenetRequest) -> None:
     result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(0), b=Answering(1)))
-    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.comparisons}
+    compared = {(entry.baseline, entry.other): entry.agreement.same_top1 for entry in result.part.comparisons}
     assert compared == {("reference", "a"): 30, ("reference", "b"): 0, ("a", "b"): 0}
 
 
 def test_accuracy_counts_the_right_answers(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
     result = evaluate(prepare, asked, Silent(), sessions(reference=Answering(0), a=Answering(11), b=Answering(1)))
-    measured = result.configurations[1].classification
-    assert measured is not None
+    measured = result.part.classified["a"].metrics
     assert measured.topk.accuracies[0] == pytest.approx(evaluation.answers.count(11) / 30)
     assert measured.distinct_answers == 1
     assert "a: the same class came first for every picture" in result.warnings
@@ -77,7 +76,7 @@ def test_a_reference_that_fails_everywhere_is_compared_with_nothing(asked: Image
     broken = Answering(0)
     broken._function = failing
     result = evaluate(prepare, asked, Silent(), sessions(reference=broken, a=Answering(0), b=Answering(1)))
-    assert [(entry.baseline, entry.other) for entry in result.comparisons] == [("a", "b")]
+    assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [("a", "b")]
     assert result.configurations[0].reason == "not one example succeeded: no"
 
 
@@ -104,9 +103,8 @@ def test_a_runtime_that_makes_another_output_than_the_file_states_is_refused(ask
 def test_the_record_of_examples_holds_every_answer(asked: ImagenetRequest, evaluation: EvaluationSet) -> None:
     request = replace(asked, record_examples=True)
     result = evaluate(prepare, request, Silent(), sessions(reference=Answering(3), a=Answering(4), b=Answering(5)))
-    assert result.examples is not None
-    assert len(result.examples) == 30
-    first = result.examples[0]
+    assert len(result.part.examples) == 30
+    first = result.part.examples[0]
     assert first.truth == f"class{evaluation.answers[0]}"
     assert {name: answer.classes[0] for name, answer in first.answers.items()} == {"reference": 3, "a": 4, "b": 5}
 
@@ -122,6 +120,5 @@ def test_bytes_of_labels_that_are_no_unicode_stay_equal(asked: ImagenetRequest, 
         Silent(),
         sessions(reference=Answering(0), a=Answering(0), b=Answering(1)),
     )
-    measured = result.configurations[1].classification
-    assert measured is not None
+    measured = result.part.classified["a"].metrics
     assert measured.topk.accuracies[0] == 1.0

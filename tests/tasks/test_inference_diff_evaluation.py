@@ -13,6 +13,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
+from evaltools.report.words import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
@@ -23,12 +24,18 @@ from tests.tasks.observers import Silent
 
 
 def details(result: EvaluationResult) -> InferenceDiff:
-    assert result.inference_diff is not None
-    return result.inference_diff
+    part: InferenceDiff = result.part
+    return part
 
 
 def comparison(result: EvaluationResult, place: int = 0) -> DiffComparison:
     return details(result).comparisons[place]
+
+
+def judged(result: EvaluationResult) -> list[tuple[str, str]]:
+    """The tests with their verdicts in words."""
+    tests = [entry for entry in result.configurations if entry.role == "test"]
+    return [(entry.name, outputs_in_words(entry.verdict)) for entry in tests if entry.verdict is not None]
 
 
 def in_fp16(values: Any) -> Any:
@@ -64,16 +71,19 @@ def with_nan(values: Any) -> Any:
     ],
 )
 def test_verdicts(tmp_path: Path, function: Function, verdict: str, reason: str) -> None:
-    found = comparison(evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=lambda: function)))
-    assert (found.configuration, found.verdict) == ("test", verdict)
-    assert found.reason.startswith("3 times: ")
-    assert reason in found.reason
+    ((name, words),) = judged(evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=lambda: function)))
+    assert name == "test"
+    assert words.startswith(f"{verdict}: 3 times: ")
+    assert reason in words
 
 
 def test_each_configuration_has_a_verdict_of_its_own(tmp_path: Path) -> None:
     request = asked(tmp_path, tests=(Configuration("good"), Configuration("bad")))
-    found = details(evaluate(prepare_diff, request, Silent(), Opener(bad=lambda: with_nan))).comparisons
-    assert [(entry.configuration, entry.verdict) for entry in found] == [("good", "equivalent"), ("bad", "diverged")]
+    result = evaluate(prepare_diff, request, Silent(), Opener(bad=lambda: with_nan))
+    kinds = [
+        (entry.name, entry.verdict.kind, entry.verdict.against) for entry in result.configurations if entry.verdict
+    ]
+    assert kinds == [("good", "equivalent", "reference"), ("bad", "diverged", "reference")]
 
 
 def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
@@ -91,15 +101,16 @@ def test_the_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
 
 def test_warm_up_runs_are_in_no_figure_but_the_first_run(tmp_path: Path) -> None:
     result = evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=2), Silent(), Opener())
-    reference, test = result.configurations
-    for entry in (reference, test):
-        assert entry.first_run_us == 1000
-        assert entry.invokes_us == [3000, 4000, 5000]
+    for entry in result.configurations:
+        times = details(result).times[entry.name]
+        assert times.first_run_us == 1000
+        assert times.invokes_us == [3000, 4000, 5000]
         assert entry.inference_latency is not None
         assert entry.inference_latency.sum_us == 12000
-        assert entry.run_and_read_latency is not None
-        assert entry.run_and_read_latency.sum_us == 12015
-    without = evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener()).configurations[1]
+        assert times.run_and_read_latency.sum_us == 12015
+    without = details(evaluate(prepare_diff, asked(tmp_path, num_runs=3, warmup_runs=0), Silent(), Opener())).times[
+        "test"
+    ]
     assert (without.first_run_us, without.invokes_us) == (None, [1000, 2000, 3000])
 
 
@@ -124,7 +135,7 @@ def test_a_state_is_repeatable_since_the_second_session_is_driven_the_same_way(
     repeated = comparison(result).repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical, repeated.max) == (5, True, 0.0)
-    assert comparison(result).verdict == "equivalent"
+    assert judged(result) == [("test", "equivalent: 3 times: identical in every element")]
 
 
 @pytest.mark.parametrize("name", ["test", "reference"])
@@ -168,7 +179,8 @@ def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_pa
         ("not measured", "the reference has no outputs to compare with: node 7 failed"),
     ]
     found = comparison(result)
-    assert (found.verdict, found.outputs, found.within_limits) == ("not measured", [], False)
+    assert (found.outputs, found.within_limits) == ([], False)
+    assert judged(result) == [("test", f"not measured: {result.configurations[1].reason}")]
 
 
 def test_runs_that_fail_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -201,10 +213,9 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
 
     request = asked(tmp_path, tests=(Configuration("gone"), Configuration("test")))
     result = evaluate(prepare_diff, request, Silent(), open_some)
-    found = [(entry.configuration, entry.verdict, entry.reason) for entry in details(result).comparisons]
-    assert found == [
-        ("gone", "not measured", "not here"),
-        ("test", "equivalent", "3 times: identical in every element"),
+    assert judged(result) == [
+        ("gone", "not measured: not here"),
+        ("test", "equivalent: 3 times: identical in every element"),
     ]
     assert "noise floor: plain C++ kernels not measured: not here" in result.warnings
 

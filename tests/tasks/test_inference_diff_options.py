@@ -16,6 +16,8 @@ from evaltools.errors import DataError, UsageError
 from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
 from evaltools.report.native import native_lines
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.verdict import Verdict
 from evaltools.runtime import Inference, Session, open_session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
@@ -27,6 +29,12 @@ from tests.tasks.diff_fakes import Opener, asked, three_times
 from tests.tasks.observers import Silent
 
 
+def verdict_of(result: EvaluationResult) -> Verdict:
+    """That on the last test."""
+    (verdict,) = result.configurations[-1].verdicts
+    return verdict
+
+
 def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path) -> None:
     request = asked(
         tmp_path, inputs=InputOptions(num_runs=2, native=True), native=True, warmup_runs=0, yardstick_runs=0
@@ -34,10 +42,9 @@ def test_native_compatibility_is_three_invocations_and_no_warm_up(tmp_path: Path
     opener = Opener()
     result = evaluate(prepare_diff, request, Silent(), opener)
     assert [name for name, _ in opener.opened] == ["reference", "test"]
-    assert result.configurations[1].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
-    assert result.configurations[1].first_run_us is None
-    assert result.inference_diff is not None
-    assert (result.inference_diff.invocations_per_run, result.inference_diff.compat) == (3, "native")
+    assert result.part.times["test"].invokes_us == [1000, 2000, 3000, 4000, 5000, 6000]
+    assert result.part.times["test"].first_run_us is None
+    assert (result.part.invocations_per_run, result.part.compat) == (3, "native")
     assert native_lines(result) == [
         "INFO: Num evaluation runs: 2",
         "INFO: Reference run latency: avg=3500(us), std_dev=1707(us)",
@@ -65,22 +72,20 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     assert opener.opened[0][0] == "test"
     reference = result.configurations[0]
     assert (reference.role, reference.status, reference.inference_latency) == ("reference", "measured", None)
-    assert result.inference_diff is not None
-    found = result.inference_diff.comparisons[0].outputs[0].difference
+    found = result.part.comparisons[0].outputs[0].difference
     assert found.runs == 5
     assert found.max == pytest.approx(0.5, abs=1e-6)
-    assert result.inference_diff.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
+    assert result.part.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
 
 
 def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -> None:
     evaluate(prepare_diff, asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
     request = loading(tmp_path, tests=(Configuration("test", kernels="builtin"),), inputs=InputOptions(num_runs=3))
     result = evaluate(prepare_diff, request, Silent(), open_session)
-    assert result.inference_diff is not None
-    found = result.inference_diff.comparisons[0]
-    assert (found.verdict, found.outputs[0].difference.runs) == ("equivalent", 3)
+    found = result.part.comparisons[0]
+    assert (verdict_of(result).kind, found.outputs[0].difference.runs) == ("equivalent", 3)
     assert found.outputs[0].difference.identical
-    assert len(result.inference_diff.noise_floor) >= 5
+    assert len(result.part.noise_floor) >= 5
 
 
 def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
@@ -89,11 +94,10 @@ def test_a_saved_file_that_was_changed_fails_its_run(tmp_path: Path) -> None:
     (failed,) = result.failed
     assert (failed.example, failed.configuration, failed.stage) == ("run 2", None, "input")
     assert "its sha256 differs from the manifest's" in failed.reason
-    assert result.inference_diff is not None
-    repeated = result.inference_diff.comparisons[0].repeatability
+    repeated = result.part.comparisons[0].repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical) == (4, True), "all but the run that failed"
-    assert {found.runs for entry in result.inference_diff.noise_floor for found in entry.outputs} == {4}
+    assert {found.runs for entry in result.part.noise_floor for found in entry.outputs} == {4}
 
 
 @pytest.mark.parametrize(
@@ -167,8 +171,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
     request = asked(tmp_path, yardstick_runs=0, limits=(parse_limit(*limits),) if limits else ())
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
-    details = evaluate(prepare_diff, request, Silent(), opener).inference_diff
-    assert details is not None
+    details = evaluate(prepare_diff, request, Silent(), opener).part
     assert details.comparisons[0].within_limits is kept
 
 
@@ -201,16 +204,14 @@ def test_ctrl_c_during_the_second_look_keeps_what_was_measured(tmp_path: Path) -
 
     result = evaluate(prepare_diff, asked(tmp_path), Silent(), interrupted)
     assert (result.stopped, result.complete, result.examples_done) == ("interrupted", False, 5)
-    assert result.inference_diff is not None
-    assert result.inference_diff.comparisons[0].verdict == "equivalent"
-    assert [variant.name for variant in result.inference_diff.noise_floor] == ["plain C++ kernels"]
+    assert verdict_of(result).kind == "equivalent"
+    assert [variant.name for variant in result.part.noise_floor] == ["plain C++ kernels"]
 
 
 def test_without_yardsticks_nothing_is_run_again(tmp_path: Path) -> None:
     opener = Opener()
-    details = evaluate(prepare_diff, replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).inference_diff
+    details = evaluate(prepare_diff, replace(asked(tmp_path), yardstick_runs=0), Silent(), opener).part
     assert len(opener.opened) == 2
-    assert details is not None
     assert (details.noise_floor, details.precisions, details.comparisons[0].repeatability) == ([], [], None)
 
 
@@ -254,15 +255,13 @@ RARE_SUM = rare_sum()
 
 def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> None:
     wrong = {"test": lambda: wrong_on_rare_inputs}
-    alone = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong)).inference_diff
+    alone = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong))
     also = {"XNNPACK": lambda: wrong_on_rare_inputs}
-    shared = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also)).inference_diff
-    assert alone is not None
-    assert shared is not None
-    assert (alone.yardstick_runs, shared.yardstick_runs) == (10, 10)
-    assert alone.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
-    assert "(over the 10 runs of the noise floor)" in alone.comparisons[0].reason
-    assert (alone.comparisons[0].verdict, shared.comparisons[0].verdict) == ("diverged", "equivalent")
+    shared = evaluate(prepare_diff, asked(tmp_path, num_runs=30), Silent(), Opener(**wrong, **also))
+    assert (alone.part.yardstick_runs, shared.part.yardstick_runs) == (10, 10)
+    assert alone.part.comparisons[0].outputs[0].difference.different == 32, "one run of 30"
+    assert [reason.numbers for reason in verdict_of(alone).reasons if reason.kind == "sampled_runs"] == [{"runs": 10}]
+    assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
 
 
 def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_path: Path) -> None:
@@ -296,6 +295,5 @@ def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_p
         return Wrong(session) if configuration.name == "test" else session
 
     request = DiffRequest(path, Configuration("reference", kernels="builtin"), (Configuration("test"),))
-    details = evaluate(prepare_diff, request, Silent(), opener).inference_diff
-    assert details is not None
-    assert details.comparisons[0].verdict == "diverged"
+    result = evaluate(prepare_diff, request, Silent(), opener)
+    assert verdict_of(result).kind == "diverged"

@@ -19,7 +19,16 @@ from evaltools.proto import message_class
 from evaltools.report.native import native_lines, native_proto
 from evaltools.report.table import print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, Repeatability, Variant
+from evaltools.result.verdict import Reason, Verdict
+from evaltools.task_kind import with_task_figures
+from evaltools.tasks.inference_diff.result import (
+    DiffComparison,
+    InferenceDiff,
+    JudgedOutput,
+    Repeatability,
+    RunTimes,
+    Variant,
+)
 from tests import results
 
 VALUES = Values(0, 0, 0, -1.0, 1.0, False, False, 4)
@@ -48,31 +57,35 @@ DIFFERENCE = OutputDifference(
     reference=VALUES,
     scores=None,
 )
+FAR_OFF = Verdict("diverged", "outputs", "reference", "scores", reasons=[Reason.of_text("far off")])
+REFERENCE_TIMES, TEST_TIMES = [2000] * 12, [1000] * 9 + [4000] * 3
 FLOOR = replace(DIFFERENCE, mean=0.0001, p99=0.0002, max=0.0003, relative_rms=1e-7, snr_db=140.0, cosine=1.0)
 
 
 def judged(difference: OutputDifference = DIFFERENCE, grade: Any = "diverged", in_boxes: bool = False) -> JudgedOutput:
-    return JudgedOutput(difference, OutputVerdict(grade, "far off", "relative RMS", {}), in_boxes)
+    return JudgedOutput(difference, OutputVerdict(grade, [Reason.of_text("far off")], "relative RMS", {}), in_boxes)
 
 
 def comparison(name: str, *outputs: JudgedOutput, **changes: Any) -> DiffComparison:
-    made = DiffComparison(name, "diverged", "scores: far off", list(outputs), None, None, None, [], None)
+    made = DiffComparison(name, list(outputs), None, None, None, [], None)
     return replace(made, **changes)
 
 
 def configuration(name: str, times: list[int], role: str = "test") -> ConfigurationResult:
     return replace(
         results.configuration(name, role),
-        classification=None,
         inference_latency=summarise_latency(times),
-        run_and_read_latency=summarise_latency([time + 500 for time in times]),
-        first_run_us=7000,
+        verdicts=[] if role == "reference" else [FAR_OFF],
     )
 
 
+def run_times(times: list[int]) -> RunTimes:
+    return RunTimes(7000, summarise_latency([time + 500 for time in times]), times)
+
+
 def result(*comparisons: DiffComparison, floor: tuple[OutputDifference, ...] = (), **changes: Any) -> EvaluationResult:
-    reference = replace(configuration("reference", [2000] * 12, "reference"), delegates=[])
-    tests = [configuration(entry.configuration, [1000] * 9 + [4000] * 3) for entry in comparisons]
+    reference = replace(configuration("reference", REFERENCE_TIMES, "reference"), delegates=[])
+    tests = [configuration(entry.configuration, TEST_TIMES) for entry in comparisons]
     details = InferenceDiff(
         num_runs=4,
         invocations_per_run=3,
@@ -89,10 +102,10 @@ def result(*comparisons: DiffComparison, floor: tuple[OutputDifference, ...] = (
         reference_repeatability=None,
         not_saved=None,
         comparisons=list(comparisons),
+        times={"reference": run_times(REFERENCE_TIMES)} | {entry.name: run_times(TEST_TIMES) for entry in tests},
     )
     made = results.result(reference, *tests)
-    made = replace(made, task="inference_diff", data=None, comparisons=[], failed=[])
-    return replace(made, inference_diff=replace(details, **changes))
+    return with_task_figures(replace(made, task="inference_diff", part=replace(details, **changes), failed=[]))
 
 
 def printed(made: EvaluationResult) -> list[str]:
@@ -231,7 +244,9 @@ def test_boxes_stand_in_for_their_outputs() -> None:
 
 
 def test_what_was_not_measured_has_a_verdict_and_no_row() -> None:
-    missing = comparison("gone", verdict="not measured", reason="no GPU here")
-    lines = printed(result(missing))
+    made = result(comparison("gone"))
+    verdict = Verdict("not measured", "outputs", "reference", reasons=[Reason.of_text("no GPU here")])
+    missing = replace(made.configurations[1], verdicts=[verdict])
+    lines = printed(replace(made, configurations=[made.configurations[0], missing]))
     assert lines[-1] == "gone: not measured: no GPU here"
     assert not any("rel RMS" in line for line in lines)

@@ -45,9 +45,7 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
     result = assembled(coco, reference, test, gpu)
     assert [entry.status for entry in result.configurations] == ["measured"] * 3
     ours = evaluate(prepare, coco.request, Silent())
-    assert ours.coco is not None
-    assert result.coco is not None
-    for own, native in zip(ours.coco.figures, result.coco.figures, strict=False):
+    for own, native in zip(ours.part.figures, result.part.figures, strict=False):
         assert own.evaluation is not None
         assert native.evaluation is not None
         assert own.native is not None
@@ -55,13 +53,13 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
         assert (own.detections, own.pictures) == (native.detections, native.pictures)
         assert native.evaluation.stats.ap == pytest.approx(own.evaluation.stats.ap, abs=2e-3)
         assert native.native == own.native
-    (compared,) = ours.coco.comparisons
-    assert result.coco.comparisons[0].boxes.matched == compared.boxes.matched
-    assert result.coco.pictures is not None
-    assert [picture.image_id for picture in result.coco.pictures] == [
-        picture.image_id for picture in ours.coco.pictures or []
+    (compared,) = ours.part.comparisons
+    assert result.part.comparisons[0].boxes.matched == compared.boxes.matched
+    assert result.part.pictures is not None
+    assert [picture.image_id for picture in result.part.pictures] == [
+        picture.image_id for picture in ours.part.pictures or []
     ]
-    assert result.coco.data.native
+    assert result.part.data.native
     through_every_rendering(result, tmp_path)
     assert native_proto(result, entry_of(result, "test")) == test.proto
 
@@ -69,14 +67,13 @@ def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -
 def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path: Path, coco: CocoInputs) -> None:
     runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
     result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
-    assert result.coco is not None
-    assert [(entry.baseline, entry.other) for entry in result.coco.comparisons] == [
+    assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [
         ("reference@A", "test@A"),
         ("reference@A", "reference@B"),
         ("reference@A", "test@B"),
         ("test@A", "test@B"),
     ]
-    assert result.coco.comparisons[3].boxes.lost == 0
+    assert result.part.comparisons[3].boxes.lost == 0
     table = through_every_rendering(result, tmp_path)
     assert "test@B against test@A" in table
 
@@ -85,11 +82,10 @@ def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
     made = coco_request(truth=False)
     inputs = prepare_coco(replace(made, options=replace(made.options, num_images=3), keep_pictures=True))
     result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
-    assert result.coco is not None
-    assert [found.native for found in result.coco.figures] == [None, None]
-    assert result.coco.comparisons[0].example_count == 3
-    assert result.coco.pictures is not None
-    assert result.coco.pictures[0].width > 100
+    assert [found.native for found in result.part.figures] == [None, None]
+    assert result.part.comparisons[0].example_count == 3
+    assert result.part.pictures is not None
+    assert result.part.pictures[0].width > 100
     assert native_lines(result)[0] == "WARN: mAP metrics are meaningless w/o ground truth."
     assert native_lines(result)[-1] == "INFO: Overall mAP: 0"
     through_every_rendering(result, tmp_path)

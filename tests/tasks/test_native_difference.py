@@ -18,6 +18,7 @@ from evaltools.report.native import native_lines, native_proto
 from evaltools.report.native_eval_log import parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import DiffFigures, NativeRun
+from evaltools.report.words import why_in_words
 from evaltools.tasks.native.inputs import prepare_diff
 from tests.tasks.native_runs import (
     PLAIN,
@@ -50,13 +51,16 @@ def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
     logs = [parse_evaluation_log(run.log) for run in (same, other)]
     averages = [log.reference.avg_us for log in logs if log.reference]
     assert 0.9999 * min(averages) <= reference.inference_latency.avg_us <= 1.0001 * max(averages)
-    assert result.inference_diff is not None
-    equal, different = result.inference_diff.comparisons
-    assert (equal.verdict, equal.within_limits) == ("equivalent", True)
-    assert (different.verdict, different.within_limits) == ("not judged", False)
+    equal, different = result.part.comparisons
+    verdicts = [entry.verdict for entry in result.configurations[1:]]
+    assert [verdict and (verdict.kind, verdict.against) for verdict in verdicts] == [
+        ("equivalent", "reference"), ("not judged", "reference"),
+    ]  # fmt: skip
+    assert (equal.within_limits, different.within_limits) == (True, False)
     error = logs[1].differences[0].avg_error
     assert different.limits[0].found == pytest.approx(error)
-    assert different.reason.startswith(f"output_0: avg_error {error:g} in raw numbers")
+    assert verdicts[1] is not None
+    assert why_in_words(verdicts[1]).startswith(f"output_0: avg_error {error:g} in raw numbers")
     table = through_every_rendering(result, tmp_path)
     assert "LIMIT BROKEN --max_avg_error=0.01" in table
     assert re.search(rf"builtin, output 0 \S+: avg_error {error:.4g}, between runs", table)
@@ -79,8 +83,7 @@ def test_inference_diff_has_one_reference_inside(tmp_path: Path) -> None:
     failed = replace(run, exit_code=1, log="ERROR: Could not run the task evaluation!\n")
     result = assembled(inputs, failed)
     assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
-    assert result.inference_diff is not None
-    assert result.inference_diff.comparisons[0].verdict == "not measured"
+    assert [verdict.kind for verdict in result.configurations[1].verdicts] == ["not measured"]
     through_every_rendering(result, tmp_path)
 
 

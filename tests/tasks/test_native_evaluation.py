@@ -56,18 +56,16 @@ def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: ImagenetIn
         ("test", "test", "measured"),
     ]
     test = entry_of(result, "test")
-    assert test.classification is not None
-    assert test.classification.topk.accuracies[:2] == (0.375, 0.5)
+    assert result.part.classified["test"].metrics.topk.accuracies[:2] == (0.375, 0.5)
     assert test.finished_examples == 8
     assert test.runtime is not None
     assert (test.runtime.name, test.runtime.package, test.runtime.version, test.runtime.kernels) == (
         "native", "run_eval", "sha256 0123456789ab", "default",
     )  # fmt: skip
     assert entry_of(result, "reference").runtime is not None
-    assert [interval.confidence for interval in test.topk_intervals] == [0.95] * 10
+    assert [interval.confidence for interval in result.part.classified["test"].topk_intervals] == [0.95] * 10
     assert result.environment.started_at == STARTED
-    assert result.data is not None
-    assert (result.data.example_count, result.data.normalization) == (8, "native")
+    assert (result.part.data.example_count, result.part.data.normalization) == (8, "native")
 
 
 def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: ImagenetInputs) -> None:
@@ -84,7 +82,7 @@ def test_parts_give_the_result_of_one_run(imagenet: ImagenetInputs) -> None:
     ]
     merged = assembled(imagenet, *reversed(parts))
     own, other = entry_of(merged, "test"), entry_of(whole, "test")
-    assert own.classification == other.classification
+    assert merged.part.classified == whole.part.classified
     assert own.inference_latency is not None
     assert other.inference_latency is not None
     assert replace(own.inference_latency, std_us=0, last_us=0) == replace(other.inference_latency, std_us=0, last_us=0)
@@ -101,7 +99,7 @@ def not_measured(imagenet: ImagenetInputs, *runs: NativeRun) -> str:
     result = assembled(imagenet, *runs)
     (entry,) = result.configurations
     assert entry.status == "not measured"
-    assert (entry.inference_latency, entry.classification, entry.finished_examples) == (None, None, 0)
+    assert (entry.inference_latency, result.part.classified, entry.finished_examples) == (None, {}, 0)
     assert native_lines(result) == []
     assert entry.reason is not None
     assert f"not measured: {entry.reason}" in printed(result).replace("\n", " ")
@@ -166,7 +164,7 @@ def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed
     result = assembled(allowing_fallback(imagenet), run)
     (entry,) = result.configurations
     assert (entry.status, entry.fallback) == ("measured", said)
-    assert entry.classification is not None
+    assert list(result.part.classified) == [entry.name]
     assert [(used.name, used.nodes) for used in entry.delegates] == [("GPU", None)]
     assert "FALLBACK: GPU was asked for" in printed(result)
 
@@ -264,7 +262,7 @@ def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     reference, test, gpu = stand_ins(tmp_path, inputs, REFERENCE, PLAIN, GPU)
     assert all(warning in gpu.log for warning in GPU_WARNINGS)
     result = assembled(inputs, reference, test, gpu)
-    accuracies = [entry.classification and entry.classification.topk.accuracies[0] for entry in result.configurations]
+    accuracies = [entry.figures.get("top1") for entry in result.configurations]
     assert accuracies == [pytest.approx(0.905), pytest.approx(0.905), None]
     assert entry_of(result, "gpu").status == "not measured"
     table = through_every_rendering(result, tmp_path)
@@ -285,7 +283,7 @@ def test_imagenet_in_parts_from_the_program(tmp_path: Path) -> None:
         for part in range(2)
     ]
     merged, expected = assembled(inputs, *parts), assembled(inputs, whole)
-    assert entry_of(merged, "test").classification == entry_of(expected, "test").classification
+    assert merged.part.classified == expected.part.classified
 
 
 def test_the_binary_is_told_by_its_content() -> None:

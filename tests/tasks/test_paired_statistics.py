@@ -1,24 +1,15 @@
-"""How sure figures are: which examples are paired, and which comparisons are corrected together."""
+"""How sure latencies are: which examples are paired, and what is of one run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import pytest
-from scipy import stats
 
 from evaltools.engine import Example, Outcome, QuietTime, QuietTimes, Record
 from evaltools.engine.task import Failure
-from evaltools.metrics.agreement import Agreement, ComparedAnswers
-from evaltools.metrics.topk import TopKAccuracy
-from evaltools.stats.proportions import PairedCounts, wilson_interval
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.paired_statistics import (
-    accuracy_intervals,
-    latency_comparisons,
-    topk_comparisons,
-    with_conditions,
-)
+from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from tests.results import configuration
 
 BOTH = [configuration("reference", "reference"), configuration("test")]
@@ -27,11 +18,6 @@ BOTH = [configuration("reference", "reference"), configuration("test")]
 def records(name: str, times: dict[int, int], failed: tuple[int, ...] = ()) -> list[Record[int]]:
     found: list[Record[int]] = [Record(Example(index, ""), name, (time,), 0) for index, time in times.items()]
     return found + [Record(Example(index, ""), name, (), None, Failure("inference", "died")) for index in failed]
-
-
-def compared(count: int, lost: int, gained: int) -> ComparedAnswers:
-    flips = PairedCounts(count, lost, gained)
-    return ComparedAnswers(Agreement(count, count - lost - gained, lost, gained), (flips, PairedCounts(count, 0, 0)))
 
 
 def test_times_are_paired_by_example() -> None:
@@ -82,29 +68,3 @@ def test_memory_is_that_of_its_process() -> None:
     outcome = Outcome({name: records(name, {0: 5}) for name in ("reference", "test")})
     reference, test = with_conditions(BOTH, Measured(outcome, peak_memory_kb={"test": 51_200}))
     assert (reference.peak_memory_mb, test.peak_memory_mb) == (None, 50.0)
-
-
-def test_holm_corrects_all_that_are_held_against_one_baseline() -> None:
-    pairs = {
-        ("reference", "a"): compared(100, 9, 1),
-        ("reference", "b"): compared(100, 4, 4),
-        ("a", "b"): compared(100, 0, 8),
-    }
-    found = {(entry.baseline, entry.other): entry.topk[0] for entry in topk_comparisons(pairs, 0.005)}
-    alone = {pair: stats.binomtest(lost, total).pvalue for pair, lost, total in
-             ((("reference", "a"), 9, 10), (("reference", "b"), 4, 8), (("a", "b"), 0, 8))}  # fmt: skip
-    assert {pair: entry.p_value for pair, entry in found.items()} == pytest.approx(alone)
-    assert found["reference", "a"].p_value_holm == pytest.approx(2 * alone["reference", "a"])
-    assert found["reference", "b"].p_value_holm == 1.0
-    assert found["a", "b"].p_value_holm == pytest.approx(alone["a", "b"]), "another family"
-
-
-def test_without_a_common_example_there_is_nothing_to_test() -> None:
-    (found,) = topk_comparisons({("reference", "a"): compared(0, 0, 0)}, 0.005)
-    assert (found.verdict, found.topk) == ("", [])
-
-
-def test_every_k_has_its_interval() -> None:
-    found = accuracy_intervals(TopKAccuracy(8, (0.5, 0.75)))
-    assert found == [wilson_interval(4, 8), wilson_interval(6, 8)]
-    assert accuracy_intervals(TopKAccuracy(0, ())) == []

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.result.evaluation import RuntimeUsed, Tensor
+from evaltools.result.evaluation import RuntimeUsed
+from evaltools.result.model import Tensor
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (

@@ -1,0 +1,218 @@
+"""Verdicts and their reasons as sentences; nowhere else do they become words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.result.verdict import TEXT, Reason, Verdict
+
+_PRECISIONS: Final = ("fp16", "bf16", "int8")
+_NO_NOISE_FLOOR: Final = "no noise floor was measured"
+
+
+def kind_in_words(kind: str) -> str:
+    """The verdict on outputs in words.
+
+    >>> kind_in_words("fp16"), kind_in_words("diverged")
+    ('within expected precision of fp16', 'diverged')
+    """
+    return f"within expected precision of {kind}" if kind in _PRECISIONS else kind
+
+
+def change_in_words(verdict: Verdict) -> str:
+    """A verdict on a share, with the 95 % interval of its change in percentage points.
+
+    >>> change_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
+    'WORSE by 2.72 points [-3.32, -2.16]'
+    """
+    change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
+    within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
+    if verdict.kind == "equivalent":
+        return f"equivalent{within}: {change:+.2f} points {span}"
+    if verdict.kind in ("worse", "better"):
+        return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
+    needed = f"; about {verdict.examples_needed} examples would tell whether it is{within}"
+    return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
+
+
+def _points(share: float | None) -> str:
+    return "no number" if share is None else f"{100 * share:+.2f}"
+
+
+def outputs_in_words(verdict: Verdict) -> str:
+    """A verdict on outputs, the output that decides, and why.
+
+    >>> outputs_in_words(Verdict("equivalent", "outputs", output="scores", reasons=[Reason("identical")]))
+    'equivalent: scores: identical in every element'
+    """
+    return f"{kind_in_words(verdict.kind)}: {why_in_words(verdict)}"
+
+
+def why_in_words(verdict: Verdict) -> str:
+    """The output that decides, and why."""
+    why = reasons_in_words(verdict.reasons)
+    return f"{verdict.output}: {why}" if verdict.output else why
+
+
+def reasons_in_words(reasons: Sequence[Reason]) -> str:
+    """All reasons in one line; one of a kind that is not known here with its numbers.
+
+    >>> reasons_in_words([Reason("identical"), Reason("sampled_runs", {"runs": 4})])
+    'identical in every element (over the 4 runs of the noise floor)'
+    """
+    text = ""
+    for reason in reasons:
+        found = _WORDS.get(reason.kind, _any_reason)(reason)
+        text += found if not text or reason.kind == _SAMPLED else f"; {found}"
+    return text
+
+
+def baseline_change_in_words(change: FigureChange) -> str:
+    """The verdict on a figure that a baseline has, empty where there is none."""
+    verdict = change.verdict
+    if verdict is None:
+        return ""
+    kinds = [reason.kind for reason in verdict.reasons]
+    if NO_NUMBER in kinds:
+        return "WORSE: there is no number any more"
+    if UNTESTED in kinds:
+        return "WORSE: a drop beyond --margin, and nothing to test it by"
+    if FISHER in kinds:
+        word = "WORSE" if verdict.kind == "worse" else verdict.kind
+        return (
+            f"{word}: {_points(verdict.change)} points, p {verdict.p_value:.2g} (Fisher's exact test: answers are not "
+            "paired)"
+        )
+    tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
+    return f"{change_in_words(verdict)}{tested}"
+
+
+def size_in_words(found: OutputDifference) -> str:
+    """The size of a difference, in quanta where the output has them."""
+    if found.quanta is not None:
+        return f"an RMS of {found.quanta.rms:.2g} quanta"
+    return f"a relative RMS of {found.relative_rms or 0.0:.2g}"
+
+
+def _any_reason(reason: Reason) -> str:
+    numbers = [f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in reason.numbers.items()]
+    return " ".join([reason.kind.replace("_", " "), ", ".join([*numbers, *reason.names.values()])]).strip()
+
+
+def _not_finite(reason: Reason) -> str:
+    sides = {
+        side: [f"{reason.numbers[f'{side}_{what}']} {word}" for what, word in (("nan", "NaN"), ("infinite", "infinite"))
+               if reason.numbers[f"{side}_{what}"]]
+        for side in ("test", "reference")
+    }  # fmt: skip
+    counts = " and ".join(f"the {side} has {' and '.join(found)}" for side, found in sides.items() if found)
+    return f"{counts} of {reason.numbers['elements']} values"
+
+
+def _torn(reason: Reason) -> str:
+    return (
+        f"{reason.numbers['elements']} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
+        "memory that was never written looks like this"
+    )
+
+
+def _relative_rms(reason: Reason) -> str:
+    snr_db = reason.numbers["snr_db"]
+    snr = "" if snr_db is None else f" (SNR {snr_db:.1f} dB)"
+    return f"relative RMS {reason.numbers['value']:.2g}{snr}, {_held(reason)}"
+
+
+def _box_figure(reason: Reason) -> str:
+    return f"{reason.names['figure']} {reason.numbers['value']:.2g}, {_held(reason)}"
+
+
+def _held(reason: Reason) -> str:
+    """What a size was held against."""
+    value, tolerance = reason.numbers["value"], reason.numbers["tolerance"]
+    explanation = reason.names["explanation"]
+    name = "CPU kernels explain" if explanation == "equivalent" else f"{explanation} explains"
+    is_kept = value is not None and tolerance is not None and value <= tolerance
+    return f"{'no more' if is_kept else 'more'} than {name} ({_two_digits(tolerance)})"
+
+
+def _noise_floor(reason: Reason) -> str:
+    return f"CPU variants differ by {_two_digits(reason.numbers['relative_rms'])}{_of_variant(reason)}"
+
+
+def _of_variant(reason: Reason) -> str:
+    return f" ({reason.names['variant']})" if reason.names["variant"] else ""
+
+
+def _quanta(reason: Reason) -> str:
+    numbers = reason.numbers
+    equal, one, two, more = (
+        f"{100 * (numbers[name] or 0):.3g} %" for name in ("equal", "off_by_1", "off_by_2", "off_by_more")
+    )
+    floor = _NO_NOISE_FLOOR
+    if numbers["floor_rms"] is not None:
+        floor = f"CPU variants {numbers['floor_rms']:.2g}{_of_variant(reason)}, at most {numbers['floor_largest']}"
+    return (
+        f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more, at most "
+        f"{numbers['largest']}; RMS {_two_digits(numbers['rms'])} quanta, {floor}"
+    )
+
+
+def _different_elements(reason: Reason) -> str:
+    share, floor = reason.numbers["share"], reason.numbers["floor_share"]
+    measured = _NO_NOISE_FLOOR if floor is None else f"among CPU variants {100 * floor:.3g} %{_of_variant(reason)}"
+    return f"{100 * (share or 0):.3g} % of the elements differ; {measured}"
+
+
+def _boxes(reason: Reason) -> str:
+    numbers = reason.numbers
+    iou = "" if numbers["mean_iou"] is None else f" (mean IoU {numbers['mean_iou']:.3f})"
+    return (
+        f"{numbers['matched']} boxes matched{iou}, {numbers['lost']} lost, {numbers['new']} new, "
+        f"{numbers['other_class']} of another class"
+    )
+
+
+def _avg_error(reason: Reason) -> str:
+    average, largest = reason.numbers["avg_error"], reason.numbers["max_error"]
+    if average is None:
+        return "avg_error is no number: one side has NaN or infinite values, or the output has no elements"
+    return (
+        f"avg_error {average:g} in raw numbers, at most {largest:g} in a run; the native tool gives nothing to hold "
+        "that against"
+    )
+
+
+def _two_digits(value: float | None) -> str:
+    return "no number" if value is None else f"{value:.2g}"
+
+
+_SAMPLED: Final = "sampled_runs"
+_WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
+    TEXT: lambda reason: reason.names["text"],
+    "identical": lambda _: "identical in every element",
+    "no_elements": lambda _: "it has no elements, so nothing was compared",
+    "same_raw_numbers": lambda _: "the raw numbers are the same in every element of every run",
+    "avg_error": _avg_error,
+    "other_shape": lambda _: "the shapes of the outputs differ",
+    "not_finite": _not_finite,
+    "no_counterpart": lambda reason: (
+        f"{reason.numbers['missing']} of {reason.numbers['elements']} elements have no counterpart of their type"
+    ),
+    "torn": _torn,
+    "constant": lambda reason: f"the test's output is {reason.numbers['value']:g} everywhere, in every run",
+    "same_in_every_run": lambda _: "the test's output is the same in every run, whatever the input",
+    "no_relative_size": lambda _: (
+        "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
+    ),
+    "relative_rms": _relative_rms,
+    "noise_floor": _noise_floor,
+    "no_noise_floor": lambda _: _NO_NOISE_FLOOR,
+    "quanta": _quanta,
+    "different_elements": _different_elements,
+    "boxes": _boxes,
+    "box_figure": _box_figure,
+    _SAMPLED: lambda reason: f" (over the {reason.numbers['runs']} runs of the noise floor)",
+}

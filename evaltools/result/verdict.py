@@ -1,0 +1,67 @@
+"""A verdict as data: what was concluded, from which numbers, and why; ``evaltools/report/words.py`` makes sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+VerdictKind = Literal[
+    "equivalent",
+    "better",
+    "worse",
+    "not decided",
+    "fp16",
+    "bf16",
+    "int8",
+    "diverged",
+    "not judged",
+    "not measured",
+]
+"""A precision means: different, but within what is expected of it."""
+TEXT: Final = "text"
+"""The kind of a reason that is a sentence already, in ``names["text"]``."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that a verdict rests on: its ``kind``, the ``numbers`` and ``names`` that belong to it.
+
+    A number is null where there is none.
+    """
+
+    kind: str
+    numbers: Mapping[str, int | float | None] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_text(cls, text: str) -> Reason:
+        """A reason that is known as a sentence alone.
+
+        >>> Reason.of_text("no GPU here").names
+        {'text': 'no GPU here'}
+        """
+        return cls(TEXT, names={"text": text})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was concluded of a configuration that was held ``against`` another one.
+
+    ``metric`` is the figure that was judged, or ``outputs``; then ``output`` is the one that decides, ``boxes`` where
+    those of a detector do. Of a figure, ``change`` is how far it is from the other's, from ``low`` to ``high`` with
+    95 % confidence; a change within ``margin`` counts as none; ``p_value`` is that of the test, corrected where several
+    are held against one; and ``examples_needed`` would decide what is not decided. Shares are 0..1.
+    """
+
+    kind: VerdictKind
+    metric: str
+    against: str = ""
+    output: str = ""
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    margin: float | None = None
+    p_value: float | None = None
+    examples_needed: int | None = None
+    reasons: list[Reason] = field(default_factory=list)

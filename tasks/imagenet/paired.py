@@ -1,0 +1,72 @@
+"""How sure the accuracies of configurations are that classified the same examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evaltools.gates.accuracy_verdict import accuracy_verdict
+from evaltools.metrics.agreement import ComparedAnswers
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.result.verdict import Verdict
+from evaltools.stats.multiple import holm
+from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, wilson_interval
+from evaltools.tasks.imagenet.result import Classified, Comparison, TopKChange
+
+
+def classified(metrics: ClassificationMetrics) -> Classified:
+    """With the 95 % interval of each of the top-k accuracies."""
+    topk = metrics.topk
+    intervals = [wilson_interval(round(share * topk.example_count), topk.example_count) for share in topk.accuracies]
+    return Classified(metrics, intervals)
+
+
+def topk_comparisons(compared: Mapping[tuple[str, str], ComparedAnswers]) -> list[Comparison]:
+    """Comparisons of ``(baseline, other)`` with tests and intervals.
+
+    Holm's correction is over all others that are held against the same baseline.
+    """
+    comparisons = [
+        Comparison(
+            baseline,
+            other,
+            found.agreement,
+            [_topk_change(k, counts) for k, counts in enumerate(found.topk, 1) if counts.count],
+        )
+        for (baseline, other), found in compared.items()
+    ]
+    baselines = dict.fromkeys(entry.baseline for entry in comparisons)
+    families = {name: [entry for entry in comparisons if entry.baseline == name] for name in baselines}
+    return [entry for family in families.values() for entry in _corrected(family)]
+
+
+def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str, list[Verdict]]:
+    """The verdicts on Top-1 by configuration, by the p that is corrected for the other comparisons.
+
+    ``margin`` is a change, 0..1, that counts as none.
+    """
+    found: dict[str, list[Verdict]] = {}
+    for entry in comparisons:
+        if entry.topk:
+            top1 = entry.topk[0]
+            counts = PairedCounts(entry.agreement.example_count, top1.lost, top1.gained)
+            verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm)
+            found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline))
+    return found
+
+
+def _topk_change(k: int, counts: PairedCounts) -> TopKChange:
+    p_value = mcnemar_p(counts)
+    return TopKChange(k, counts.lost, counts.gained, counts.change, change_interval(counts), p_value, p_value)
+
+
+def _corrected(family: Sequence[Comparison]) -> list[Comparison]:
+    """With Holm's p-values, for each k apart; comparisons without a common example have none."""
+    tested = [entry for entry in family if entry.topk]
+    columns = zip(*([change.p_value for change in entry.topk] for entry in tested), strict=True)
+    rows = zip(*map(holm, columns), strict=True)
+    corrected = {}
+    for entry, row in zip(tested, rows, strict=True):
+        changes = [replace(change, p_value_holm=p) for change, p in zip(entry.topk, row, strict=True)]
+        corrected[entry.other] = replace(entry, topk=changes)
+    return [corrected.get(entry.other, entry) for entry in family]

@@ -1,0 +1,8 @@
+"""How the figures of the task are shown: the native tool's lines and protobuf, the table for a person."""
+
+from __future__ import annotations
+
+from evaltools.tasks.imagenet.native_lines import fill, lines
+from evaltools.tasks.imagenet.table import print_figures
+
+__all__ = ["fill", "lines", "print_figures"]

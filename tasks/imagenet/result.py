@@ -1,0 +1,89 @@
+"""The part of a result that an ImageNet evaluation adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.classification import ClassificationMetrics
+from evaltools.metrics.latency import Latency
+from evaltools.stats.interval import Interval
+
+
+@dataclass(frozen=True)
+class Data:
+    """The pictures that were evaluated. ``labels_sha256`` and ``ground_truth_sha256`` are those of the label files."""
+
+    images: str
+    example_count: int
+    skipped_files: int
+    denylisted: int
+    ground_truth_sha256: str
+    labels_sha256: str
+    label_offset: int
+    normalization: str
+    preprocessing_latency: Latency
+
+
+@dataclass(frozen=True)
+class Classified:
+    """What one configuration answered; ``topk_intervals`` has the 95 % interval (Wilson) of each accuracy."""
+
+    metrics: ClassificationMetrics
+    topk_intervals: list[Interval]
+
+
+@dataclass(frozen=True)
+class TopKChange:
+    """Top-k accuracy of ``other`` minus that of ``baseline``, with its 95 % interval (Tango's score).
+
+    ``lost``: only the baseline has the right label among its k best; ``gained``: only the other has. ``p_value`` is
+    that of McNemar's exact test, ``p_value_holm`` the same where several configurations are held against one baseline.
+    """
+
+    k: int
+    lost: int
+    gained: int
+    change: float
+    interval: Interval
+    p_value: float
+    p_value_holm: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first."""
+
+    baseline: str
+    other: str
+    agreement: Agreement
+    topk: list[TopKChange] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExampleAnswer:
+    """One configuration's best classes for one example with raw scores; ``rank`` of the right label, from 0."""
+
+    classes: list[int]
+    scores: list[float | None]
+    rank: int | None
+    invoke_us: int
+
+
+@dataclass(frozen=True)
+class ExampleRecord:
+    """One example with the answer of each configuration that finished it."""
+
+    example: str
+    truth: str
+    answers: dict[str, ExampleAnswer]
+
+
+@dataclass(frozen=True)
+class ImagenetPart:
+    """Everything that the task adds: ``classified`` by configuration, ``examples`` on request."""
+
+    data: Data
+    classified: dict[str, Classified]
+    comparisons: list[Comparison]
+    examples: list[ExampleRecord] | None

@@ -1,0 +1,52 @@
+"""A task as one from outside is: an object with a part of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+
+from evaltools.gates.evidence import Judged, Share
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+
+
+@dataclass(frozen=True)
+class Part:
+    """Of each configuration, how many of ``pixels`` are right."""
+
+    pixels: int
+    right: dict[str, int]
+
+
+class _Report:
+    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+        return []
+
+    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
+        message.num_runs = result.part.pixels
+
+    def print_figures(self, result: EvaluationResult, console: Console) -> None:
+        console.print(f"right: {result.part.right}")
+
+
+class _Evidence:
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        return {"top1": result.part.right[configuration.name] / result.part.pixels}
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        return Judged(shares={"top1": Share(result.part.right[configuration.name], result.part.pixels)})
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        return [str(result.part.pixels)]
+
+
+class OwnTask:
+    name: Final = "own"
+    accuracy: Final = None
+    part_type: Final = Part
+    report: Final = _Report()
+    evidence: Final = _Evidence()
+
+
+KIND: Final = OwnTask()

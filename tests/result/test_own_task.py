@@ -1,0 +1,53 @@
+"""A result of a task that is not ours goes the way of all results, and nothing names the task."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaltools import task_kind
+from evaltools.cli.terminal import make_console
+from evaltools.errors import DataError
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import hold_gates
+from evaltools.report.native import native_lines
+from evaltools.report.table import print_result
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result, to_json
+from tests.result.own_task import Part
+from tests.results import configuration, result
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> EvaluationResult:
+    monkeypatch.setitem(task_kind.KINDS, "own", "tests.result.own_task:KIND")
+    found = result(configuration("reference", "reference"), configuration("test"))
+    part = Part(1000, {"reference": 900, "test": 700})
+    return task_kind.with_task_figures(replace(found, task="own", part=part, failed=[]))
+
+
+def test_it_is_written_and_read_with_its_own_part(made: EvaluationResult, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_bytes(to_json(made))
+    assert read_result(tmp_path / "r.json") == made
+    (tmp_path / "r.json").write_bytes(to_json(replace(made, part={"pixels": "many", "right": {}})))
+    with pytest.raises(DataError, match=r"Expected `int`, got `str` - at `\$\.part\.pixels`"):
+        read_result(tmp_path / "r.json")
+
+
+def test_it_is_gated_and_kept_as_a_baseline(made: EvaluationResult) -> None:
+    gate = Gate("", "own", "", "*", tuple(map(parse_criterion, ("top1 >= 0.6 at 95 %", "top1 >= 0.72 at 95 %"))))
+    (report,) = hold_gates([gate], {"run": made})
+    assert [decision.verdict for decision in report.decisions] == ["pass", "inconclusive"]
+    assert [entry.figures["top1"] for entry in make_baseline(made).configurations] == [0.9, 0.7]
+
+
+def test_it_is_shown_by_its_own_report(made: EvaluationResult) -> None:
+    text = io.StringIO()
+    print_result(made, make_console(text))
+    assert text.getvalue().splitlines()[0] == "right: {'reference': 900, 'test': 700}"
+    assert native_lines(made) == []
