@@ -35,12 +35,12 @@ files. named_files: ``NAME=PATH`` or ``PATH``, a file or a folder. layer_files: 
 file here, or on the device already. machine_path: something where the model runs. program: a path, or a name that is
 looked up.
 """
-About = Literal["records", "candidates", "execution", "result", "run"]
+About = Literal["records", "candidates", "configurations", "execution", "result", "run"]
 """What a flag decides.
 
-records: what is measured. candidates: models and configurations that are measured beside each other. execution: how
-the work is done; no figure changes with it. result: what becomes of the records, and what is shown. run: where a run is
-kept, and which part of it this is.
+records: what is measured. candidates: models that are measured beside each other. configurations: those beside each
+other; requests hold what becomes of such flags. execution: how the work is done; no figure changes with it. result:
+what becomes of the records, and what is shown. run: where a run is kept, and which part of it this is.
 """
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -103,7 +103,7 @@ class Parameter:
     @property
     def must_agree(self) -> bool:
         """Whether a resumed run, and every shard of one, must have it alike."""
-        return self.about in ("records", "candidates")
+        return self.about in ("records", "candidates", "configurations")
 
     @property
     def may_differ(self) -> bool:
@@ -113,7 +113,9 @@ class Parameter:
     @property
     def is_sent(self) -> bool:
         """Whether devices are told of it; else it is for this computer alone, or refused."""
-        return not self.refused_on_devices and self.in_parts is None and self.about not in ("result", "run")
+        if self.refused_on_devices or self.in_parts is not None:
+            return False
+        return self.about not in ("configurations", "result", "run")
 
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.

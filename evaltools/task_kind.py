@@ -7,7 +7,7 @@ or it comes from outside, by an entry point of the group ``evaltools.tasks``. No
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from evaltools.gates.evidence import Judged
@@ -27,6 +29,7 @@ KINDS: Final = {
     "inference_diff": "evaltools.tasks.inference_diff:KIND",
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
+_BENCHMARK: Final = ("benchmark", "evaltools.cli.benchmark:KIND")
 ENTRY_POINTS: Final = "evaltools.tasks"
 OWN: Final = "own"
 """What results call every task of one's own."""
@@ -68,8 +71,8 @@ class Accuracy:
     label: str
 
 
-class TaskKind(Protocol):
-    """One task. Attributes are at hand without NumPy or a runtime; methods import what they need."""
+class RequestKind(Protocol):
+    """What a request is about: a task, or a benchmark. At hand without NumPy or a runtime."""
 
     @property
     def name(self) -> str:
@@ -78,6 +81,25 @@ class TaskKind(Protocol):
     @property
     def command(self) -> str:
         """As on the command line, such as ``inference-diff``."""
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[Parameter]]:
+        """All options under their headings."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All options by name."""
+
+    @property
+    def modules_on_devices(self) -> Sequence[str]:
+        """What is imported there, at the latest when there are figures."""
+
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:
+        """How a request names it where its own files are called what ``take`` says."""
+
+
+class TaskKind(RequestKind, Protocol):
+    """One task. Attributes are at hand without NumPy or a runtime; methods import what they need."""
 
     @property
     def summary(self) -> str:
@@ -90,10 +112,6 @@ class TaskKind(Protocol):
     @property
     def options(self) -> Mapping[str, Sequence[Parameter]]:
         """Its own options under their headings, without those that all tasks have."""
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """All options by name, its own and those that all tasks have."""
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -125,11 +143,23 @@ def kind_of(name: str) -> TaskKind:
     """The task of that name; raises :class:`UsageError` for a name that is none."""
     place = KINDS.get(name)
     if place is not None:
-        module, _, attribute = place.partition(":")
-        kind: TaskKind = getattr(importlib.import_module(module), attribute)
+        kind: TaskKind = _at(place)
         return kind
     outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
     return outside
+
+
+def request_kind(name: str) -> RequestKind:
+    """What a request of that name is about; raises :class:`UsageError` for a name that is none."""
+    if name == _BENCHMARK[0]:
+        kind: RequestKind = _at(_BENCHMARK[1])
+        return kind
+    return kind_of(name)
+
+
+def _at(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def registered_kinds() -> Iterator[TaskKind]:

@@ -10,7 +10,8 @@ from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
 from evaltools.api.shown import Entries, Entry
 from evaltools.benchmark.options import Candidate
-from evaltools.cli.benchmark import GROUPS
+from evaltools.cli.benchmark import KIND
+from evaltools.cli.benchmark import read_request as request_of_flags
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import measure_benchmark
 from evaltools.cli.flags import GivenFlags
@@ -24,7 +25,6 @@ from evaltools.result.evaluation import DelegationProof
 from evaltools.runtime.session import Opening
 
 OnRound = Callable[[str, int], object]
-_PARAMETERS: Final = {parameter.name: parameter for group in GROUPS.values() for parameter in group}
 
 
 class Timed(Entry):
@@ -128,13 +128,13 @@ def benchmark(
     models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
     given = [("graph", str(each)) for each in models]
     for name, value in options.items():
-        if name not in _PARAMETERS or name in CONFIGURATION_PARAMETERS:
-            raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, _PARAMETERS)}")
-        if _PARAMETERS[name].role == "output_file":
+        if name not in KIND.parameters or name in CONFIGURATION_PARAMETERS:
+            raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, KIND.parameters)}")
+        if KIND.parameters[name].role == "output_file":
             raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
         several = value if isinstance(value, list | tuple) else [value]
         given += [(name, ("false", "true")[each] if isinstance(each, bool) else str(each)) for each in several]
     configurations = () if tests is None else read_tests(tests)
     given += [("config", f"{entry.name}: {shlex.join(entry.to_flags())}") for entry in configurations]
-    flags = GivenFlags(tuple(given), _PARAMETERS)
-    return Benchmark(measure_benchmark(flags, read_request(flags), _Watcher(progress), []).result)
+    request = request_of_flags(GivenFlags(tuple(given), KIND.parameters), [])
+    return Benchmark(measure_benchmark(request, read_request(request), _Watcher(progress)).result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -91,13 +91,21 @@ def option_configurations(
     ]
 
 
-def overruled_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:
-    """The flags of the command line that the options of a list state anew; none without a list.
+def optional_names(text: str, configurations: Sequence[Configuration]) -> frozenset[str]:
+    """The names of configurations that a list with ``all`` has for whatever machine it is, which may lack them."""
+    names = {name for options in _OPTIONS.values() for name in options}
+    if ALL not in text.replace(" ", "").split(","):
+        return frozenset()
+    return frozenset(entry.name for entry in configurations if entry.name in names and entry.delegates.one_session)
 
-    >>> overruled_flags("cpu", [("num_threads", "8"), ("runtime", "litert")])
+
+def overruled_flags(text: str, own: Iterable[str]) -> list[str]:
+    """The names of flags of the command line that the options of a list state anew; none without a list.
+
+    >>> overruled_flags("cpu", ["num_threads", "runtime"])
     ['num_threads']
     """
-    return [] if text == NONE else [name for name, _ in own if name in _RESET]
+    return [] if text == NONE else [name for name in own if name in _RESET]
 
 
 def unread_flags(text: str, own: Sequence[tuple[str, str]]) -> list[str]:

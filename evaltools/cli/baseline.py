@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.evaluate.command import read_options
 from evaltools.cli.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
@@ -45,4 +44,4 @@ def run(arguments: list[str]) -> int:
     assert baseline_file is not None
     from evaltools.cli.baseline_run import act
 
-    return act(action, result, baseline_file, read_margin(read_options(flags)))
+    return act(action, result, baseline_file, read_margin(flags.options()))

@@ -11,7 +11,6 @@ from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark import BEYOND_PARAMETERS
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest
-from evaltools.cli.flags import GivenFlags
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_profile import CSV, profile_file
@@ -20,6 +19,7 @@ from evaltools.report.files import file_per_configuration
 from evaltools.report.native_benchmark import saved_lines
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
 from evaltools.report.output_file import require_output_file, write_file
+from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
@@ -79,7 +79,7 @@ def written_whole() -> list[str]:
     return [parameter.name for parameter in BEYOND_PARAMETERS if parameter.role == "output_file"]
 
 
-def planned_files(flags: GivenFlags, request: BenchmarkRequest) -> PlannedFiles:
+def planned_files(flags: Options, request: BenchmarkRequest) -> PlannedFiles:
     """Check every file that is to be written; raises :class:`UsageError`."""
     whole = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
     if "output_file_path" in whole and whole["output_file_path"].suffix.lower() != ".json":
@@ -117,10 +117,14 @@ def _labels(request: BenchmarkRequest) -> list[str]:
     ]
 
 
-def _files_read(flags: GivenFlags, request: BenchmarkRequest) -> list[Path]:
-    named = [text for name, text in flags.given if flags.parameters[name].is_content]
+def _files_read(flags: Options, request: BenchmarkRequest) -> list[Path]:
     libraries = [path for configuration in request.configurations for path in configuration.files]
-    return [*map(Path, named), *libraries]
+    return [*content_paths(flags), *libraries]
+
+
+def content_paths(flags: Options) -> list[Path]:
+    """The files and folders whose content is read."""
+    return [Path(text) for name in flags.stated if flags.parameters[name].is_content for text in flags.texts(name)]
 
 
 def _written(path: Path, content: bytes) -> OutputError | None:

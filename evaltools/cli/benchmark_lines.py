@@ -11,7 +11,6 @@ from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest
 from evaltools.cli.evaluate.output import ignore_interrupts
-from evaltools.cli.flags import GivenFlags
 from evaltools.cli.streams import say
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.metrics.op_profile import OpProfile
@@ -35,6 +34,7 @@ from evaltools.report.native_stat_line import stat_figures
 from evaltools.report.table import describe_configuration
 from evaltools.report.table_benchmark import model_names
 from evaltools.report.table_cells import one_line
+from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Opening
 
@@ -42,7 +42,7 @@ from evaltools.runtime.session import Opening
 class NativeLines:
     """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be."""
 
-    def __init__(self, flags: GivenFlags, request: BenchmarkRequest, console: Console) -> None:
+    def __init__(self, flags: Options, request: BenchmarkRequest, console: Console) -> None:
         self.is_written = True
         self._flags = flags
         self._request = request
@@ -152,12 +152,13 @@ class NativeLines:
         self.is_written = say(text) and self.is_written
 
 
-def _logged(flags: GivenFlags, candidate: Candidate) -> list[tuple[Parameter, Value]]:
+def _logged(flags: Options, candidate: Candidate) -> list[tuple[Parameter, Value]]:
     """The benchmark's flags, with the model's own path; then a configuration's."""
     known = {parameter.name: parameter for parameter in benchmark_flags.PARAMETERS}
-    given = [(known[name], known[name].parse(text)) for name, text in flags.given if name in known and name != "graph"]
-    given.append((known["graph"], str(candidate.model.path)))
-    return [*given, *_configuration_flags(candidate.configuration)]
+    given = [
+        (known[name], value) for name, value in flags.stated.items() if name in known and not isinstance(value, tuple)
+    ]
+    return [*given, (known["graph"], str(candidate.model.path)), *_configuration_flags(candidate.configuration)]
 
 
 def _configuration_flags(configuration: Configuration) -> list[tuple[Parameter, Value]]:

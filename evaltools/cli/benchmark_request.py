@@ -11,20 +11,12 @@ from evaltools.benchmark.conditions import parse_affinity, require_cpus
 from evaltools.benchmark.fresh_process import Inputs
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
 from evaltools.benchmark.loop import Pace, PhaseLimits
-from evaltools.benchmark.matrix import (
-    ALL,
-    ALL_HERE,
-    option_configurations,
-    overruled_flags,
-    sweep_configurations,
-    unread_flags,
-)
+from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
-from evaltools.cli.configurations import TEST_NAME, configurations_of_files_and_texts, require_unique_names
-from evaltools.cli.flags import GivenFlags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
+from evaltools.request import Options, Request
 
 _ROUNDS_OF_SEVERAL: Final = 3
 _MOST_ROUNDS: Final = 1000
@@ -58,17 +50,12 @@ class BenchmarkRequest:
         ]
 
 
-def read_request(
-    flags: GivenFlags, libraries_here: bool = True, all_options: Sequence[str] = ALL_HERE
-) -> BenchmarkRequest:
-    """Check the flags and read the models; raises :class:`UsageError` and its kinds.
+def read_request(request: Request, libraries_here: bool = True) -> BenchmarkRequest:
+    """Check the options and read the models; raises :class:`UsageError` and its kinds.
 
-    ``libraries_here``: those of external delegates are on this computer. ``all_options`` is what ``all`` stands for in
-    ``--perf_options_list``.
+    ``libraries_here``: those of external delegates are on this computer.
     """
-    own = flags.among(CONFIGURATION_PARAMETERS)
-    listed = option_configurations(flags.text("perf_options_list"), own, all_options)
-    configurations = _configurations(flags, own, listed)
+    flags, configurations = request.options, request.tests
     if libraries_here:
         _require_libraries(configurations)
     paths = _model_paths(flags)
@@ -83,20 +70,23 @@ def read_request(
         models.append(model)
         inputs.append(values)
         notes.append((*shape_notes, *value_notes))
-    is_all = ALL in flags.text("perf_options_list").replace(" ", "").split(",")
+    listed = flags.text("perf_options_list")
     return BenchmarkRequest(
         models=tuple(models),
         inputs=tuple(inputs),
         notes=tuple(notes),
         configurations=configurations,
         options=options,
-        warnings=tuple(_overruled(flags, own)),
-        uses_list=bool(listed),
-        may_be_missing=frozenset(entry.name for entry in listed if is_all and entry.delegates.one_session),
+        warnings=tuple(
+            f"--{name} is overruled by --perf_options_list, which sets it anew"
+            for name in overruled_flags(listed, [name for name in flags.stated if name in CONFIGURATION_PARAMETERS])
+        ),
+        uses_list=listed != NONE,
+        may_be_missing=optional_names(listed, configurations),
     )
 
 
-def _model_paths(flags: GivenFlags) -> list[Path]:
+def _model_paths(flags: Options) -> list[Path]:
     paths = [Path(text) for text in flags.texts("graph")]
     if any(not text for text in flags.texts("graph")):
         raise UsageError("--graph is empty; give a .tflite file")
@@ -119,18 +109,6 @@ def _model(path: Path, signature: str) -> ModelFile:
     raise UsageError(f"{path}: {message}: {keys}" + (f"; it was given {signature!r}" if signature else ""))
 
 
-def _configurations(
-    flags: GivenFlags, own: Sequence[tuple[str, str]], listed: list[Configuration]
-) -> tuple[Configuration, ...]:
-    named = configurations_of_files_and_texts(flags)
-    found = listed + sweep_configurations(flags.texts("sweep"), own)
-    if not found and (own or not named):
-        found = [Configuration.from_flags(TEST_NAME, own)]
-    found += named
-    require_unique_names(found)
-    return tuple(found)
-
-
 def _require_libraries(configurations: Sequence[Configuration]) -> None:
     for configuration in configurations:
         for library in configuration.libraries:
@@ -139,16 +117,7 @@ def _require_libraries(configurations: Sequence[Configuration]) -> None:
                 raise UsageError(f"{quoted}: --external_delegate_path={library}: no such file")
 
 
-def _overruled(flags: GivenFlags, own: Sequence[tuple[str, str]]) -> list[str]:
-    """Configuration flags that the list of options states anew; those that no option reads are refused."""
-    text = flags.text("perf_options_list")
-    unread = unread_flags(text, own)
-    if unread:
-        raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")
-    return [f"--{name} is overruled by --perf_options_list, which sets it anew" for name in overruled_flags(text, own)]
-
-
-def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
+def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
     rounds = flags.number("rounds")
     if not 0 <= rounds <= _MOST_ROUNDS:
         raise UsageError(f"--rounds={rounds}: use 1 to {_MOST_ROUNDS}, or 0 for the default")
@@ -183,7 +152,7 @@ def _options(flags: GivenFlags, is_one: bool) -> BenchmarkOptions:
     )
 
 
-def _pace(flags: GivenFlags) -> Pace:
+def _pace(flags: Options) -> Pace:
     pace = Pace(flags.real("run_delay"), flags.real("run_frequency"))
     if pace.longest_rest_s > _LONGEST_REST_S:
         flag = "run_frequency" if pace.run_frequency > 0 else "run_delay"
@@ -191,7 +160,7 @@ def _pace(flags: GivenFlags) -> Pace:
     return pace
 
 
-def _affinity(flags: GivenFlags) -> tuple[int, ...]:
+def _affinity(flags: Options) -> tuple[int, ...]:
     if "cpu_affinity" not in flags:
         return ()
     cpus = parse_affinity(flags.text("cpu_affinity"))
@@ -199,7 +168,7 @@ def _affinity(flags: GivenFlags) -> tuple[int, ...]:
     return cpus
 
 
-def _interval_ms(flags: GivenFlags) -> int | None:
+def _interval_ms(flags: Options) -> int | None:
     if not flags.is_on("report_peak_memory_footprint"):
         return None
     interval = flags.number("memory_footprint_check_interval_ms")

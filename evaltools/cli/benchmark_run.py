@@ -20,7 +20,6 @@ from evaltools.cli.benchmark_files import planned_files
 from evaltools.cli.benchmark_lines import NativeLines
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
 from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.flags import GivenFlags
 from evaltools.cli.terminal import make_console
 from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
@@ -28,6 +27,7 @@ from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
 from evaltools.report.benchmark_shown import shown_figures
 from evaltools.report.table_benchmark import print_benchmark
+from evaltools.request import Options, Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
 from evaltools.result.environment import describe_environment
 
@@ -39,17 +39,15 @@ class MeasuredBenchmark(NamedTuple):
     outputs: list[Inputs | None]
 
 
-def measure_benchmark(
-    flags: GivenFlags, request: BenchmarkRequest, watcher: Watcher, command: list[str]
-) -> MeasuredBenchmark:
+def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> MeasuredBenchmark:
     """Measure what was asked for; raises :class:`UsageError` before for accuracies that fit nothing."""
-    accuracies = accuracies_of(flags, request)
+    accuracies = accuracies_of(asked.options, request)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
     result = BenchmarkResult(
         schema_version=BENCHMARK_SCHEMA_VERSION,
-        environment=describe_environment(command, started, time.perf_counter() - clock),
-        options=options_in_force(flags, request),
+        environment=describe_environment(list(asked.command), started, time.perf_counter() - clock),
+        options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
         rows=with_accuracies(measured.rows, accuracies),
         warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
@@ -58,16 +56,17 @@ def measure_benchmark(
     return MeasuredBenchmark(result, measured.outputs)
 
 
-def benchmark(flags: GivenFlags, command: list[str]) -> int:
+def benchmark(asked: Request) -> int:
     """Measure, print, write; returns the exit code."""
     console = make_console()
-    request = read_request(flags)
+    flags = asked.options
+    request = read_request(asked)
     accuracies_of(flags, request)
     files = planned_files(flags, request)
     lines = NativeLines(flags, request, console)
     with interrupts_restored():
         lines.start()
-        result, outputs = measure_benchmark(flags, request, lines, command)
+        result, outputs = measure_benchmark(asked, request, lines)
         lines.summary(result.rows)
         errors = files.write(result, outputs, lines)
         print_benchmark(result, console)
@@ -82,14 +81,15 @@ def benchmark(flags: GivenFlags, command: list[str]) -> int:
     return exit_code_of(result, request)
 
 
-def options_in_force(flags: GivenFlags, request: BenchmarkRequest) -> dict[str, Value]:
+def options_in_force(flags: Options, request: BenchmarkRequest) -> dict[str, Value]:
     """The flags that shape the runs, in force; models and configurations stand with the rows."""
     shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
-    found = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
+    values = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
+    found = {name: value for name, value in values.items() if not isinstance(value, tuple)}
     return found | {"rounds": request.options.rounds}
 
 
-def accuracies_of(flags: GivenFlags, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
+def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
     """That of each row; raises :class:`UsageError` where results were given and none fits."""
     files = [Path(text) for text in flags.texts("accuracy")]
     known = read_accuracies(files)

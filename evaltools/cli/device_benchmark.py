@@ -13,15 +13,16 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.benchmark_files import written_whole
+from evaltools.cli.benchmark import KIND
+from evaltools.cli.benchmark_files import content_paths, written_whole
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
-from evaltools.cli.device_run_flags import DeviceCommand
-from evaltools.cli.device_words import device_words, host_words
+from evaltools.cli.device_request import device_request, told
+from evaltools.cli.device_run_flags import DeviceFlags
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluate.output import interrupts_restored, require_output_file
-from evaltools.cli.flags import GivenFlags
+from evaltools.cli.evaluate.output import interrupts_restored
+from evaltools.cli.handed_over import to_bytes
 from evaltools.cli.host_run import run_here
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console
@@ -32,14 +33,15 @@ from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.benchmark_plot import plot_bytes, require_plot
 from evaltools.report.benchmark_trace import trace_json
-from evaltools.report.output_file import write_file
+from evaltools.report.output_file import require_output_file, write_file
 from evaltools.report.table_benchmark import print_benchmark
 from evaltools.report.table_device_run import print_device_run
+from evaltools.request import Options, Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.device_run import HOST
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json, read_json
-from evaltools.runs.names_here import NamesHere
+from evaltools.tasks.shared.names_here import NamesHere
 
 _RESULT: Final = "result.json"
 _STEP: Final = " of up to "
@@ -57,23 +59,24 @@ class _Place:
     code: int
 
 
-def run_on_devices(asked: DeviceCommand) -> int:
+def run_on_devices(asked: Request, own: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    flags, own = asked.flags, asked.own
+    flags = asked.options
     console = make_console()
     if own.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
-    request = read_request(flags, libraries_here=False)
+    request = read_request(asked, libraries_here=False)
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
-    words = device_words(flags, own.root)
+    there = device_request(asked, own.root)
     work = PartWork(
         index=0,
         count=1,
         examples=0,
-        words=(asked.task, *words.words, f"--output_file_path={_RESULT}"),
-        files=words.files,
+        request=to_bytes(told(there.request).stating(output_file_path=_RESULT)),
+        files=there.files,
+        folders=there.folders,
         results=(_RESULT,),
     )
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
@@ -86,12 +89,18 @@ def run_on_devices(asked: DeviceCommand) -> int:
 
             outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
         complete = complete_jobs(jobs, outcome.done, outcome)
-        names_here = NamesHere({there: str(here) for here, there in words.files.items()})
+        names_here = NamesHere({there: str(here) for here, there in there.files.items()})
         for job in complete:
             done = outcome.done[job]
             places[job.serial] = _Place(_read(done.folder), names_here.text(done.out), done.code)
         rows = {
-            place: with_accuracies([named_here(row, names_here) for row in entry.result.rows], accuracies)
+            place: with_accuracies(
+                [
+                    named_here(row, candidate.configuration.to_flags(), names_here)
+                    for row, candidate in zip(entry.result.rows, request.candidates, strict=True)
+                ],
+                accuracies,
+            )
             for place, entry in places.items()
         }
         warnings = [warning for entry in places.values() for warning in entry.result.warnings]
@@ -99,7 +108,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         facts = map(devices.facts_of, devices.serials)
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
-            environment=describe_environment(list(asked.typed), started_at, round(time.perf_counter() - clock, 3)),
+            environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
             options=options_in_force(flags, request),
             models=[describe_model(model) for model in request.models],
             rows=joined_rows(rows, own.include_host or len(jobs) > 1),
@@ -122,10 +131,10 @@ def gravest(codes: Sequence[int]) -> int:
     return min(codes, key=_WITH_A_RESULT.index)
 
 
-def planned_files(flags: GivenFlags) -> dict[str, Path]:
+def planned_files(flags: Options) -> dict[str, Path]:
     """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
     files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
-    read = [Path(text) for name, text in flags.given if flags.parameters[name].is_content]
+    read = content_paths(flags)
     for name, path in files.items():
         require_output_file(path, f"--{name}", read)
     if "plot" in files:
@@ -133,11 +142,11 @@ def planned_files(flags: GivenFlags) -> dict[str, Path]:
     return files
 
 
-def named_here(row: BenchmarkRow, names: NamesHere) -> BenchmarkRow:
-    """A row with the names that files have here."""
+def named_here(row: BenchmarkRow, flags: Sequence[str], names: NamesHere) -> BenchmarkRow:
+    """A row of a configuration with these ``flags``, and with the names that files have here."""
     return replace(
         row,
-        flags=names.flags(row.flags),
+        flags=list(flags),
         delegates=names.delegates(row.delegates),
         reason=names.reason(row.reason),
     )
@@ -154,11 +163,10 @@ def _read(folder: Path) -> BenchmarkResult:
     return read_json(folder / _RESULT, BenchmarkResult, _KIND)
 
 
-def _benchmark_here(asked: DeviceCommand, folder: Path, console: Console) -> _Place:
+def _benchmark_here(asked: Request, folder: Path, console: Console) -> _Place:
     """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
-    words = [*host_words(asked.flags), f"--output_file_path={folder / _RESULT}"]
-    done = run_here([asked.task, *words], _WITH_A_RESULT)
+    done = run_here(told(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
     return _Place(_read(folder), done.out, done.code)
 
 
@@ -190,7 +198,7 @@ def show_benchmark(
 def _benchmark(work: PartWork, folder: Path, devices: DevicesUsed, console: Console, serial: str) -> PartDone:
     """One device; raises :class:`CommandFailed` where it gives no result."""
     into = Path(tempfile.mkdtemp(dir=folder))
-    done = devices.device(serial).do(work, devices.python(serial, "benchmark"), into, _Steps(serial, console))
+    done = devices.device(serial).do(work, devices.python(serial, KIND), into, _Steps(serial, console))
     if done.code == exit_codes.USAGE:
         require_files(devices.device(serial).store, work.files.values())
         raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)

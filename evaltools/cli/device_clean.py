@@ -28,7 +28,7 @@ exit codes:
 
 def run(arguments: list[str]) -> int:
     """Delete the folders; returns the exit code."""
-    flags = parse_flags("device clean", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    flags = parse_flags("device clean", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
     root = read_root(flags.text("device_folder"))
     serials = read_serials(flags.text("serials")) if "serials" in flags else ()
     port = read_port(flags)

@@ -20,7 +20,24 @@ Done = TypeVar("Done")
 
 EACH: Final = "each"
 _LAST_LINES: Final = 3
+_FEWEST_PER_PART: Final = 10
+_MOST_PER_PART: Final = 500
+_PARTS_PER_DEVICE: Final = 4
 _LOOK_S: Final = 0.2
+
+
+def parts_of(examples: int, asked: int, devices: int) -> int:
+    """How many parts to make: as asked for, else few enough to be worth it and small enough to be lost.
+
+    >>> parts_of(200, 0, 2), parts_of(50_000, 0, 1), parts_of(15, 4, 1)
+    (8, 100, 4)
+    """
+    if asked:
+        return max(1, min(asked, examples))
+    enough = -(-examples // _MOST_PER_PART)
+    if devices > 1:
+        enough = max(enough, min(_PARTS_PER_DEVICE * devices, examples // _FEWEST_PER_PART))
+    return max(1, enough)
 
 
 def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:

@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.flags import parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.output_file import require_writable, write_file
+from evaltools.request import Options
 
 DESCRIPTION: Final = """\
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.
@@ -66,7 +67,7 @@ _HIGHEST_PORT: Final = 65535
 
 def run(arguments: list[str]) -> int:
     """Print the devices; returns the exit code."""
-    flags = parse_flags("device list", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
+    flags = parse_flags("device list", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
     serials = read_serials(flags.text("serials"))
     port = read_port(flags)
     flags.path("adb")
@@ -90,7 +91,7 @@ def read_serials(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_port(flags: GivenFlags) -> int | None:
+def read_port(flags: Options) -> int | None:
     """The port of the adb server, None where adb's variables say it; raises :class:`UsageError` for what is none."""
     port = flags.number("adb_port")
     if not 0 <= port <= _HIGHEST_PORT:
@@ -104,7 +105,7 @@ def _require_output(output: Path) -> None:
     require_writable(output, _FLAG)
 
 
-def _list_devices(flags: GivenFlags, serials: tuple[str, ...], port: int | None, output: Path | None) -> int:
+def _list_devices(flags: Options, serials: tuple[str, ...], port: int | None, output: Path | None) -> int:
     from importlib.metadata import version
 
     import msgspec

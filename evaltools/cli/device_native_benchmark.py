@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.benchmark.matrix import ALL_OF_NATIVE
 from evaltools.benchmark.options import Candidate
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark_request import BenchmarkRequest, read_request
@@ -20,15 +20,15 @@ from evaltools.cli.benchmark_run import accuracies_of, exit_code_of, options_in_
 from evaltools.cli.device_benchmark import joined_rows, planned_files, show_benchmark
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.device_native_evaluation import require_binary
-from evaltools.cli.device_run_flags import DeviceCommand
-from evaltools.cli.device_words import DeviceWords, device_words
+from evaltools.cli.device_request import SentFiles
+from evaltools.cli.device_run_flags import DeviceFlags
 from evaltools.cli.devices_used import DevicesUsed
 from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.native_flags import configuration_flags, refuse_flags
 from evaltools.cli.terminal import make_console
 from evaltools.device.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
-from evaltools.device.part import PartDone, PartWork, SentFiles
+from evaltools.device.part import PartDone, PartWork
+from evaltools.device.part import SentFiles as PartFiles
 from evaltools.device.pool import Job
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.engine.describe import describe_model
@@ -37,11 +37,13 @@ from evaltools.report.delegate_log import delegate_lines
 from evaltools.report.log_lines import plain_lines
 from evaltools.report.native_benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.report.table_cells import one_line
+from evaltools.request import Options, Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.tasks.native.command import configuration_flags, refuse_options
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
 
 
@@ -73,7 +75,7 @@ class _Plan:
     request: BenchmarkRequest
     candidates: tuple[Candidate, ...]
     arguments: tuple[tuple[str, ...], ...]
-    words: DeviceWords
+    sent: SentFiles
     rounds: int
 
     @property
@@ -88,32 +90,32 @@ class _Plan:
 
     def work(self, more: Sequence[Path] = (), results: tuple[str, ...] = ()) -> PartWork:
         """The files that all starts need."""
-        files = self.words.files | {path: remote_path(self.words.root, path) for path in more}
-        return PartWork(index=0, count=1, examples=0, words=(), files=files, results=results)
+        files = self.sent.files | {path: remote_path(self.sent.root, path) for path in more}
+        return PartWork(index=0, count=1, examples=0, files=files, results=results)
 
 
-def run_on_devices(asked: DeviceCommand) -> int:
+def run_on_devices(asked: Request, own: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
-    flags, own = asked.flags, asked.own
-    refuse_flags(flags, own.program)
+    flags = asked.options
+    refuse_options(flags, own.program)
     is_app = own.program == "app"
     for name, stated in (("parts", own.parts), ("taskset", own.taskset if is_app else "")):
         if stated:
             raise UsageError(f"--{name} has no effect on a benchmark by --device_program={own.program}; leave it out")
-    binary = None if is_app else require_binary(asked)
-    request = read_request(flags, libraries_here=False, all_options=ALL_OF_NATIVE)
+    binary = None if is_app else require_binary(own, asked.task)
+    request = read_request(asked, libraries_here=False)
     accuracies = accuracies_of(flags, request)
     files = planned_files(flags)
-    plan = _plan(asked, request)
+    plan = _plan(flags, request, own.root)
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(own, console) as devices:
             jobs, kills = jobs_of(EACH, devices.serials, 1), Kills()
 
             def do(serial: str, job: Job) -> _Done:
                 if binary is None:
-                    found = _run_app(plan, asked, devices, serial, console)
+                    found = _run_app(plan, own, devices, serial, console)
                 else:
                     done = _run_native(plan, binary, Path(temporary), devices, serial)
                     steps = read_steps(done, len(plan.steps))
@@ -133,7 +135,7 @@ def run_on_devices(asked: DeviceCommand) -> int:
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
-            environment=describe_environment(list(asked.typed), started, round(time.perf_counter() - clock, 3)),
+            environment=describe_environment(list(asked.command), started, round(time.perf_counter() - clock, 3)),
             options=options_in_force(flags, request),
             models=[describe_model(model) for model in request.models],
             rows=joined_rows(rows, len(jobs) > 1),
@@ -146,19 +148,28 @@ def run_on_devices(asked: DeviceCommand) -> int:
         return exit_codes.NOT_MEASURED if len(complete) < len(jobs) else exit_code_of(result, request)
 
 
-def _plan(asked: DeviceCommand, request: BenchmarkRequest) -> _Plan:
-    native = {parameter.name for parameter in benchmark_flags.PARAMETERS if parameter.log} - {"graph"}
-    stated = tuple(pair for pair in asked.flags.given if pair[0] in native)
-    words = device_words(replace(asked.flags, given=stated), asked.own.root)
+def _plan(options: Options, request: BenchmarkRequest, root: str) -> _Plan:
+    sent = SentFiles(root)
+    stated = _native_words(options, sent)
     arguments = []
     for candidate in request.candidates:
         configuration = candidate.configuration
-        here = {str(path): words.take_file(path) for path in configuration.files if path.is_file()}
+        here = {str(path): sent.take_file(path) for path in configuration.files if path.is_file()}
         threads, *delegates = configuration_flags(configuration, here)
         threads = threads.replace("--num_interpreter_threads", "--num_threads")
-        graph = f"--graph={words.take_file(candidate.model.path)}"
-        arguments.append((graph, threads, *words.words, *delegates))
-    return _Plan(request, tuple(request.candidates), tuple(arguments), words, request.options.rounds)
+        graph = f"--graph={sent.take_file(candidate.model.path)}"
+        arguments.append((graph, threads, *stated, *delegates))
+    return _Plan(request, tuple(request.candidates), tuple(arguments), sent, request.options.rounds)
+
+
+def _native_words(options: Options, sent: SentFiles) -> list[str]:
+    """The flags of the benchmark that the native tool has, with the paths that files have on devices."""
+    native = [each for each in benchmark_flags.PARAMETERS if each.log and each.is_sent and not each.repeatable]
+    return [
+        each.format(each.rewrite(options.stated[each.name], partial(sent.take, each)))  # type: ignore[arg-type]
+        for each in native
+        if each.name in options
+    ]
 
 
 def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> PartDone:
@@ -188,8 +199,7 @@ def beside(printed: str, logcat: str) -> str:
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
 
 
-def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: str, console: Console) -> _Done:
-    own = asked.own
+def _run_app(plan: _Plan, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console) -> _Done:
     device = devices.device(serial)
     app = BenchmarkApp(own.app_package, own.app_activity)
     if own.app_apk is not None:
@@ -207,9 +217,9 @@ def _run_app(plan: _Plan, asked: DeviceCommand, devices: DevicesUsed, serial: st
             stop=devices.stop,
         )
 
-    def act(_sent: SentFiles) -> list[AppRun]:
+    def act(_sent: PartFiles) -> list[AppRun]:
         """One that was killed is started once more; killed again, it is the configuration's own doing."""
-        device.store.let_all_read(plan.words.files.values())
+        device.store.let_all_read(plan.sent.files.values())
         runs = []
         for arguments in plan.steps:
             run = start(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,28 +13,20 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli.configurations import Configurations, read_configurations
-from evaltools.cli.device_examples import parts_of
 from evaltools.cli.device_jobs import (
     EACH,
     complete_jobs,
     device_run_of,
     jobs_of,
     last_lines,
+    parts_of,
     tell_lost,
     wait_for_others,
 )
-from evaltools.cli.device_run_flags import DeviceCommand
+from evaltools.cli.device_run_flags import DeviceFlags
 from evaltools.cli.devices_used import DevicesUsed
-from evaltools.cli.evaluate.output import (
-    exit_code,
-    hand_out,
-    interrupts_restored,
-    planned_files,
-)
-from evaltools.cli.native_flags import NativePaths, native_command, refuse_flags
+from evaltools.cli.evaluate.output import hand_out, interrupts_restored
 from evaltools.cli.terminal import make_console
-from evaltools.configuration import Configuration
 from evaltools.device.errors import NotAlike
 from evaltools.device.native_program import (
     Kills,
@@ -50,68 +42,61 @@ from evaltools.device.pool import Job, Pool, PoolOutcome
 from evaltools.device.store import remote_path, sha256_of
 from evaltools.errors import UsageError
 from evaltools.exit_codes import LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN
-from evaltools.report.native_eval_log import NativeTask
 from evaltools.report.native_run import NativeRun, proof_lines
+from evaltools.report.planned_files import planned_files
 from evaltools.report.table import print_configurations
+from evaltools.request import Request
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.inference_diff.result import InferenceDiff
+from evaltools.tasks.native.command import NativePaths, native_command, refuse_options
 from evaltools.tasks.native.delegation import NativeDelegation, differences
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import NativeInputs, prepare_native
 from evaltools.tasks.native.outcome import NativeBinary, delegations, lacking, why_not_started
+from evaltools.tasks.shared.kind import evaluation_kind
 
-_NATIVE_KERNELS: Final = "default"
 _PICTURES: Final = "pictures"
-_TASKS: Final[Mapping[str, NativeTask]] = {
-    "imagenet": "imagenet",
-    "coco": "coco",
-    "inference-diff": "inference_diff",
-    "diff": "inference_diff",
-}
 
 
-def run_on_devices(asked: DeviceCommand) -> int:
+def run_on_devices(request: Request, own: DeviceFlags) -> int:
     """Run the binary for every configuration, read what it said, print, write; returns the exit code."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     console = make_console()
-    task = _TASKS[asked.task]
-    binary = require_binary(asked)
-    refuse_flags(asked.flags, asked.own.program)
-    inputs, configurations = _inputs(asked, task)
-    files = planned_files(asked.flags, configurations, [inputs.request.model_file])
+    kind = evaluation_kind(request.task)
+    binary = require_binary(own, kind.command)
+    refuse_options(request.options, own.program)
+    inputs = prepare_native(kind.read(request))
+    files = planned_files(request, [inputs.request.model_file])
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        with DevicesUsed(asked.own, console) as devices:
-            count = _part_count(asked, inputs, len(devices.serials))
-            plan = _Plan(task, binary, inputs, _to_run(task, configurations), count, asked.own.root, Path(temporary))
-            jobs = jobs_of(asked.own.split, devices.serials, count)
+        with DevicesUsed(own, console) as devices:
+            count = _part_count(own, inputs, len(devices.serials))
+            plan = _Plan(binary, inputs, count, own.root, Path(temporary))
+            jobs = jobs_of(own.split, devices.serials, count)
             outcome = _do(plan, jobs, devices, console)
         complete = complete_jobs(jobs, outcome.done, outcome)
         runs = [run for job in complete for run in outcome.done[job].runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
         parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
-        device_run = device_run_of("native", asked.own.split, devices.facts, parts, outcome.left_out)
-        result = replace(
-            result,
-            device_run=device_run,
-            environment=replace(result.environment, command=list(asked.typed)),
-        )
+        device_run = device_run_of("native", own.split, devices.facts, parts, outcome.left_out)
+        environment = replace(result.environment, command=list(request.command))
+        result = replace(result, device_run=device_run, environment=environment)
         print_configurations(result.configurations, console)
         not_written = hand_out(result, files, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:
         return NOT_WRITTEN
-    return NOT_MEASURED if len(complete) < len(jobs) else _exit_code(result)
+    if len(complete) < len(jobs):
+        return NOT_MEASURED
+    return LIMIT_BROKEN if kind.breaks_limits(result) else kind.exit_code(result)
 
 
-def require_binary(asked: DeviceCommand) -> Path:
+def require_binary(own: DeviceFlags, command: str) -> Path:
     """The binary that was given; raises :class:`UsageError` where there is none."""
-    binary = asked.own.native_binary
+    binary = own.native_binary
     if binary is None:
-        raise UsageError(f"--device_program=native needs --native_binary=PATH, {asked.task}'s program for the device")
+        raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
     if not binary.is_file():
         raise UsageError(f"--native_binary={binary}: no such file; build it with bazel for the device's ABI")
     return binary
@@ -129,10 +114,8 @@ class _Done:
 class _Plan:
     """What is run on every device."""
 
-    task: NativeTask
     binary: Path
     inputs: NativeInputs
-    configurations: tuple[Configuration, ...]
     count: int
     root: str
     temporary: Path
@@ -141,14 +124,14 @@ class _Plan:
         """A part, its program, and which configuration each step runs."""
         own = self.inputs.part(job.index, self.count)
         folder = Path(tempfile.mkdtemp(dir=self.temporary))
-        truth = _written(folder / f"ground_truth.{'pb' if self.task == 'coco' else 'txt'}", own.ground_truth)
+        truth = _written(folder / self.inputs.ground_truth_name, own.ground_truth)
         labels = _written(folder / "labels.txt", self.inputs.label_text)
         model = self.inputs.request.model_file
-        libraries = {str(path): path for entry in self.configurations for path in entry.files if path.is_file()}
+        libraries = {str(path): path for entry in self.inputs.configurations for path in entry.files if path.is_file()}
         local = [path for path in (self.binary, model, truth, labels, *libraries.values()) if path is not None]
         files = {path: remote_path(self.root, path) for path in local}
         named = {name: files[path] for name, path in libraries.items()}
-        order = interleaved(len(self.configurations), job.index)
+        order = interleaved(len(self.inputs.configurations), job.index)
         steps = []
         for number, which in enumerate(order):
             paths = NativePaths(
@@ -159,13 +142,14 @@ class _Plan:
                 ground_truth=files[truth] if truth else "",
                 labels=files[labels] if labels else "",
             )
-            words = native_command(self.task, self.configurations[which], paths, self.inputs.num_runs, named)
+            words = native_command(
+                self.inputs.task, self.inputs.configurations[which], paths, self.inputs.num_runs, named
+            )
             steps.append(tuple(words[1:]))
         work = PartWork(
             index=job.index,
             count=self.count,
             examples=len(own.pictures) or self.inputs.example_count,
-            words=(),
             files=files,
             pictures={_PICTURES: PictureFolder(own.pictures[0].parent, own.pictures)} if own.pictures else {},
             results=results_of(len(steps)),
@@ -180,30 +164,12 @@ def _written(path: Path, content: bytes | None) -> Path | None:
     return path
 
 
-def _inputs(asked: DeviceCommand, task: NativeTask) -> tuple[NativeInputs, Configurations]:
-    """What is evaluated; the native inference_diff has a reference of its own, with default kernels."""
-    from evaltools.cli import coco_run, imagenet_run, inference_diff_run
-
-    flags = asked.flags
-    if task == "inference_diff":
-        found = read_configurations(flags, _NATIVE_KERNELS)
-        return prepare_native(inference_diff_run.read_request(flags, found, list(asked.typed))), found
-    found = read_configurations(flags)
-    read = imagenet_run.read_request if task == "imagenet" else coco_run.read_request
-    return prepare_native(read(flags, found, list(asked.typed))), found
-
-
-def _to_run(task: NativeTask, configurations: Configurations) -> tuple[Configuration, ...]:
-    """inference_diff has its reference inside."""
-    return configurations.tests if task == "inference_diff" else configurations.all
-
-
-def _part_count(asked: DeviceCommand, inputs: NativeInputs, devices: int) -> int:
+def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     if inputs.can_be_split:
-        return parts_of(inputs.example_count, asked.own.parts, 1 if asked.own.split == EACH else devices)
-    if asked.own.parts > 1:
+        return parts_of(inputs.example_count, own.parts, 1 if own.split == EACH else devices)
+    if own.parts > 1:
         raise UsageError(
-            f"--parts={asked.own.parts}: the native tool's figures of parts do not add up to those of the whole; "
+            f"--parts={own.parts}: the native tool's figures of parts do not add up to those of the whole; "
             "leave the flag out, or take --device_program=evaltools"
         )
     return 1
@@ -284,15 +250,14 @@ def _runs(
 
     ``place`` is the device that is compared with others, empty where devices share the parts.
     """
-    reference = None if plan.task == "inference_diff" else plan.inputs.request.reference
     runs = []
     for which, step in steps:
-        configuration = plan.configurations[which]
+        configuration = plan.inputs.configurations[which]
         printed = f"{step.out}\n{step.err}"
         runs.append(
             NativeRun(
                 configuration=configuration,
-                role="reference" if configuration is reference else "test",
+                role="reference" if configuration is plan.inputs.request.reference else "test",
                 log=printed,
                 proto=step.output,
                 delegate_lines=proof_lines(printed, step.logcat),
@@ -305,11 +270,3 @@ def _runs(
             )
         )
     return tuple(runs)
-
-
-def _exit_code(result: EvaluationResult) -> int:
-    if isinstance(result.part, InferenceDiff) and any(
-        entry.within_limits is False for entry in result.part.comparisons
-    ):
-        return LIMIT_BROKEN
-    return exit_code(result, damaged=False)

@@ -29,6 +29,7 @@ from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.report.delegate_log import delegate_lines
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart, LostAttempt
+from evaltools.task_kind import RequestKind
 from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
 from evaltools.tasks.shared.run_identity import differences_of_runs
 
@@ -108,6 +109,7 @@ class Parts:
         work: Callable[[Shard], PartWork],
         kept: PartsFolder,
         devices: DevicesUsed,
+        kind: RequestKind,
         console: Console,
         good_codes: Collection[int] = WITH_RECORDS,
     ) -> None:
@@ -117,6 +119,7 @@ class Parts:
         self._work = work
         self._kept = kept
         self._devices = devices
+        self._kind = kind
         self._console = console
         self._good_codes = good_codes
         self._keeping = threading.Condition()
@@ -143,7 +146,7 @@ class Parts:
     def _do(self, tell: Callable[[Job, PartProgress], None], serial: str, job: Job) -> PartDone:
         """One part on one device, kept in the run folder."""
         work = self._work(self._shard(job))
-        program = self._devices.python(serial, work.words[0])
+        program = self._devices.python(serial, self._kind)
         size = self._size(job)
         reader = ProgressReader(lambda progress: tell(job, replace(progress, done=min(progress.done, size - 1))))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)

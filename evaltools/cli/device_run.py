@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from evaltools.cli.device_run_flags import NAMES, PARAMETERS, DeviceCommand, DeviceFlags, read_device_flags
+from evaltools.cli import benchmark
+from evaltools.cli.device_run_flags import BY_NAME, PARAMETERS, DeviceFlags, read_device_flags
+from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
@@ -19,21 +22,17 @@ from evaltools.exit_codes import (
     USAGE,
 )
 from evaltools.parameter import Parameter, did_you_mean
+from evaltools.request import Request
+from evaltools.task_kind import RequestKind, kind_names, kind_of
+from evaltools.tasks.shared.kind import evaluation_kind
 
-TASKS: Final[Mapping[str, str]] = {
-    "imagenet": "evaltools.cli.imagenet",
-    "coco": "evaltools.cli.coco",
-    "inference-diff": "evaltools.cli.inference_diff",
-    "diff": "evaltools.cli.inference_diff",
-    "benchmark": "evaltools.cli.benchmark",
-}
 DESCRIPTION: Final = """\
 Runs evaltools {task} on devices over adb: sends model, data and program, runs in parts, fetches the records and makes
 of them the result that this computer would have given. The flags below "devices" are about that, all others are those
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
 _HELP: Final = ("-h", "--help", "--help=true", "--help=1")
-Runner = Callable[[DeviceCommand], int]
+Runner = Callable[[Request, DeviceFlags], int]
 
 
 def run(arguments: list[str]) -> int:
@@ -41,31 +40,71 @@ def run(arguments: list[str]) -> int:
     if not arguments:
         complain(f"evaltools: missing: the task of evaltools device run\n{_help_text()}")
         return USAGE
-    task, rest = arguments[0], arguments[1:]
-    if task in (*_HELP, "help"):
+    word, rest = arguments[0], arguments[1:]
+    if word in (*_HELP, "help"):
         return OK if say(_help_text()) else NOT_WRITTEN
-    if task not in TASKS:
-        hint = did_you_mean(task, TASKS)
-        raise UsageError(
-            f"{task!r} is no task; give one of {', '.join(TASKS)} first.{hint} See evaltools device run --help"
-        )
-    module = importlib.import_module(TASKS[task])
-    is_benchmark = task == "benchmark"
+    kind = kind_on_devices(word)
+    is_benchmark = kind is benchmark.KIND
     if is_benchmark:
-        module.refuse_native_flags(rest)
-    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **module.GROUPS}
+        benchmark.refuse_native_flags(rest)
+    groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
     if any(word in _HELP for word in rest):
         groups = _with_effect(groups)
     exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if is_benchmark else DEVICE_EXIT_CODE_HELP
-    description = DESCRIPTION.format(task=task)
-    flags = parse_flags(f"device run {task}", description, f"exit codes:\n{exit_codes}", groups, rest)
-    _require(module, flags)
-    _refuse(flags)
-    own = read_device_flags(flags)
+    description = DESCRIPTION.format(task=word)
+    flags = parse_flags(f"device run {word}", description, f"exit codes:\n{exit_codes}", groups, rest)
+    return carry_out_on_devices(read_device_request(kind, flags, ("evaltools", "device", "run", *arguments)))
+
+
+def kind_on_devices(word: str) -> RequestKind:
+    """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
+    from evaltools.cli.main import TASK_ALIASES, task_of
+
+    if word == benchmark.KIND.command:
+        return benchmark.KIND
+    task = task_of(word)
+    if task is None:
+        known = [*_tasks(), *TASK_ALIASES, benchmark.KIND.command]
+        hint = did_you_mean(word, known)
+        raise UsageError(
+            f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
+        )
+    return evaluation_kind(task)
+
+
+def read_device_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str]) -> Request:
+    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
+    is_benchmark = kind is benchmark.KIND
+    if is_benchmark:
+        benchmark.require(task_flags)
+    else:
+        task_flags.require(f"device run {kind.command}")
+    _refuse(task_flags)
+    devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
+    own = read_device_flags(devices)
     _require_json(flags, own)
-    task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in NAMES), flags.parameters)
-    runner: Runner = importlib.import_module(_runner(task, own)).run_on_devices
-    return runner(DeviceCommand(task, module, task_flags, own, ("evaltools", "device", "run", task, *rest)))
+    native_tool = own.program != "evaltools"
+    if is_benchmark:
+        request = benchmark.read_request(task_flags, command, native_tool)
+    else:
+        if own.program == "app":
+            raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
+        request = read_request(evaluation_kind(kind.name), task_flags, command, native_tool)
+    return replace(request, devices=devices)
+
+
+def carry_out_on_devices(request: Request) -> int:
+    """Run the task of a request on its devices; returns the exit code."""
+    from evaltools.runs.stored import seen_from
+
+    request = seen_from(request, Path.cwd())
+    assert request.devices is not None
+    own = read_device_flags(request.devices)
+    work = "benchmark" if request.task == benchmark.KIND.name else "evaluation"
+    program = "device" if own.program == "evaltools" else "device_native"
+    runner: Runner = importlib.import_module(f"evaltools.cli.{program}_{work}").run_on_devices
+    return runner(request, own)
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
@@ -84,14 +123,6 @@ def _refuse(flags: GivenFlags) -> None:
             raise UsageError(f"--{name} has no effect on devices: {parameter.refused_on_devices}")
 
 
-def _require(module: ModuleType, flags: GivenFlags) -> None:
-    """Refuse a command without the flags that its task needs, naming the help of this command."""
-    try:
-        module.require(flags)
-    except UsageError as error:
-        raise UsageError(str(error).replace("See evaltools ", "See evaltools device run ")) from None
-
-
 def _require_json(flags: GivenFlags, own: DeviceFlags) -> None:
     """Refuse files per configuration where every place has its own; raises :class:`UsageError`."""
     if own.split != "each":
@@ -103,20 +134,15 @@ def _require_json(flags: GivenFlags, own: DeviceFlags) -> None:
         )
 
 
-def _runner(task: str, own: DeviceFlags) -> str:
-    """The module that runs a task with a program."""
-    kind = "benchmark" if task == "benchmark" else "evaluation"
-    if own.program == "app" and kind != "benchmark":
-        raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {task}")
-    if own.program == "evaltools":
-        return f"evaltools.cli.device_{kind}"
-    return f"evaltools.cli.device_native_{kind}"
+def _tasks() -> dict[str, str]:
+    return {kind_of(name).command: kind_of(name).summary for name in kind_names()}
 
 
 def _help_text() -> str:
     from evaltools.cli.main import COMMANDS
 
-    tasks = "\n".join(f"  {name:<15} {COMMANDS[name].summary}" for name in TASKS if name != "diff")
+    summaries = _tasks() | {benchmark.KIND.command: COMMANDS[benchmark.KIND.command].summary}
+    tasks = "\n".join(f"  {command:<15} {summary}" for command, summary in summaries.items())
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"
         "A task on phones and boards, with the same result as here.\n\n"

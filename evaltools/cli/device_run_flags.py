@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from evaltools.cli.device_list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
-from evaltools.cli.flags import GivenFlags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.request import Options
 
 PROGRAMS: Final = ("evaltools", "native", "app")
 DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
@@ -148,7 +147,7 @@ PARAMETERS: Final = (
     ),
 )
 _HOTTEST_C: Final = 150
-NAMES: Final = frozenset(parameter.name for parameter in PARAMETERS)
+BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 
 
 @dataclass(frozen=True)
@@ -183,18 +182,7 @@ class DeviceFlags:
     keeps_files: bool
 
 
-@dataclass(frozen=True)
-class DeviceCommand:
-    """A task on devices: the ``module`` of its command, its own ``flags``, and the whole command as ``typed``."""
-
-    task: str
-    module: ModuleType
-    flags: GivenFlags
-    own: DeviceFlags
-    typed: tuple[str, ...]
-
-
-def read_device_flags(flags: GivenFlags) -> DeviceFlags:
+def read_device_flags(flags: Options) -> DeviceFlags:
     """Check the flags; raises :class:`UsageError` for values that make no sense."""
     serials = flags.text("serials") if "serials" in flags else None
     root = read_root(flags.text("device_folder"))
@@ -247,7 +235,7 @@ def read_root(text: str) -> str:
     return root
 
 
-def _wheels(flags: GivenFlags) -> tuple[Path, ...]:
+def _wheels(flags: Options) -> tuple[Path, ...]:
     folder = flags.path("device_wheels")
     if folder is None:
         return ()
@@ -257,7 +245,7 @@ def _wheels(flags: GivenFlags) -> tuple[Path, ...]:
     return wheels
 
 
-def _cool_down(flags: GivenFlags) -> float | None:
+def _cool_down(flags: Options) -> float | None:
     limit = flags.real("cool_down")
     if not 0 <= limit <= _HOTTEST_C:
         raise UsageError(

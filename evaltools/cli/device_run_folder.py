@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaltools.cli.device_jobs import EACH, jobs_of
-from evaltools.cli.device_run_flags import DeviceCommand
-from evaltools.cli.device_words import DeviceWords
-from evaltools.cli.stored_command import ON_DEVICES
+from evaltools.cli.device_jobs import jobs_of
+from evaltools.cli.device_request import DeviceRequest
+from evaltools.cli.device_run_flags import DeviceFlags
 from evaltools.device.pool import Job
 from evaltools.device.store import new_mark, sha256_of
 from evaltools.engine import Journal
-from evaltools.engine.run_folder import COMMAND, decode, digest, encode, require_same_run
+from evaltools.engine.run_folder import REQUEST, decode, digest, encode, require_same_run
 from evaltools.errors import UsageError
+from evaltools.request import Request
+from evaltools.request.plain import to_plain
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import files_below, fingerprint_of_files
 
@@ -40,45 +40,46 @@ class Begun:
         return jobs_of(split, self.serials, self.count)
 
 
-def begun(journal: Journal[object], asked: DeviceCommand, words: DeviceWords) -> Begun | None:
+def begun(journal: Journal[object], own: DeviceFlags, there: DeviceRequest) -> Begun | None:
     """How the run in a folder began, None where it is new; raises :class:`UsageError` for the folder of another run."""
     count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, _identity(asked, words), begun=bool(count))
+    require_same_run(journal, _identity(own, there), begun=bool(count))
     if not count:
         return None
-    parts = asked.own.parts
+    parts = own.parts
     if parts and parts != count:
         raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
     serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
     return Begun(count, journal.fact(_MARK) or new_mark(), tuple(serials))
 
 
-def begin(journal: Journal[object], asked: DeviceCommand, run: Begun, serials: Sequence[str], is_new: bool) -> Begun:
-    """Write down that a run begins, or goes on, with these devices; those that it began with belong to it for good."""
-    together = tuple(dict.fromkeys((*run.serials, *serials))) if asked.own.split == EACH else ()
+def begin(journal: Journal[object], request: Request, run: Begun, serials: Sequence[str], is_new: bool) -> Begun:
+    """Write down that a run begins, or goes on, with the devices that do everything; those that began it stay."""
+    together = tuple(dict.fromkeys((*run.serials, *serials)))
     facts = {_SERIALS: encode(list(together))}
     if is_new:
-        _, _, _, task, *typed = asked.typed
-        command = [os.getcwd(), "evaltools", f"{ON_DEVICES}{task}", *typed]
-        facts |= {_PARTS: str(run.count), _MARK: run.mark, COMMAND: encode(command)}
+        facts |= {_PARTS: str(run.count), _MARK: run.mark, REQUEST: encode(to_plain(request))}
     journal.state(facts)
     return replace(run, serials=together)
 
 
-def _identity(asked: DeviceCommand, words: DeviceWords) -> dict[str, str]:
-    folders = [path for below in words.folders.values() for path in files_below([below])]
-    configurations = [word for word in words.words if word.startswith("--config=")] if "configs" in asked.flags else []
+def _identity(own: DeviceFlags, there: DeviceRequest) -> dict[str, str]:
+    """Of files by their content: it stands in the paths that they have on devices."""
+    folders = [path for below in there.folders.values() for path in files_below([below])]
     return {
         "the executor": "devices",
-        "the command": asked.task,
-        "--split": asked.own.split,
-        "--taskset": asked.own.taskset,
-        "the files": digest([*words.files.values(), *map(sha256_of, folders)]),
-        **({"the content of --configs": digest(configurations)} if configurations else {}),
+        "the task": there.request.task,
+        "--split": own.split,
+        "--taskset": own.taskset,
+        "the files": digest([*there.files.values(), *map(sha256_of, folders)]),
         **{
             name: text
-            for flag, pictures in words.pictures.items()
-            for name, text in fingerprint_of_files(f"the files of --{flag}", files_below([pictures])).items()
+            for option, pictures in there.pictures.items()
+            for name, text in fingerprint_of_files(f"the files of --{option}", files_below([pictures])).items()
         },
-        **flags_to_repeat(asked.flags),
+        **{
+            f"configuration {configuration.name}": " ".join(configuration.to_flags())
+            for configuration in there.request.configurations
+        },
+        **flags_to_repeat(there.request.options),
     }

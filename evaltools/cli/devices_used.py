@@ -24,12 +24,13 @@ from evaltools.device.found import look_at_devices
 from evaltools.device.part import ARCHIVE, PartDevice, PartOptions
 from evaltools.device.patience import patiently
 from evaltools.device.pool import Done, Job, Pool, PoolOutcome
-from evaltools.device.python_program import PythonProgram, install
+from evaltools.device.python_program import Needed, PythonProgram, install
 from evaltools.device.store import DeviceStore, clear_unused, new_mark
 from evaltools.device.wheel import write_own_wheel
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt
+from evaltools.task_kind import RequestKind
 
 _BETWEEN_LINES_S: Final = 10.0
 _OWN_NAME: Final = "evaltools"
@@ -127,11 +128,12 @@ class DevicesUsed:
         """A device, for parts."""
         return self._devices[serial]
 
-    def python(self, serial: str, task: str) -> PythonProgram:
-        """Evaltools on a device, where it is put if it is not there, for a task; raises :class:`DeviceError`."""
+    def python(self, serial: str, kind: RequestKind) -> PythonProgram:
+        """Evaltools on a device, where it is put if it is not there; raises :class:`DeviceError`."""
         store, program = self._devices[serial].store, self._pythons.get(serial)
         if program is None or not store.has(program.folder):
-            program = self._pythons[serial] = install(store, self._all_wheels(), task, self._own.python)
+            needed = Needed(kind.command, kind.modules_on_devices)
+            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._own.python)
         return program
 
     def _device(self, serial: str) -> PartDevice:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
+from evaltools.request import Options
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,13 @@ class GivenFlags:
         if name in self and not self.text(name):
             raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
         return Path(self.text(name)) if self.text(name) else None
+
+    def options(self, leave_out: Collection[str] = ()) -> Options:
+        """The values, parsed; raises :class:`UsageError` for those that do not fit."""
+        names = [name for name in dict.fromkeys(name for name, _ in self.given) if name not in leave_out]
+        repeatable = {name for name in names if self.parameters[name].repeatable}
+        stated = {name: tuple(self.texts(name)) if name in repeatable else self.value(name) for name in names}
+        return Options(stated, self.parameters)
 
     @property
     def missing(self) -> list[str]:

@@ -60,20 +60,25 @@ TASK_ALIASES: Final = {"diff": "inference-diff"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     if _DEBUG in arguments:
         arguments.remove(_DEBUG)
         os.environ[DEBUG] = "1"
+    return exit_code_of(lambda: _dispatch(arguments), _interrupted(arguments))
+
+
+def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
+    """The exit code of what is done; errors of ours, and what an interrupt means, are said on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return _dispatch(arguments)
+        return act()
     except EvaltoolsError as error:
         if DEBUG in os.environ:
             traceback.print_exc()
         complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        complain(f"evaltools: {_interrupted(arguments)}")
+        complain(f"evaltools: {when_interrupted}")
         return INTERRUPTED
 
 

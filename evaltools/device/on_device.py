@@ -1,6 +1,6 @@
-"""What runs on a device with Python: it lays out the files of a part, then becomes the evaltools command.
+"""What runs on a device with Python: it lays out the files of a part, then carries out its request.
 
-``python3 -m evaltools.device.on_device --pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- COMMAND...``
+``python3 -m evaltools.device.on_device --pictures NAME MANIFEST ARCHIVE... --folder NAME ARCHIVE... -- REQUEST``
 """
 
 from __future__ import annotations
@@ -11,27 +11,20 @@ import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-NEEDED: Final[Mapping[str, Sequence[str]]] = {
-    "imagenet": ("evaltools.tasks.imagenet.evaluation", "scipy.stats"),
-    "coco": ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval"),
-    "inference-diff": ("evaltools.tasks.inference_diff.evaluation", "scipy.stats"),
-    "diff": ("evaltools.tasks.inference_diff.evaluation", "scipy.stats"),
-    "benchmark": ("evaltools.benchmark.run", "scipy.stats"),
-}
-"""What a task imports, at the latest when it has figures."""
+_CARRY_OUT: Final = "evaltools.cli.handed_over"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Lay out the files, then run the command in the place of this process; ``--check TASK`` returns 0."""
+    """Lay out the files, then carry out the request in the place of this process; ``--check MODULE...`` returns 0."""
     parser = argparse.ArgumentParser(prog="on_device")
-    parser.add_argument("--check", choices=sorted(NEEDED))
+    parser.add_argument("--check", nargs="+")
     parser.add_argument("--pictures", nargs="+", action="append", default=[])
     parser.add_argument("--folder", nargs="+", action="append", default=[])
-    parser.add_argument("command", nargs="*")
+    parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
     if given.check:
         print(json.dumps(what_is_here(given.check)))
@@ -41,12 +34,12 @@ def main(arguments: Sequence[str]) -> int:
     for folder, *archives in given.folder:
         Path(folder).mkdir()
         _unpack(map(Path, archives), Path(folder))
-    os.execv(sys.executable, [sys.executable, "-m", "evaltools.cli.main", *given.command])
+    os.execv(sys.executable, [sys.executable, "-m", _CARRY_OUT, given.request])
 
 
-def what_is_here(task: str) -> dict[str, object]:
-    """The version of this package and of Python, after importing all that a task needs."""
-    for module in NEEDED[task]:
+def what_is_here(modules: Iterable[str]) -> dict[str, object]:
+    """The version of this package and of Python, after importing all that is needed."""
+    for module in modules:
         importlib.import_module(module)
     from importlib.metadata import version
 

@@ -64,16 +64,16 @@ class PartOptions:
 class PartWork:
     """What a part is: the ``index``-th of ``count``, with ``examples`` examples.
 
-    ``words`` are the command, for programs that take one. ``files`` are single files with their paths on the device;
-    ``pictures`` are folders by the names that they have for the command, of which some files are sent; ``folders`` are
-    sent whole. ``results`` are the files to be fetched from the folder that the command runs in.
+    ``request`` is what is to be done, as JSON, for programs that take one. ``files`` are single files with their paths
+    on the device; ``pictures`` are folders by the names that they have for the request, of which some files are sent;
+    ``folders`` are sent whole. ``results`` are the files to be fetched from the folder that the program runs in.
     """
 
     index: int
     count: int
     examples: int
-    words: tuple[str, ...]
     files: Mapping[Path, str]
+    request: bytes = b""
     pictures: Mapping[str, PictureFolder] = field(default_factory=dict)
     folders: Mapping[str, Path] = field(default_factory=dict)
     results: tuple[str, ...] = ()
@@ -90,10 +90,14 @@ class PictureFolder:
 
 @dataclass(frozen=True)
 class SentFiles:
-    """Where the files of a part are on the device: manifests and archives by the names of the folders in them."""
+    """Where the files of a part are on the device: manifests and archives by the names of the folders in them.
+
+    ``request`` is the file with that, empty where there is none.
+    """
 
     manifests: Mapping[str, str]
     archives: Mapping[str, tuple[str, ...]]
+    request: str = ""
 
 
 class Program(Protocol):
@@ -230,7 +234,13 @@ class PartDevice:
         for name, folder in work.folders.items():
             files = sorted(path for path in folder.rglob("*") if path.is_file())
             archives[name] = self._send_archives("files", folder, files)
-        return SentFiles(manifests, archives)
+        return SentFiles(manifests, archives, self._send_request(work.request) if work.request else "")
+
+    def _send_request(self, content: bytes) -> str:
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, "request.json")
+            file.write_bytes(content)
+            return self._store.put(file)
 
     def _send_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
         paths = []

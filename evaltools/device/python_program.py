@@ -43,19 +43,19 @@ class PythonProgram:
     version: str = ""
 
     def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
-        """Lay out the files, then become the evaltools command of the part."""
+        """Lay out the files, then carry out the request of the part."""
         words: list[str] = []
         for name in work.pictures:
             words += ["--pictures", name, sent.manifests[name], *sent.archives[name]]
         for name in work.folders:
             words += ["--folder", name, *sent.archives[name]]
-        return self.start([*words, "--", *work.words], taskset)
+        return self.start([*words, "--", sent.request], taskset)
 
     def start(self, words: Sequence[str], taskset: str = "") -> str:
         """The shell command that starts what runs there.
 
-        >>> PythonProgram("python3", "/p").start(["--", "imagenet"], "f0")
-        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" python3 -m evaltools.device.on_device -- imagenet'
+        >>> PythonProgram("python3", "/p").start(["--", "r.json"], "f0")
+        'exec taskset f0 env PYTHONPATH=/p TMPDIR="$PWD" python3 -m evaltools.device.on_device -- r.json'
         """
         affinity = f"taskset {shlex.quote(taskset)} " if taskset else ""
         environment = f'env PYTHONPATH={shlex.quote(self.folder)} TMPDIR="$PWD"'
@@ -64,8 +64,16 @@ class PythonProgram:
         )
 
 
-def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str = "") -> PythonProgram:
-    """Put wheels on a device, unpacked, and try whether all that a task of evaltools needs can be imported there.
+@dataclass(frozen=True)
+class Needed:
+    """What is to run on a device: the ``command`` of evaltools, and the ``modules`` that it imports."""
+
+    command: str
+    modules: Sequence[str]
+
+
+def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: str = "") -> PythonProgram:
+    """Put wheels on a device, unpacked, and try whether all that a command of evaltools needs can be imported there.
 
     ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. What cannot
     be started is put there once more where files of it are missing. Raises :class:`ProgramMissing` where there is no
@@ -89,12 +97,12 @@ def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str =
     folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
     program = PythonProgram(interpreter, folder, version[0].removeprefix("Python "))
     try:
-        _put(store, wheels, program, task)
+        _put(store, wheels, program, needed)
     except ProgramMissing:
         if not _is_whole(store, wheels, program):
             _remove(store, program)
         try:
-            _put(store, wheels, program, task)
+            _put(store, wheels, program, needed)
         except ProgramMissing as error:
             if _is_whole(store, wheels, program):
                 raise
@@ -106,13 +114,13 @@ def install(store: DeviceStore, wheels: Sequence[Path], task: str, python: str =
     return program
 
 
-def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, task: str) -> None:
+def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, needed: Needed) -> None:
     """Unpack and try it; raises :class:`ProgramMissing`, also where another desk has deleted some of it meanwhile."""
     interpreter, folder = program.python, program.folder
     _unpack(store, wheels, interpreter, folder)
-    checked = store.adb.shell(store.serial, program.start(["--check", task]), _CHECK_S, store.stop)
+    checked = store.adb.shell(store.serial, program.start(["--check", *needed.modules]), _CHECK_S, store.stop)
     if checked.code != 0:
-        raise ProgramMissing(_why_not(store.serial, interpreter, task, checked), store.serial)
+        raise ProgramMissing(_why_not(store.serial, interpreter, needed.command, checked), store.serial)
     found = read_folder(checked.text)
     if found is None:
         raise ProgramMissing(
@@ -191,9 +199,9 @@ def _name_of(wheels: Sequence[Path]) -> str:
     return together.hexdigest()[:16]
 
 
-def _why_not(serial: str, python: str, task: str, answer: Answer) -> str:
+def _why_not(serial: str, python: str, command: str, answer: Answer) -> str:
     return (
-        f"{serial}: evaltools {task} cannot be started with {python}{answer.quote()}; install what it needs there "
+        f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs there "
         "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "
         "--device_wheels"
     )

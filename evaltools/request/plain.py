@@ -12,7 +12,7 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, split_flag
 from evaltools.request import Options, Request
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import request_kind
 
 REQUEST_VERSION: Final = 2
 """Changes where stored requests of before cannot be read any more; 1 were command lines."""
@@ -67,7 +67,7 @@ def from_plain(plain: Any, device_parameters: Mapping[str, Parameter]) -> Reques
         stored = msgspec.convert(plain, _Stored)
     except msgspec.ValidationError as error:
         raise UsageError(f"no request: {error}") from None
-    parameters = kind_of(stored.task).parameters
+    parameters = request_kind(stored.task).parameters
     return Request(
         task=stored.task,
         options=_options(stored.options, parameters),

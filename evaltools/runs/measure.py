@@ -25,5 +25,5 @@ def measure(
         return evaluate(kind.prepare, asked, observer, opener)
     if shards.whole is not None:
         observer.opened(shards.whole.configurations)
-        return shards.complete(shards.whole)
-    return shards.complete(merge(kind.prepare, asked, shards.places, observer, opener))
+    whole = shards.whole or merge(kind.prepare, asked, shards.places, observer, opener)
+    return kind.named_here(shards.complete(whole, asked.configurations), shards.names_here)

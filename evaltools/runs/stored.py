@@ -15,6 +15,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import REQUEST_VERSION, from_plain
+from evaltools.task_kind import request_kind
 
 _COMMAND_LINE: Final = "command"
 """The fact under which runs of version 1 kept the words of their command."""
@@ -58,14 +59,17 @@ def seen_from(request: Request, folder: Path) -> Request:
     """The same request for a process in ``folder``: where that is another one, relative paths become absolute."""
     if folder == request.folder:
         return request
-    return rewritten(request, lambda path: os.path.join(request.folder, path), folder)
+    return rewritten(request, lambda _parameter, path: os.path.join(request.folder, path), folder)
 
 
-def rewritten(request: Request, take: Callable[[Path], str], folder: Path) -> Request:
-    """The same request with ``take`` of every path that it names, for a process in ``folder``."""
+def rewritten(request: Request, take: Callable[[Parameter | None, Path], str], folder: Path) -> Request:
+    """The same request with ``take`` of every path that it names, for a process in ``folder``.
+
+    ``take`` is called with the parameter whose value names the path, None for a file that the task itself is in.
+    """
 
     def one(parameter: Parameter, value: Value) -> Value:
-        return parameter.rewrite(value, take, request.folder)
+        return parameter.rewrite(value, lambda path: take(parameter, path), request.folder)
 
     def stated(parameter: Parameter, value: Stated) -> Stated:
         if isinstance(value, tuple):
@@ -78,10 +82,12 @@ def rewritten(request: Request, take: Callable[[Path], str], folder: Path) -> Re
 
     return replace(
         request,
+        task=request_kind(request.task).moved(request.task, lambda path: take(None, path)),
         folder=folder,
         options=request.options.rewritten(stated),
         reference=None if request.reference is None else configuration(request.reference),
         tests=tuple(map(configuration, request.tests)),
+        devices=None if request.devices is None else request.devices.rewritten(stated),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaltools import exit_codes
-from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.task_kind import TaskEvidence, TaskReport
 from evaltools.tasks.inference_diff.options import DESCRIPTION, OPTIONS
@@ -16,11 +16,13 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.configuration import Configuration
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
+    from evaltools.tasks.shared.names_here import NamesHere
 
 
 class _InferenceDiff(EvaluationKind):
@@ -30,6 +32,9 @@ class _InferenceDiff(EvaluationKind):
     options = OPTIONS
     one_worker = True
     modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.stats")
+    whole_run_option = "noise_floor_runs"
+    has_limits = True
+    kernels_of_native_reference = "default"
 
     @property
     def part_type(self) -> type:
@@ -49,14 +54,11 @@ class _InferenceDiff(EvaluationKind):
 
         return evidence
 
-    def reference(self, options: Options, text: str | None) -> Configuration | None:
+    def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
         """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
         if text is None and "load_reference" in options:
             return None
-        if text is not None and text.strip() == "none":
-            return None
-        native = options.text("compat") == "native"
-        return Configuration.from_text("reference", text or "", native, "default" if native else "builtin")
+        return super().reference(options, text, native_tool or options.text("compat") == "native")
 
     def read(self, request: Request) -> DiffRequest:
         from evaltools.tasks.inference_diff.request import read_request
@@ -119,6 +121,21 @@ class _InferenceDiff(EvaluationKind):
         folder = asked.inputs.images
         pictures = {} if folder is None else {"input_images": list_images(folder, "--input_images").paths}
         return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
+
+    def saving_reference(self, request: Request, folder: Path) -> Request | None:
+        from evaltools.tasks.inference_diff.reference_here import saving_reference
+
+        return saving_reference(request, folder)
+
+    def against_saved(self, request: Request, folder: Path) -> Request:
+        from evaltools.tasks.inference_diff.reference_here import against_saved
+
+        return against_saved(request, folder)
+
+    def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
+        from evaltools.tasks.inference_diff.reference_here import named_here
+
+        return replace(result, part=named_here(result.part, names))
 
 
 KIND: Final = _InferenceDiff()

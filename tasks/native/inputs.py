@@ -23,6 +23,7 @@ from evaltools.tasks.imagenet.task import LabelledImages, check_model, class_cou
 from evaltools.tasks.inference_diff.request import DiffRequest
 from evaltools.tasks.inference_diff.task import check_types, output_names
 from evaltools.tasks.shared.image_input import describe_normalization, input_transform
+from evaltools.tasks.shared.request import TaskRequest
 
 NATIVE_ENDINGS: Final = frozenset({".jpg", ".jpeg", ".rgb8"})
 NATIVE_RUNS: Final = 50
@@ -53,7 +54,8 @@ class ImagenetInputs:
 
     Those of each task have the same members. ``label_text`` is the content of ``--model_output_labels``, None where the
     tool takes none. ``example_count`` counts pictures, or runs; ``num_runs`` is asked for of inference_diff alone.
-    ``can_be_split``: figures of parts add up to those of the whole, so that ``part`` gives them.
+    ``configurations`` are those of its runs. ``can_be_split``: figures of parts add up to those of the whole, so that
+    ``part`` gives them.
     """
 
     request: ImagenetRequest
@@ -64,11 +66,17 @@ class ImagenetInputs:
     task: ClassVar[NativeTask] = "imagenet"
     num_runs: ClassVar[int | None] = None
     can_be_split: ClassVar[bool] = True
+    ground_truth_name: ClassVar[str] = "ground_truth.txt"
 
     @property
     def label_text(self) -> bytes:
         """One label per line, without Windows' line ends, which the native tool would take for a part of the label."""
         return _text(self.labels.lines)
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """Those of the runs."""
+        return self.request.configurations
 
     def part(self, index: int = 0, count: int = 1) -> NativePart:
         """Every ``count``-th picture from ``index`` on, with their labels."""
@@ -92,6 +100,7 @@ class CocoInputs:
     task: ClassVar[NativeTask] = "coco"
     num_runs: ClassVar[int | None] = None
     can_be_split: ClassVar[bool] = False
+    ground_truth_name: ClassVar[str] = "ground_truth.pb"
 
     @property
     def label_text(self) -> bytes:
@@ -104,6 +113,11 @@ class CocoInputs:
         ids = [number for picture in (truth.native if truth else ()) for number in picture.class_ids.tolist()]
         missing = max(_FEWEST_CLASS_LINES, 1 + max(ids, default=0)) - len(lines)
         return _text([*lines, *["???"] * missing])
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """Those of the runs."""
+        return self.request.configurations
 
     def part(self, index: int = 0, count: int = 1) -> NativePart:
         """Everything; raises :class:`UsageError` for one of several parts."""
@@ -128,6 +142,12 @@ class DiffInputs:
     task: ClassVar[NativeTask] = "inference_diff"
     label_text: ClassVar[bytes | None] = None
     can_be_split: ClassVar[bool] = False
+    ground_truth_name: ClassVar[str] = ""
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """Those of the runs, of which each has a reference inside."""
+        return self.request.tests
 
     def part(self, index: int = 0, count: int = 1) -> NativePart:
         """Nothing but the model is needed; raises :class:`UsageError` for one of several parts."""
@@ -237,11 +257,15 @@ def prepare_diff(request: DiffRequest) -> DiffInputs:
     return DiffInputs(request, model, runs)
 
 
-def prepare_native(request: ImagenetRequest | CocoRequest | DiffRequest) -> NativeInputs:
-    """Read and check what a native tool is to evaluate."""
+def prepare_native(request: TaskRequest) -> NativeInputs:
+    """Read and check what a native tool is to evaluate; raises :class:`UsageError` for a task that has none."""
     if isinstance(request, ImagenetRequest):
         return prepare_imagenet(request)
-    return prepare_coco(request) if isinstance(request, CocoRequest) else prepare_diff(request)
+    if isinstance(request, CocoRequest):
+        return prepare_coco(request)
+    if isinstance(request, DiffRequest):
+        return prepare_diff(request)
+    raise UsageError(f"there is no native tool for this task; {_ELSEWHERE.removeprefix('or ')}")
 
 
 def normalization_warnings(inputs: ImagenetInputs | CocoInputs) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,12 @@ from evaltools.tasks.shared.options import with_shared_options
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.engine import Shard
     from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
+    from evaltools.tasks.shared.names_here import NamesHere
     from evaltools.tasks.shared.request import TaskRequest
 
 
@@ -39,6 +41,13 @@ class PartsOfTask:
     shared: int = 0
     in_one_part: bool = False
 
+    def pictures_of(self, option: str, shard: Shard) -> tuple[Path, ...]:
+        """The pictures that a part needs, in the order of their names."""
+        paths = self.pictures[option]
+        needed = {number % len(paths) for number in range(shard.index, self.count, shard.count)}
+        needed |= set(range(min(self.shared, len(paths))))
+        return tuple(paths[number] for number in sorted(needed))
+
 
 class EvaluationKind(ABC):
     """A task over examples; follows :class:`evaltools.task_kind.TaskKind`.
@@ -52,6 +61,15 @@ class EvaluationKind(ABC):
     options: Mapping[str, Sequence[Parameter]]
     one_worker: bool = False
     accuracy: Accuracy | None = None
+    modules_on_devices: Sequence[str] = ()
+    """What is imported there, at the latest when there are figures."""
+    whole_run_option: str = ""
+    """The option about what only a place that runs every example can measure; empty: there is no such thing."""
+    has_limits: bool = False
+    """Whether limits may be options, so that an evaluation that ends with exit code 1 has measured all."""
+    kernels_of_reference: str = "builtin"
+    kernels_of_native_reference: str = "builtin"
+    """Those of the reference where the native tool runs it."""
 
     @property
     @abstractmethod
@@ -83,11 +101,15 @@ class EvaluationKind(ABC):
         """All options by name."""
         return {parameter.name: parameter for group in self.groups.values() for parameter in group}
 
-    def reference(self, options: Options, text: str | None) -> Configuration | None:
-        """The reference that ``text`` describes, or where that is None, the one that the task has unless told."""
+    def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
+        """The reference that ``text`` describes, or where that is None, the one that the task has unless told.
+
+        ``native_tool``: that is what runs it.
+        """
         if text is not None and text.strip() == "none":
             return None
-        return Configuration.from_text("reference", text or "", options.text("compat") == "native", "builtin")
+        kernels = self.kernels_of_native_reference if native_tool else self.kernels_of_reference
+        return Configuration.from_text("reference", text or "", options.text("compat") == "native", kernels)
 
     @abstractmethod
     def read(self, request: Request) -> TaskRequest:
@@ -147,12 +169,28 @@ class EvaluationKind(ABC):
         """What is known of its figures, beside those that all tasks have."""
         return ()
 
-    modules_on_devices: Sequence[str] = ()
-    """What is imported there, at the latest when there are figures."""
-
     @abstractmethod
     def parts(self, asked: Any) -> PartsOfTask:
         """Check model and data here, before anything is sent; raises :class:`UsageError` and its kinds."""
+
+    def saving_reference(self, request: Request, folder: Path) -> Request | None:
+        """What gives, in ``folder``, the outputs that places are held against which all do everything.
+
+        None where each has a reference of its own, or such outputs are loaded anyway.
+        """
+        return None
+
+    def against_saved(self, request: Request, folder: Path) -> Request:
+        """The same held against the outputs in ``folder``."""
+        return request
+
+    def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
+        """A result from devices with the names that files have here in the task's own part."""
+        return result
+
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:
+        """How a request names the task where its own files are called what ``take`` says; most have none."""
+        return task
 
 
 def evaluation_kind(name: str) -> EvaluationKind:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaltools.cli import coco_run
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import Session
@@ -22,5 +21,5 @@ def answered_by(open_with: Callable[[ModelFile, Configuration], Session]) -> Ite
         return open_with(model, configuration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_run, "open_isolated", opened)
+        patch.setattr("evaltools.runs.measure.open_isolated", opened)
         yield

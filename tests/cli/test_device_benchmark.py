@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from evaltools.cli import host_run
 from evaltools.cli.host_run import HostRun
 from evaltools.cli.main import main
 from evaltools.datasets import sample
+from evaltools.request import Request
 from tests.cli import device_runs
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
@@ -56,8 +57,8 @@ def test_files_have_their_names_here_and_the_time_is_that_of_the_command(
 def test_this_computer_counts_as_every_device_does(
     code: int, expected: int, network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ends_with(words: Sequence[str], good_codes: Collection[int]) -> HostRun:
-        return HostRun(code, host_run.run_here(words, good_codes).out)
+    def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
+        return HostRun(code, host_run.run_here(request, good_codes).out)
 
     monkeypatch.setattr("evaltools.cli.device_benchmark.run_here", ends_with)
     output = tmp_path / "result.json"

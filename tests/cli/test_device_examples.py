@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device_examples import TaskExamples, examples_of, parts_of
-from evaltools.cli.device_run import TASKS
+from evaltools.cli.device_evaluation import examples_of
+from evaltools.cli.device_jobs import parts_of
+from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.flags import parse_flags
+from evaltools.cli.main import task_of
 from evaltools.device.archive import write_archive, write_manifest
 from evaltools.device.on_device import lay_out
 from evaltools.engine import Shard
 from evaltools.errors import DataError, UsageError
+from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set
 from tests.evaluation_set import EvaluationSet
@@ -28,16 +30,19 @@ def detection(tmp_path_factory: pytest.TempPathFactory) -> DetectionSet:
     return make_detection_set(tmp_path_factory.mktemp("detection"), count=11)
 
 
-def found(arguments: Sequence[str]) -> TaskExamples:
-    task, *words = arguments
-    return examples_of(task, parse_flags(task, "", "", importlib.import_module(TASKS[task]).GROUPS, words))
+def found(arguments: Sequence[str]) -> PartsOfTask:
+    command, *words = arguments
+    task = task_of(command)
+    assert task is not None
+    kind = evaluation_kind(task)
+    return examples_of(kind, read_request(kind, parse_flags(command, "", "", kind.groups, words), []))
 
 
 def diff(evaluation: EvaluationSet, *more: str) -> list[str]:
     return ["inference-diff", f"--model_file={evaluation.model}", "--noise_floor_runs=0", *more]
 
 
-def names(examples: TaskExamples, flag: str, shard: Shard) -> list[str]:
+def names(examples: PartsOfTask, flag: str, shard: Shard) -> list[str]:
     return [path.name for path in examples.pictures_of(flag, shard)]
 
 
@@ -72,15 +77,13 @@ def test_there_are_as_many_parts_as_asked_for_else_as_many_as_make_sense(
 ) -> None:
     """Several for each device, none of less than ten examples or more than 500."""
     assert parts_of(examples, asked, devices) == parts
-    assert TaskExamples(examples).parts(asked, devices) == parts
-    assert TaskExamples(examples, in_one_part=True).parts(asked, devices) == 1
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 11, 12])
 @pytest.mark.parametrize("shared", [0, 1, 4, 100])
 def test_all_parts_together_have_all_pictures_and_each_has_the_shared_ones(count: int, shared: int) -> None:
     paths = [Path(f"{number:03d}.png") for number in range(11)]
-    examples = TaskExamples(11, {"images": paths}, shared=shared)
+    examples = PartsOfTask(11, {"images": paths}, shared=shared)
     shards = [examples.pictures_of("images", Shard(index, count)) for index in range(count)]
     assert sorted({path for part in shards for path in part}) == paths
     for index, part in enumerate(shards):
@@ -89,14 +92,14 @@ def test_all_parts_together_have_all_pictures_and_each_has_the_shared_ones(count
 
 def test_pictures_that_repeat_are_sent_once() -> None:
     """Runs 0 to 9 of three pictures: run 7 has the picture 1 again."""
-    examples = TaskExamples(10, {"images": [Path("a"), Path("b"), Path("c")]})
+    examples = PartsOfTask(10, {"images": [Path("a"), Path("b"), Path("c")]})
     assert names(examples, "images", Shard(0, 3)) == ["a"], "runs 0, 3, 6 and 9"
     assert names(examples, "images", Shard(1, 3)) == ["b"]
     assert names(examples, "images", Shard(1, 2)) == ["a", "b", "c"]
 
 
 def test_pictures_beyond_the_last_example_are_not_sent() -> None:
-    examples = TaskExamples(4, {"images": [Path(name) for name in "abcdef"]})
+    examples = PartsOfTask(4, {"images": [Path(name) for name in "abcdef"]})
     assert names(examples, "images", Shard(1, 2)) == ["b", "d"]
 
 
@@ -142,7 +145,6 @@ def test_a_model_with_a_state_is_done_in_one_part(tmp_path: Path) -> None:
     (tmp_path / "state.tflite").write_bytes(graph.to_bytes([fed], [output]))
     examples = found(["inference-diff", f"--model_file={tmp_path / 'state.tflite'}", "--num_runs=100"])
     assert examples.in_one_part
-    assert examples.parts(8, 4) == 1
 
 
 def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, detection: DetectionSet) -> None:
@@ -189,7 +191,7 @@ def test_labels_are_tried_once_here_unless_that_is_switched_off(copied: Evaluati
 # ----- a part has what it needs
 
 
-def laid_out(examples: TaskExamples, flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
+def laid_out(examples: PartsOfTask, flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
     """The folder of pictures as a device has it for a part."""
     folder.mkdir(parents=True)
     write_manifest(folder / "all.json", pictures, sorted(path for path in pictures.iterdir() if path.is_file()))

@@ -27,10 +27,12 @@ from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
+from evaltools.tasks.shared.kind import evaluation_kind
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
 EXAMPLES = 10
+KIND = evaluation_kind("imagenet")
 
 
 def facts_of(serial: str) -> DeviceFacts:
@@ -204,11 +206,11 @@ class Run:
             stop=self.stop,
         )
         console = make_console(self.printed)
-        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, console).run(progress)
+        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console).run(progress)
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
-        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), ("imagenet",), {})
+        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), {})
 
 
 def test_parts_are_done_and_kept_with_their_figures(tmp_path: Path) -> None:

@@ -220,9 +220,11 @@ def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, dev
     command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
     assert device_runs.run(command).code == 0
     configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
-    changed = device_runs.run(["resume", str(tmp_path / "run")])
+    changed = device_runs.run(command)
     assert changed.code == 2
-    assert "the content of --configs was" in changed.err
+    assert "configuration one was --use_xnnpack=true, now it is --num_interpreter_threads=2" in changed.err
+    resumed = device_runs.run(["resume", str(tmp_path / "run")])
+    assert resumed.code == 0, "it goes on with the configurations that it began with"
 
 
 def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:

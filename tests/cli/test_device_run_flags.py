@@ -9,23 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device_run import TASKS, run
+from evaltools.cli.device_run import carry_out_on_devices, kind_on_devices, run
 from evaltools.cli.device_run_flags import (
+    BY_NAME,
     DEFAULT_ROOT,
-    NAMES,
     PARAMETERS,
-    DeviceCommand,
     DeviceFlags,
     read_device_flags,
     read_root,
 )
 from evaltools.cli.flags import parse_flags
-from evaltools.cli.stored_command import StoredCommand
 from evaltools.errors import UsageError
+from evaltools.request import Options, Request
+from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.stored import changed
 
 
 def read(*words: str) -> DeviceFlags:
-    return read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words))
+    return read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
 
 
 def test_without_flags_the_only_device_does_parts_with_evaltools() -> None:
@@ -194,6 +195,7 @@ def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
         run(["--model_file=x", "imagenet"])
 
 
+TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark")
 OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
 WITHOUT_EFFECT = {
     "imagenet": {*OF_EXECUTORS, "trace"},
@@ -215,8 +217,7 @@ BESIDE = {
 
 
 def flags_of(task: str) -> set[str]:
-    groups = importlib.import_module(TASKS[task]).GROUPS
-    return {parameter.name for group in groups.values() for parameter in group}
+    return set(kind_on_devices(task).parameters)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -228,7 +229,7 @@ def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: evaltools device run {task} --flag=value ...\n")
-    for name in [*NAMES, *flags_of(task) - WITHOUT_EFFECT[task]]:
+    for name in [*BY_NAME, *flags_of(task) - WITHOUT_EFFECT[task]]:
         assert f"  --{name} " in shown
     for name in WITHOUT_EFFECT[task]:
         assert f"  --{name} " not in shown
@@ -255,10 +256,11 @@ def test_what_happens_on_devices_anyway_may_be_asked_for() -> None:
 
 def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None:
     """The paths of files there are part of what the run is."""
-    stored = StoredCommand(Path("/"), "device run imagenet", ())
-    assert stored.with_flags(["--device_patience=5"]).arguments == ("--device_patience=5",)
+    stored = Request("imagenet", Options({}, {}), None, (), devices=Options({}, BY_NAME))
+    later = changed(stored, Options({"device_patience": 5.0}, BY_NAME), lambda parameter: parameter.may_differ)
+    assert later.devices == Options({"device_patience": 5.0}, BY_NAME)
     with pytest.raises(UsageError, match="--device_folder=/data/x: a run goes on with the flags that it began with"):
-        stored.with_flags(["--device_folder=/data/x"])
+        changed(stored, Options({"device_folder": "/data/x"}, BY_NAME), lambda parameter: parameter.may_differ)
 
 
 @pytest.mark.parametrize(
@@ -320,10 +322,9 @@ def test_flags_that_only_the_native_benchmark_has_are_refused_with_the_reason() 
 
 def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
     """It would be taken for the latter."""
-    for module in TASKS.values():
-        for title, group in importlib.import_module(module).GROUPS.items():
-            assert not {parameter.name for parameter in group} & NAMES, title
-            assert title != "devices"
+    for task in TASKS:
+        assert not flags_of(task) & BY_NAME.keys()
+        assert "devices" not in kind_on_devices(task).groups
 
 
 @pytest.mark.parametrize(
@@ -342,10 +343,10 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
 def test_a_task_and_a_program_are_run_by_their_module_with_the_flags_told_apart(
     task: str, program: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[DeviceCommand] = []
+    asked: list[tuple[Request, DeviceFlags]] = []
 
-    def run_on_devices(command: DeviceCommand) -> int:
-        asked.append(command)
+    def run_on_devices(request: Request, own: DeviceFlags) -> int:
+        asked.append((request, own))
         return 4
 
     monkeypatch.setattr(importlib.import_module(f"evaltools.cli.{module}"), "run_on_devices", run_on_devices)
@@ -359,12 +360,16 @@ def test_a_task_and_a_program_are_run_by_their_module_with_the_flags_told_apart(
         "--use_xnnpack=false",
     ]
     assert run([task, *words]) == 4
-    (command,) = asked
-    given = [(name, "x") for name in REQUIRED[task]]
-    assert command.flags.given == (*given, ("use_gpu", "true"), ("num_threads", "2"), ("use_xnnpack", "false"))
-    assert (command.own.program, command.own.serials) == (program, ("R5",))
-    assert (command.task, command.module.__name__) == (task, TASKS[task])
-    assert command.typed == ("evaltools", "device", "run", task, *words)
+    ((request, own),) = asked
+    assert set(REQUIRED[task]) <= set(request.options.stated)
+    assert not request.options.stated.keys() & BY_NAME.keys()
+    (configuration,) = request.tests
+    assert configuration.to_flags() == ["--num_interpreter_threads=2", "--use_gpu=true", "--use_xnnpack=false"]
+    assert (own.program, own.serials) == (program, ("R5",))
+    assert request.task == kind_on_devices(task).name
+    assert request.command == ("evaltools", "device", "run", task, *words)
+    assert to_plain(from_plain(to_plain(request), BY_NAME)) == to_plain(request)
+    assert carry_out_on_devices(request) == 4
 
 
 @pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff", "diff"])

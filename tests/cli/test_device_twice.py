@@ -20,7 +20,7 @@ from tests.device.real_device import Network
 
 def used(*words: str) -> tuple[DevicesUsed, str]:
     text = io.StringIO()
-    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words))
+    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
     return DevicesUsed(own, make_console(text)), text.getvalue()
 
 

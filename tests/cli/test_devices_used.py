@@ -23,6 +23,7 @@ from evaltools.device.part import PartWork, SentFiles
 from evaltools.device.store import DeviceStore, clear, remote_path
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
+from evaltools.tasks.shared.kind import evaluation_kind
 from tests.cli import device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
@@ -35,7 +36,7 @@ NO_CPU = "8" + "0" * 250
 def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
     """The devices of ``evaltools device run`` with these flags, and what is printed."""
     text = io.StringIO()
-    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words))
+    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
     return DevicesUsed(own, make_console(text)), text
 
 
@@ -132,7 +133,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     found, text = used([f"--adb={network.adb}", f"--serials={proxy.serial}", "--device_patience=1"])
     model = tmp_path / "m.tflite"
     model.write_bytes(b"a model")
-    work = PartWork(index=0, count=1, examples=1, words=(), files={model: remote_path(DEFAULT_ROOT, model)})
+    work = PartWork(index=0, count=1, examples=1, files={model: remote_path(DEFAULT_ROOT, model)})
     raised: list[DeviceError] = []
 
     def do() -> None:
@@ -215,8 +216,8 @@ def test_a_program_that_another_desk_deleted_is_put_there_for_the_next_part(
     python = f"--device_python={sys.executable}"
     found, _ = used([f"--adb={network.adb}", f"--serials={serial}", f"--device_folder={root}", python])
     with found:
-        program = found.python(serial, "imagenet")
+        program = found.python(serial, evaluation_kind("imagenet"))
         assert clear(client, serial, root) > 0
-        assert found.python(serial, "imagenet") == program
+        assert found.python(serial, evaluation_kind("imagenet")) == program
         assert found.device(serial).store.has(program.folder)
     clear(client, serial, root)

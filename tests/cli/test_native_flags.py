@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Final
 
 import pytest
 
-from evaltools.cli import coco, imagenet, inference_diff
-from evaltools.cli.flags import GivenFlags
-from evaltools.cli.native_flags import (
-    NativePaths,
-    configuration_flags,
-    native_command,
-    refuse_flags,
-)
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.report.native_eval_log import NativeTask
+from evaltools.request import Options
+from evaltools.tasks.native.command import (
+    NativePaths,
+    configuration_flags,
+    native_command,
+    refuse_options,
+)
+from evaltools.tasks.shared.kind import evaluation_kind
 
 PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
-MODULES: Final[dict[NativeTask, ModuleType]] = {"imagenet": imagenet, "coco": coco, "inference_diff": inference_diff}
+TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
 USED_HERE: Final[dict[NativeTask, set[str]]] = {
     "imagenet": {
         "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_labels", "denylist_file_path",
@@ -138,9 +137,8 @@ def test_a_configuration_that_native_tools_cannot_have_is_refused(text: str, sai
     assert said in str(caught.value)
 
 
-def given(task: NativeTask, *pairs: tuple[str, str]) -> GivenFlags:
-    groups = MODULES[task].GROUPS
-    return GivenFlags(pairs, {parameter.name: parameter for group in groups.values() for parameter in group})
+def given(task: NativeTask, *pairs: tuple[str, str]) -> Options:
+    return Options.of(dict(pairs), evaluation_kind(task).parameters)
 
 
 OTHER_VALUES: Final = {"bool": ("true", "false"), "int32": ("987", "986"), "float": ("0.987", "0.986")}
@@ -153,13 +151,13 @@ def is_refused(task: NativeTask, name: str) -> bool:
     others = parameter.choices[1:] or OTHER_VALUES.get(parameter.type, ("a", "b"))
     try:
         for text in others:
-            refuse_flags(given(task, (name, str(text))), "native")
+            refuse_options(given(task, (name, str(text))), "native")
     except UsageError:
         return True
     return False
 
 
-@pytest.mark.parametrize("task", MODULES)
+@pytest.mark.parametrize("task", TASKS)
 def test_every_flag_of_the_task_has_an_effect_or_is_refused(task: NativeTask) -> None:
     """Where it has none, its declaration says so."""
     ours = given(task).parameters.keys() - CONFIGURATION_PARAMETERS.keys() - OF_CONFIGURATIONS
@@ -191,7 +189,7 @@ def test_every_delegate_flag_is_printed_or_refused() -> None:
 )
 def test_a_flag_without_effect_is_refused_with_a_reason_and_a_way_out(task: NativeTask, name: str, text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        refuse_flags(given(task, (name, text)), "native")
+        refuse_options(given(task, (name, text)), "native")
     message = str(caught.value)
     assert message.startswith(f"--{name}={text} has no effect with --device_program=native: ")
     assert message.endswith("; leave it out, or take --device_program=evaltools")
@@ -209,4 +207,4 @@ def test_a_flag_without_effect_is_refused_with_a_reason_and_a_way_out(task: Nati
     ],
 )
 def test_what_happens_anyway_may_be_asked_for(task: NativeTask, name: str, text: str) -> None:
-    refuse_flags(given(task, (name, text)), "native")
+    refuse_options(given(task, (name, text)), "native")

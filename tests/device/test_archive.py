@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,11 +16,19 @@ from pathlib import Path
 import pytest
 
 import evaltools
-from evaltools.cli.device_run import TASKS
+from evaltools.cli import benchmark
+from evaltools.cli.flags import parse_flags
+from evaltools.cli.handed_over import to_bytes
 from evaltools.device.archive import MOST_BYTES, chunks, write_archive, write_manifest
-from evaltools.device.on_device import NEEDED, lay_out, main, what_is_here
+from evaltools.device.on_device import lay_out, main, what_is_here
 from evaltools.errors import DataError, OutputError
+from evaltools.task_kind import RequestKind, kind_names
+from evaltools.tasks.shared.kind import evaluation_kind
+from tests.evaluation_set import EvaluationSet
 
+COCO = evaluation_kind("coco")
+KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(evaluation_kind, kind_names()))
+REFUSED = "evaltools: a request of version 1; this evaltools reads version 2\n"
 ODD_NAMES = (
     "plain.png",
     "two words.png",
@@ -235,6 +244,13 @@ def test_a_full_disk_is_an_output_error(tmp_path: Path) -> None:
 # ----- as it runs on a device
 
 
+def refused_request(folder: Path) -> Path:
+    """A request that is refused once everything is laid out."""
+    file = folder / "request.json"
+    file.write_text('{"version": 1}')
+    return file
+
+
 def on_device(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The module as a device's Python runs it, in the folder of a part."""
     folder.mkdir(exist_ok=True)
@@ -254,9 +270,9 @@ def test_files_are_laid_out_and_the_command_takes_the_place_of_the_process(tmp_p
         part,
         *("--pictures", "input_images", str(manifest), *map(str, archives)),
         *("--folder", "folder-0", *map(str, of_whole)),
-        *("--", "--version"),
+        *("--", str(refused_request(tmp_path))),
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"evaltools {version('evaltools')}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", REFUSED)
     assert sorted(path.name for path in part.iterdir()) == ["folder-0", "input_images"]
     assert contents(part / "folder-0") == contents(whole)
     found = contents(part / "input_images")
@@ -273,38 +289,40 @@ def test_several_folders_of_pictures_and_none_are_told_apart(tmp_path: Path) -> 
     done = on_device(
         part,
         *("--pictures", "x", str(first), str(of_first[0]), "--pictures", "y", str(second)),
-        *("--folder", "empty", "--", "--version"),
+        *("--folder", "empty", "--", str(refused_request(tmp_path))),
     )
-    assert done.returncode == 0, done.stderr
+    assert done.stderr == REFUSED
     assert contents(part) == {"x/a": b"a", "y/b": bytes(1)}
     assert list((part / "empty").iterdir()) == []
 
 
-def test_the_exit_code_and_the_words_are_those_of_the_command(tmp_path: Path) -> None:
-    """Words that look like flags of the layout, too, and those with blanks."""
-    for word in ("no such", "--folder", "--pictures=x", "--check"):
-        done = on_device(tmp_path / "part", "--", "imagenet", word)
-        assert done.returncode == 2
-        assert word in done.stderr
-        assert "evaltools: " in done.stderr
-    assert list((tmp_path / "part").iterdir()) == []
+def test_the_request_is_carried_out_in_the_folder_of_the_part(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    part, file = tmp_path / "part", tmp_path / "request.json"
+    part.mkdir()
+    shutil.copy(evaluation.model, part / "m.tflite")
+    words = ["--graph=m.tflite", "--dry_run=true", "--output_file_path=result.json"]
+    file.write_bytes(to_bytes(benchmark.read_request(parse_flags("", "", "", benchmark.GROUPS, words), [])))
+    done = on_device(part, "--", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "INFO: Graph: [m.tflite]\n" in done.stdout
+    assert (part / "result.json").exists()
 
 
 def test_the_check_says_which_evaltools_and_which_python_there_are(tmp_path: Path) -> None:
-    done = on_device(tmp_path / "part", "--check", "coco")
+    done = on_device(tmp_path / "part", "--check", *COCO.modules_on_devices)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found == {
         "evaltools": version("evaltools"),
         "python": platform.python_version(),
         "folder": str(Path(next(iter(evaltools.__path__)), "device")),
     }
-    assert found == what_is_here("coco")
+    assert found == what_is_here(COCO.modules_on_devices)
 
 
 def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "scipy.py").write_text("raise ImportError('no SciPy on this board')")
-    done = on_device(tmp_path / "part", "--check", "benchmark")
+    done = on_device(tmp_path / "part", "--check", *benchmark.KIND.modules_on_devices)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == "ImportError: no SciPy on this board"
 
@@ -312,14 +330,10 @@ def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:
 def test_only_coco_needs_pycocotools(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
-    for task in NEEDED:
-        done = on_device(tmp_path / "part", "--check", task)
-        assert done.returncode == (1 if task == "coco" else 0), done.stderr
-        assert ("no pycocotools on this board" in done.stderr) == (task == "coco")
-
-
-def test_every_task_can_be_checked() -> None:
-    assert set(NEEDED) == set(TASKS)
+    for kind in KINDS:
+        done = on_device(tmp_path / "part", "--check", *kind.modules_on_devices)
+        assert done.returncode == (1 if kind is COCO else 0), done.stderr
+        assert ("no pycocotools on this board" in done.stderr) == (kind is COCO)
 
 
 def test_an_archive_that_leads_out_of_its_folder_writes_nothing_there(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     command = NativeProgram(str(programs / "tool"), (("one",), ("two",))).command(
-        PartWork(index=0, count=1, examples=1, words=(), files={}), SentFiles({}, {}), ""
+        PartWork(index=0, count=1, examples=1, files={}), SentFiles({}, {}), ""
     )
     variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", command], cwd=folder, env=variables, check=True, timeout=60)

@@ -129,7 +129,7 @@ class Leaving(Adb):
         return ()
 
 
-WORK = PartWork(index=0, count=1, examples=3, words=(), files={})
+WORK = PartWork(index=0, count=1, examples=3, files={})
 
 
 def part_device(adb: Adb, serial: str = "R58M") -> PartDevice:

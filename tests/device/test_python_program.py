@@ -13,16 +13,17 @@ import pytest
 
 from evaltools.device.adb import Adb
 from evaltools.device.errors import CommandFailed, DeviceStopped, ProgramMissing
-from evaltools.device.python_program import install, read_folder
+from evaltools.device.python_program import Needed, install, read_folder
 from evaltools.device.store import DeviceStore, clear
 from evaltools.device.wheel import write_own_wheel
 from tests.device.fixtures import Devices
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
+NEEDED = Needed("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.stats"))
 _STAND_IN = """\
 #!/bin/sh
-# As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and python3 -m evaltools.device.on_device --check TASK;
+# As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and python3 -m evaltools.device.on_device --check MODULE;
 # what it is asked with -c, whether files of a wheel are missing, it denies.
 case "$*" in
 -c*) exit 0 ;;
@@ -52,7 +53,7 @@ def test_a_check_that_says_nothing_is_a_missing_program_with_what_it_printed(
 ) -> None:
     put_python(devices, f"echo '{printed}'")
     with pytest.raises(ProgramMissing, match=r"did not say where it imports evaltools from") as caught:
-        install(DeviceStore(client, devices[0].serial, ROOT), [wheel], "imagenet", PYTHON)
+        install(DeviceStore(client, devices[0].serial, ROOT), [wheel], NEEDED, PYTHON)
     assert (f"; it printed last: {printed};" in str(caught.value)) == bool(printed)
 
 
@@ -62,7 +63,7 @@ def test_a_stop_ends_the_waiting_for_a_check(client: Adb, devices: Devices, whee
     timer = threading.Timer(3.0, stop.set)
     timer.start()
     with pytest.raises(DeviceStopped):
-        install(DeviceStore(client, devices[0].serial, ROOT, stop=stop), [wheel], "imagenet", PYTHON)
+        install(DeviceStore(client, devices[0].serial, ROOT, stop=stop), [wheel], NEEDED, PYTHON)
     timer.join()
 
 
@@ -85,16 +86,16 @@ def test_a_program_of_which_some_was_deleted_is_put_there_again(
 ) -> None:
     put_real_python(devices)
     own, store = write_own_wheel(tmp_path), DeviceStore(client, devices[0].serial, ROOT)
-    folder = install(store, [own], "imagenet", PYTHON).folder
+    folder = install(store, [own], NEEDED, PYTHON).folder
     part = devices[0].folder / posixpath.relpath(folder, "/data/local/tmp") / missing
     if part.is_dir():
         shutil.rmtree(part)
     else:
         part.unlink()
-    assert install(store, [own], "imagenet", PYTHON).folder == folder
+    assert install(store, [own], NEEDED, PYTHON).folder == folder
     assert part.exists()
     clear(client, devices[0].serial, ROOT)
-    assert install(store, [own], "imagenet", PYTHON).folder == folder
+    assert install(store, [own], NEEDED, PYTHON).folder == folder
     assert [path.name for path in part.parents[missing.count("/")].parent.iterdir()] == [posixpath.basename(folder)]
 
 
@@ -107,7 +108,7 @@ def test_a_program_that_is_deleted_each_time_it_was_put_there_is_not_what_is_mis
     program.chmod(0o755)
     store = DeviceStore(client, devices[0].serial, ROOT)
     with pytest.raises(CommandFailed, match=f"{store.serial}: files of .* were deleted, as device clean does, while"):
-        install(store, [write_own_wheel(tmp_path)], "imagenet", PYTHON)
+        install(store, [write_own_wheel(tmp_path)], NEEDED, PYTHON)
 
 
 def test_a_whole_program_stays_for_other_runs_where_it_cannot_be_started(
@@ -116,9 +117,9 @@ def test_a_whole_program_stays_for_other_runs_where_it_cannot_be_started(
     put_python(devices, "echo no module numpy >&2; exit 1")
     store = DeviceStore(client, devices[0].serial, ROOT)
     with pytest.raises(ProgramMissing, match="no module numpy"):
-        install(store, [wheel], "imagenet", PYTHON)
+        install(store, [wheel], NEEDED, PYTHON)
     programs = devices[0].folder / "programs-test" / "programs"
     before = {path: path.stat().st_ino for path in programs.iterdir()}
     with pytest.raises(ProgramMissing, match="no module numpy"):
-        install(store, [wheel], "imagenet", PYTHON)
+        install(store, [wheel], NEEDED, PYTHON)
     assert {path: path.stat().st_ino for path in programs.iterdir()} == before

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import pytest
 
-from evaltools.cli.native_flags import NativePaths, configuration_flags, native_command
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.errors import DataError
@@ -18,6 +17,7 @@ from evaltools.report.delegate_log import read_delegate_log
 from evaltools.report.native_eval_log import NativeEvaluationLog, NativeTask, parse_evaluation_log
 from evaltools.report.native_eval_proto import read_evaluation_proto
 from evaltools.report.native_run import ClassifierFigures, DiffFigures, proof_lines, require_agreement, task_of
+from evaltools.tasks.native.command import NativePaths, configuration_flags, native_command
 from tests.report.native_eval_rendering import rendered
 
 NUMBER: Final = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import jsonschema
 
-from evaltools.cli.native_flags import NativePaths, native_command
 from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.metrics.latency import summarise_latency
@@ -22,6 +21,7 @@ from evaltools.report.native_run import NativeRun, proof_lines
 from evaltools.report.table import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import read_result, result_schema, to_json
+from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
 from tests.results import topk_of

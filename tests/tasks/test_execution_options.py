@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.evaluate.command import read_options
 from evaltools.cli.flags import parse_flags
 from evaltools.engine import Execution, Shard
 from evaltools.errors import UsageError
@@ -17,7 +16,7 @@ from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execu
 
 def given(*words: str, one_worker: bool = False) -> Options:
     parameters = execution.PARAMETERS_WITH_ONE_WORKER if one_worker else execution.PARAMETERS
-    return read_options(parse_flags("imagenet", "", "", {"execution": parameters}, words))
+    return parse_flags("imagenet", "", "", {"execution": parameters}, words).options()
 
 
 def test_without_flags_there_is_one_worker_per_core_and_nothing_is_kept() -> None:

@@ -9,7 +9,7 @@ from evaltools.cli.configurations import read_tests, require_unique_names
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.exit_codes import EXIT_CODE_HELP
-from evaltools.request import Options, Request
+from evaltools.request import Request
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 _OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "reference"})
@@ -26,20 +26,13 @@ def run(task: str, arguments: Sequence[str]) -> int:
     return carry_out(request)
 
 
-def read_request(kind: EvaluationKind, flags: GivenFlags, command: Sequence[str]) -> Request:
-    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+def read_request(kind: EvaluationKind, flags: GivenFlags, command: Sequence[str], native_tool: bool = False) -> Request:
+    """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
     flags.require(kind.command)
-    options = read_options(flags, leave_out=_OF_CONFIGURATIONS)
+    options = flags.options(leave_out=_OF_CONFIGURATIONS)
     text = flags.text("reference") if "reference" in flags else None
     tests = read_tests(flags, native=options.text("compat") == "native")
-    request = Request(kind.name, options, kind.reference(options, text), tuple(tests), command=tuple(command))
+    reference = kind.reference(options, text, native_tool)
+    request = Request(kind.name, options, reference, tuple(tests), command=tuple(command))
     require_unique_names(request.configurations)
     return request
-
-
-def read_options(flags: GivenFlags, leave_out: frozenset[str] = frozenset()) -> Options:
-    """The values of flags, parsed; raises :class:`UsageError` for those that do not fit."""
-    names = [name for name in dict.fromkeys(name for name, _ in flags.given) if name not in leave_out]
-    repeatable = {name for name in names if flags.parameters[name].repeatable}
-    stated = {name: tuple(flags.texts(name)) if name in repeatable else flags.value(name) for name in names}
-    return Options(stated, flags.parameters)

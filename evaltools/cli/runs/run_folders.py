@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evaltools.cli.evaluate.command import read_options
 from evaltools.cli.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
@@ -32,4 +31,4 @@ def read_given(request: Request, words: Sequence[str]) -> Options:
     known = [*request.options.parameters.values()]
     if request.devices is not None:
         known += request.devices.parameters.values()
-    return read_options(parse_flags("resume", "", "", {"flags": known}, words))
+    return parse_flags("resume", "", "", {"flags": known}, words).options()

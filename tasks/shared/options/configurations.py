@@ -13,7 +13,7 @@ CANDIDATES: Final = (
         "",
         'One more configuration, "NAME: flag=value flag=value". May be repeated.',
         repeatable=True,
-        about="candidates",
+        about="configurations",
     ),
     Parameter(
         "configs",
@@ -22,7 +22,7 @@ CANDIDATES: Final = (
         "YAML file that maps names to flags. May be repeated.",
         repeatable=True,
         role="input_file",
-        about="candidates",
+        about="configurations",
     ),
 )
 ALLOW_FALLBACK: Final = Parameter(

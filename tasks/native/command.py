@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.cli.flags import GivenFlags
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.errors import UsageError
 from evaltools.parameter import Value
 from evaltools.report.native_eval_log import NativeTask
+from evaltools.request import Options
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"
 
@@ -107,18 +107,19 @@ def _value(where: str, name: str, value: Value, files: Mapping[str, str]) -> Val
     return ";".join(f"{key}:{text}" for key, text in options.items())
 
 
-def refuse_flags(flags: GivenFlags, program: str) -> None:
-    """Raise :class:`UsageError` for the first flag that has no effect on a native program.
+def refuse_options(options: Options, program: str) -> None:
+    """Raise :class:`UsageError` for the first option that has no effect on a native program.
 
     Flags of configurations are looked at by :func:`native_command`, when it prints them.
     """
-    for name, text in flags.given:
-        parameter = flags.parameters[name]
+    for name, value in options.stated.items():
+        parameter = options.parameters[name]
         refused = parameter.not_native
         if refused is None or name in CONFIGURATION_PARAMETERS:
             continue
-        value = parameter.parse(text)
-        if value not in refused.harmless and not parameter.is_as_left_out(value):
+        first = value[0] if isinstance(value, tuple) else value
+        if first not in refused.harmless and not parameter.is_as_left_out(first):
             raise UsageError(
-                f"--{name}={text} has no effect with --device_program={program}: {refused.reason}; {_ELSEWHERE}"
+                f"{parameter.format(first)} has no effect with --device_program={program}: {refused.reason}; "
+                f"{_ELSEWHERE}"
             )
