@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.gates.evidence import Judged
+    from evaltools.metrics.metric import Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
@@ -107,6 +108,10 @@ class TaskKind(Protocol):
         """How its figures are shown."""
 
     @property
+    def metrics(self) -> Sequence[Metric]:
+        """What is known of its figures, beside those that all tasks have."""
+
+    @property
     def evidence(self) -> TaskEvidence:
         """What its part of a result says in the words of limits."""
 
@@ -130,6 +135,14 @@ def kind_of(name: str) -> TaskKind:
 def registered_kinds() -> Iterator[TaskKind]:
     """The tasks that come with evaltools."""
     return map(kind_of, (*KINDS, OWN))
+
+
+def all_metrics() -> dict[str, Metric]:
+    """The metrics of all tasks by name, those that all of them have last."""
+    from evaltools.result.metrics import METRICS
+
+    own = [metric for name in kind_names() for metric in kind_of(name).metrics]
+    return {metric.name: metric for metric in (*own, *METRICS)}
 
 
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:

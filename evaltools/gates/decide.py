@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Literal
 
-from evaltools.gates.criteria import FIGURES, Criterion
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
 from evaltools.stats.interval import Interval
@@ -111,15 +111,15 @@ def _for_share(criterion: Criterion, successes: int, count: int) -> int | None:
 
 
 def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
-    if criterion.figure in FIGURES:
-        return f"this result has no {criterion.figure} ({FIGURES[criterion.figure]})"
+    if not criterion.metric.is_of_own_task:
+        return f"this result has no {criterion.figure} ({criterion.metric.meaning})"
     hint = did_you_mean(criterion.figure, evidence.figures)
     return f"this result has no figure {criterion.figure!r}.{hint} It has {', '.join(evidence.figures)}"
 
 
 def _decide_change(criterion: Criterion, evidence: Evidence) -> Decision:
     """A drop, or of a mean that is better when lower a rise."""
-    if criterion.figure not in FIGURES and criterion.figure not in evidence.figures:
+    if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     mean = evidence.means.get(criterion.figure)
     wanted = "rise" if mean is not None and mean.better == "lower" else "drop"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
-from evaltools.gates.criteria import FIGURES
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.verdict import TEXT, Reason, Verdict
+from evaltools.task_kind import all_metrics
 
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
 _NO_NOISE_FLOOR: Final = "no noise floor was measured"
@@ -101,7 +101,7 @@ def baseline_change_in_words(change: FigureChange) -> str:
         )
     if WELCH in kinds:
         return f"{score_change_in_words(verdict)}, p {verdict.p_value:.2g} (Welch's t test: scores are not paired)"
-    if change.figure not in FIGURES:
+    if change.figure not in all_metrics():
         return score_change_in_words(verdict)
     tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
     return f"{change_in_words(verdict)}{tested}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from evaltools.engine import Example, Journal, Prepared
-from evaltools.engine.describe import comparison_pairs, with_figures
+from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import digest
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.metrics.latency import summarise_latency
@@ -15,13 +15,14 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.tasks.own.faults import place_of
-from evaltools.tasks.own.figures import ScoresByExample, comparisons, means, scores_by_example, verdicts
+from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
 from evaltools.tasks.own.task import OwnTask, Scores, build
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured, lost_configuration
+from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations, require_stated
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.run_identity import Place, files_below, fingerprint_of_files, libraries_of
 
 
@@ -79,22 +80,17 @@ class OwnEvaluation(Evaluation[Scores]):
         """The task as it is."""
         return Ready(self.task, Drive(self.request.reference_name, self.pass_options))
 
-    def figures(self, described: ConfigurationResult, measured: Measured, ready: Ready[Scores]) -> ConfigurationResult:
-        """Latency and failures; the task's own figures are in its part of the result."""
-        lost = lost_configuration(described, measured.outcome)
-        if lost is not None:
-            return lost
-        return with_figures(described, measured.outcome.records[described.name], measured.invokes_us(described.name))
-
-    def findings(self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
+    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
         """Means, comparisons, and every score where that was asked for."""
         request, task, outcome = self.request, self.task.task, measured.outcome
         origin = request.loaded.origin
-        having = [entry.name for entry in configurations if entry.status == "measured"]
-        scores = {name: scores_by_example(outcome.records[name]) for name in having}
+        judged = [judge_records(entry, outcome) for entry in described]
+        seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
+        scores = {name: each.values for name, each in seen.items()}
         compared = [
             comparison
-            for one, other in comparison_pairs(configurations)
+            for one, other in sums.pairs
             for comparison in comparisons(one, other, task.metrics, scores[one], scores[other])
         ]
         part = OwnPart(
@@ -106,11 +102,17 @@ class OwnEvaluation(Evaluation[Scores]):
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
             metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
-            means=[mean for name in having for mean in means(name, task.metrics, scores[name])],
+            means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
             comparisons=compared,
             scores=self._scores(scores) if request.record_examples else None,
         )
-        return Findings(part, verdicts(compared, task.metrics, request.margin), self._warnings(measured))
+        return Findings(
+            configurations=[sums.with_figures(entry) for entry in judged],
+            sums=sums,
+            part=part,
+            verdicts=verdicts(compared, task.metrics, request.margin),
+            warnings=self._warnings(seen.values()),
+        )
 
     def _scores(self, scores: Mapping[str, ScoresByExample]) -> list[ExampleScores]:
         found = []
@@ -120,17 +122,12 @@ class OwnEvaluation(Evaluation[Scores]):
                 found.append(ExampleScores(example.id, given))
         return found
 
-    def _warnings(self, measured: Measured) -> list[str]:
-        for records in measured.outcome.records.values():
-            for record in records:
-                if record.observation is not None and record.observation.unknown:
-                    name = record.observation.unknown[0]
-                    place = place_of(self.task.task.score)
-                    return [
-                        f'{place}: score also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it'
-                    ]
-                break
-        return []
+    def _warnings(self, seen: Iterable[ScoresSeen]) -> list[str]:
+        unknown = next((each.unknown for each in seen if each.unknown), ())
+        if not unknown:
+            return []
+        name, place = unknown[0], place_of(self.task.task.score)
+        return [f'{place}: score also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it']
 
 
 def prepare(request: OwnRequest) -> OwnEvaluation:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from evaltools.gates.evidence import Change, Judged, Mean
+from evaltools.gates.evidence import Judged, Mean
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
+from evaltools.stats.changes import Change
 from evaltools.tasks.own.result import OwnPart
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import stdev
 
-from evaltools.engine import Record
+from evaltools.engine import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
@@ -17,9 +17,17 @@ from evaltools.tasks.own.task import Scores
 ScoresByExample = Mapping[int, tuple[float, ...]]
 
 
-def scores_by_example(records: Iterable[Record[Scores]]) -> dict[int, tuple[float, ...]]:
-    """The scores of the examples that a configuration finished, by their numbers."""
-    return {record.example.index: record.observation.values for record in records if record.observation is not None}
+class ScoresSeen:
+    """Collects the scores of a configuration by the numbers of its examples, and the first names without a metric."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[float, ...]] = {}
+        self.unknown: tuple[str, ...] = ()
+
+    def add(self, example: Example, observation: Scores) -> None:
+        """Take one example."""
+        self.values[example.index] = observation.values
+        self.unknown = self.unknown or tuple(observation.unknown)
 
 
 def means(configuration: str, metrics: Sequence[Metric], scores: ScoresByExample) -> list[MetricMean]:

@@ -19,6 +19,7 @@ from evaltools.tasks.shared.options import with_shared_options
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
@@ -140,6 +141,11 @@ class EvaluationKind(ABC):
         if self.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
         return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """What is known of its figures, beside those that all tasks have."""
+        return ()
 
     modules_on_devices: Sequence[str] = ()
     """What is imported there, at the latest when there are figures."""
