@@ -62,6 +62,8 @@ def kind_on_devices(word: str) -> RequestKind:
 
     if word == benchmark.KIND.command:
         return benchmark.KIND
+    if ":" in word:
+        return evaluation_kind(word)
     task = task_of(word)
     if task is None:
         known = [*_tasks(), *TASK_ALIASES, benchmark.KIND.command]

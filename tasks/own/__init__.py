@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -135,6 +135,11 @@ class OwnKind(EvaluationKind):
     def is_damaged(self, result: EvaluationResult) -> bool:
         """Never: a score that is no number fails its example."""
         return False
+
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:
+        """A task that lies in a file of its own goes with it; an installed one must be installed there."""
+        origin = self.loaded.origin
+        return task if origin is None or origin.module else f"{take(origin.file)}:{origin.name}"
 
     def parts(self, asked: Any) -> PartsOfTask:
         """Every part gets all files that options name."""

@@ -49,19 +49,17 @@ class OwnEvaluation(Evaluation[Scores]):
             "the task's file": origin.sha256 if origin else "",
             "the model": self.model.sha256,
             "the examples": digest(example.id for example in self.task.examples),
-            **self._options(),
+            **self._files(),
             **libraries_of(self.request.configurations),
             **self.request.flags,
         }
 
-    def _options(self) -> dict[str, str]:
-        """Files by what is in them, everything else as it is."""
+    def _files(self) -> dict[str, str]:
+        """What options point at."""
         found: dict[str, str] = {}
         for name, value in self.request.options.items():
             if isinstance(value, Path):
                 found |= fingerprint_of_files(f"the files of {name}", files_below([value]))
-            else:
-                found[f"the option {name}"] = str(value)
         return found
 
     def check_sessions(self, opened: OpenConfigurations) -> None:

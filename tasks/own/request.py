@@ -38,10 +38,8 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
             f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json"
         )
     names = [option.parameter.name for option in options]
-    shared = shared_fields(request)
-    shared["flags"] = {name: text for name, text in shared["flags"].items() if name.removeprefix("--") not in names}
     return OwnRequest(
-        **shared,
+        **shared_fields(request),
         loaded=loaded,
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),

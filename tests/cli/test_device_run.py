@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
+from tests import tiny_models
 from tests.cli import device_runs
 from tests.cli.sample_runs import coco, figures, figures_of, imagenet, inference_diff, journal_rows
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
+from tests.tasks.own.task_files import write_task, write_values
 
 pytestmark = pytest.mark.once
 
@@ -49,6 +51,19 @@ def test_two_devices_give_the_result_of_this_computer(network: Network, devices:
     assert sorted(key for shard in rows for key in shard) == [
         (example, name) for example in range(40) for name in ("reference", "test")
     ]
+
+
+def test_a_task_of_ones_own_travels_with_its_file(network: Network, devices: Devices, tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    task = f"{write_task(tmp_path)}:brightness"
+    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
+    expected = figures_of(["run", task, *options], tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
+    done = device_runs.run([*command, "--parts=2"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert len(device_runs.device_run(output)["parts"]) == 2
 
 
 def test_each_device_and_this_computer_are_compared_example_by_example(
