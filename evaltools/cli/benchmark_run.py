@@ -36,7 +36,7 @@ def benchmark(asked: Request) -> int:
     flags = asked.options
     request = read_request(asked)
     accuracies = accuracies_of(flags, request)
-    files = planned_files(flags, request)
+    files = planned_files(asked, request)
     lines = NativeLines(flags, request, console)
     started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with interrupts_restored():
