@@ -6,10 +6,12 @@
     ├── UsageError                what the user typed or pointed at is wrong           exit code 2
     │   ├── ModelError            the model file is missing, damaged or does not fit the task
     │   └── DataError             images, labels or lists are missing or do not fit each other
+    ├── LimitNotKept              a limit is not kept, or nothing shows that it is     exit code 1
     ├── OutputError               a result cannot be written                           exit code 5
     ├── ConfigurationUnavailable  this machine cannot run a configuration              recorded, exit code 3
     │   └── DelegateTookNothing   a delegate was applied and took no node
     ├── ImageError                one picture cannot be read                           recorded, exit code 4
+    ├── TaskError                 a task's own code failed on one example              recorded, exit code 4
     └── InferenceError            one inference failed                                 recorded, exit code 4
         └── SessionEnded          its process died or hung; it may be started again
 
@@ -18,10 +20,13 @@ A message says what was wrong, what was got, what would be right, and the next s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from evaltools.delegates.provider import Delegate
+
+DEBUG: Final = "EVALTOOLS_DEBUG"
+"""The environment variable that has tracebacks printed, also by processes that are started; ``--debug`` sets it."""
 
 
 class EvaltoolsError(Exception):
@@ -40,6 +45,12 @@ class ModelError(UsageError):
 
 class DataError(UsageError):
     """Images, labels or lists are missing or do not fit each other."""
+
+
+class LimitNotKept(EvaltoolsError):
+    """A limit that was set is not kept, or nothing shows that it is."""
+
+    exit_code = 1
 
 
 class OutputError(EvaltoolsError):
@@ -68,6 +79,12 @@ class DelegateTookNothing(ConfigurationUnavailable):
 
 class ImageError(EvaltoolsError):
     """One picture cannot be turned into an input; the evaluation goes on without it."""
+
+    exit_code = 4
+
+
+class TaskError(EvaltoolsError):
+    """The code of a task of your own failed on one example; the evaluation goes on with the next."""
 
     exit_code = 4
 

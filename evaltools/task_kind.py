@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, did_you_mean
+from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.gates.evidence import Judged
+    from evaltools.metrics.metric import Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
@@ -31,6 +31,10 @@ KINDS: Final = {
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
 _BENCHMARK: Final = ("benchmark", "evaltools.cli.benchmark:KIND")
 ENTRY_POINTS: Final = "evaltools.tasks"
+OWN: Final = "own"
+"""What results call every task of one's own."""
+_OUTSIDE: Final = "evaltools.tasks.own"
+"""Finds those that are not in the tree: ``FILE.py:NAME``, and installed ones, which may be one function."""
 
 
 class TaskReport(Protocol):
@@ -122,6 +126,10 @@ class TaskKind(RequestKind, Protocol):
         """How its figures are shown."""
 
     @property
+    def metrics(self) -> Sequence[Metric]:
+        """What is known of its figures, beside those that all tasks have."""
+
+    @property
     def evidence(self) -> TaskEvidence:
         """What its part of a result says in the words of limits."""
 
@@ -137,12 +145,8 @@ def kind_of(name: str) -> TaskKind:
     if place is not None:
         kind: TaskKind = _at(place)
         return kind
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name == name:
-            found: TaskKind = entry.load()
-            return found
-    names = kind_names()
-    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}")
+    outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
+    return outside
 
 
 def request_kind(name: str) -> RequestKind:
@@ -160,7 +164,15 @@ def _at(place: str) -> Any:
 
 def registered_kinds() -> Iterator[TaskKind]:
     """The tasks that come with evaltools."""
-    return map(kind_of, KINDS)
+    return map(kind_of, (*KINDS, OWN))
+
+
+def all_metrics() -> dict[str, Metric]:
+    """The metrics of all tasks by name, those that all of them have last."""
+    from evaltools.result.metrics import METRICS
+
+    own = [metric for name in kind_names() for metric in kind_of(name).metrics]
+    return {metric.name: metric for metric in (*own, *METRICS)}
 
 
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:

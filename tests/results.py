@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency, summarise_latency
-from evaltools.metrics.topk import TopKAccuracy
+from evaltools.metrics.topk import TopKAccuracy, TopKCounts
 from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
@@ -22,6 +22,14 @@ from evaltools.result.evaluation import (
 from evaltools.result.model import Model
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.imagenet.result import Classified, Comparison, Data, ImagenetPart
+
+
+def topk_of(ranks: Iterable[int | None], most: int) -> TopKAccuracy:
+    """Top-1 to Top-``most`` accuracy of examples with the right label at these places."""
+    counts = TopKCounts(most)
+    for rank in ranks:
+        counts.add(rank)
+    return counts.result()
 
 
 def classified(*accuracies: float, nonfinite: int = 0, distinct: int = 2) -> Classified:

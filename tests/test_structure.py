@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "metrics": {"stats"},
     "stats": set(),
     "proto": set(),
-    "task_kind": {"gates", "parameter", "result"},
+    "task_kind": {"gates", "metrics", "parameter", "result"},
     "result": {"metrics", "model", "parameter", "runtime", "stats", "task_kind"},
     "gates": {"metrics", "parameter", "result", "stats", "task_kind"},
     "runtime": {"configuration", "delegates", "metrics", "model"},

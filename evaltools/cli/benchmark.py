@@ -129,7 +129,7 @@ class _Benchmark:
     )
     modules_on_devices: Sequence[str] = ("evaltools.benchmark.run", "scipy.stats")
 
-    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002  # noqa: ARG002
+    def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
         """It is in no file of its own."""
         return task
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accuracies
+from evaltools.benchmark.fresh_process import Inputs, Watcher
 from evaltools.benchmark.run import run_benchmark
 from evaltools.cli import benchmark_flags
 from evaltools.cli.benchmark import BEYOND_PARAMETERS
@@ -30,29 +32,43 @@ from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, 
 from evaltools.result.environment import describe_environment
 
 
+class MeasuredBenchmark(NamedTuple):
+    """The result, and the outputs of each row that were asked for."""
+
+    result: BenchmarkResult
+    outputs: list[Inputs | None]
+
+
+def measure_benchmark(asked: Request, request: BenchmarkRequest, watcher: Watcher) -> MeasuredBenchmark:
+    """Measure what was asked for; raises :class:`UsageError` before for accuracies that fit nothing."""
+    accuracies = accuracies_of(asked.options, request)
+    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
+    measured = run_benchmark(request.candidates, request.options, request.inputs, watcher)
+    result = BenchmarkResult(
+        schema_version=BENCHMARK_SCHEMA_VERSION,
+        environment=describe_environment(list(asked.command), started, time.perf_counter() - clock),
+        options=options_in_force(asked.options, request),
+        models=[describe_model(model) for model in request.models],
+        rows=with_accuracies(measured.rows, accuracies),
+        warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
+        stopped="interrupted" if measured.interrupted else None,
+    )
+    return MeasuredBenchmark(result, measured.outputs)
+
+
 def benchmark(asked: Request) -> int:
     """Measure, print, write; returns the exit code."""
     console = make_console()
     flags = asked.options
     request = read_request(asked)
-    accuracies = accuracies_of(flags, request)
+    accuracies_of(flags, request)
     files = planned_files(asked, request)
     lines = NativeLines(flags, request, console)
-    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with interrupts_restored():
         lines.start()
-        measured = run_benchmark(request.candidates, request.options, request.inputs, lines)
-        lines.summary(measured.rows)
-        result = BenchmarkResult(
-            schema_version=BENCHMARK_SCHEMA_VERSION,
-            environment=describe_environment(list(asked.command), started, time.perf_counter() - clock),
-            options=options_in_force(flags, request),
-            models=[describe_model(model) for model in request.models],
-            rows=with_accuracies(measured.rows, accuracies),
-            warnings=[*request.warnings, *(note for notes in request.notes for note in notes)],
-            stopped="interrupted" if measured.interrupted else None,
-        )
-        errors = files.write(result, measured.outputs, lines)
+        result, outputs = measure_benchmark(asked, request, lines)
+        lines.summary(result.rows)
+        errors = files.write(result, outputs, lines)
         print_benchmark(result, console)
     for error in errors:
         console.print(f"evaltools: {error}", style="bold red")

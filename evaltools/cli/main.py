@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from evaltools.cli.streams import complain, say
-from evaltools.errors import EvaltoolsError
+from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import kind_names, kind_of
+
+_DEBUG: Final = "--debug"
 
 
 class Command(NamedTuple):
@@ -31,6 +35,7 @@ COMMANDS: Final = {
     "benchmark": Command(
         "evaltools.cli.benchmark", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
+    "run": Command("evaltools.cli.run", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
     "resume": Command("evaltools.cli.runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
     "merge": Command("evaltools.cli.runs.merge", "One result from the shards of a run"),
     "gate": Command("evaltools.cli.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
@@ -55,6 +60,9 @@ TASK_ALIASES: Final = {"diff": "inference-diff"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if _DEBUG in arguments:
+        arguments.remove(_DEBUG)
+        os.environ[DEBUG] = "1"
     return exit_code_of(lambda: _dispatch(arguments), _interrupted(arguments))
 
 
@@ -65,6 +73,8 @@ def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
     try:
         return act()
     except EvaltoolsError as error:
+        if DEBUG in os.environ:
+            traceback.print_exc()
         complain(f"evaltools: {error}")
         return error.exit_code
     except KeyboardInterrupt:
@@ -130,7 +140,7 @@ def _printed(text: str) -> int:
 
 
 def _help_text() -> str:
-    summaries = {kind_of(name).command: kind_of(name).summary for name in kind_names()}
+    summaries = dict(map(_summary, kind_names()))
     summaries |= {alias: f"Short for {command}" for alias, command in TASK_ALIASES.items()}
     summaries |= {name: command.summary for name, command in COMMANDS.items()}
     width = max(map(len, summaries))
@@ -139,9 +149,19 @@ def _help_text() -> str:
         "usage: evaltools COMMAND --flag=value ...\n\n"
         "Does a delegate do the same job as the CPU, how fast, and can you prove it?\n\n"
         f"commands:\n{commands}\n\n"
-        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n\n"
+        "evaltools COMMAND --help lists the flags of a command; evaltools --version prints the version.\n"
+        "--debug shows where an error comes from.\n\n"
         f"exit codes:\n{EXIT_CODE_HELP}"
     )
+
+
+def _summary(task: str) -> tuple[str, str]:
+    """The command of a task and its summary; an installed one may be broken."""
+    try:
+        kind = kind_of(task)
+    except EvaltoolsError as error:
+        return task, f"cannot be used: {error}"
+    return kind.command, kind.summary
 
 
 def _version() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from typing import Any, Final, Generic
+from typing import Annotated, Any, Final, Generic
 
 import msgspec
 import numpy as np
@@ -18,11 +18,14 @@ _NUMBERS: Final = re.compile("[<>|][biufcSUV][0-9]{1,9}")
 """Types whose bytes can be taken as they are; NumPy would read far more into a text."""
 
 
+_Microseconds = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
 class Stored(msgspec.Struct, Generic[Observation], frozen=True, array_like=True):
     """What is written of a record; the example and the configuration stand beside it."""
 
-    invokes_us: tuple[int, ...]
-    read_us: int | None
+    invokes_us: tuple[_Microseconds, ...]
+    read_us: _Microseconds | None
     observation: Observation | None
     failure: Failure | None
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Sequence
 from typing import Literal
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate
-from evaltools.engine import NotMeasured, Opened, Outcome
-from evaltools.engine.task import Observation, Record
-from evaltools.metrics.latency import summarise_latency
+from evaltools.engine import NotMeasured, Opened
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import (
     ConfigurationResult,
     DelegateUsed,
     DelegationProof,
-    FailedExample,
     RuntimeUsed,
 )
 from evaltools.result.model import Model, Tensor
@@ -64,27 +59,6 @@ def describe_entry(entry: Opened | NotMeasured, role: Role) -> ConfigurationResu
     )
 
 
-def with_figures(
-    described: ConfigurationResult, records: Iterable[Record[Observation]], invokes_us: Sequence[int]
-) -> ConfigurationResult:
-    """The same configuration with what was measured; ``invokes_us`` are the times of its latency."""
-    finished = failed = 0
-    for record in records:
-        finished += record.failure is None
-        failed += record.failure is not None
-    return replace(
-        described,
-        inference_latency=summarise_latency(invokes_us),
-        finished_examples=finished,
-        failed_examples=failed,
-    )
-
-
-def without_figures(described: ConfigurationResult, failed: int, reason: str) -> ConfigurationResult:
-    """A configuration that could run, but has no figures; ``failed`` of its examples failed."""
-    return replace(described, status="not measured", reason=described.reason or reason, failed_examples=failed)
-
-
 def comparison_pairs(configurations: Sequence[ConfigurationResult]) -> list[tuple[str, str]]:
     """Which configurations are compared: every test with the reference, and the other tests with the first one.
 
@@ -111,14 +85,6 @@ def _is_namesake(one: ConfigurationResult, other: ConfigurationResult) -> bool:
 
 def _name_anywhere(entry: ConfigurationResult) -> str:
     return entry.name.removesuffix(f"@{entry.place}")
-
-
-def why_no_figures(outcome: Outcome[Observation], name: str) -> str:
-    """Why a configuration that could run has no figures."""
-    if outcome.examples_done:
-        reasons = [record.failure.reason for record in outcome.records[name] if record.failure is not None]
-        return f"not one example succeeded{f': {reasons[0]}' if reasons else ''}"
-    return "no example was finished" if outcome.stopped else "no test configuration can run, or there is no example"
 
 
 def _runtime_used(facts: RuntimeFacts) -> RuntimeUsed:
@@ -159,14 +125,3 @@ def _delegate_used(
         is_cpu=coverage.is_cpu if coverage else False,
         evidence=coverage.evidence if coverage else "",
     )
-
-
-def failed_examples(outcome: Outcome[Observation]) -> list[FailedExample]:
-    """Each failure once: an input that cannot be made fails for all configurations together."""
-    failed: dict[tuple[str, str | None], FailedExample] = {}
-    for record in chain.from_iterable(outcome.records.values()):
-        if record.failure is not None:
-            configuration = record.configuration if record.failure.stage == "inference" else None
-            entry = FailedExample(record.example.id, configuration, record.failure.stage, record.failure.reason)
-            failed.setdefault((entry.example, entry.configuration), entry)
-    return list(failed.values())

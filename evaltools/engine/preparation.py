@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from pebble import ProcessExpired, ProcessPool
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
-from evaltools.errors import ImageError
+from evaltools.errors import ImageError, TaskError
 from evaltools.runtime.child_process import interrupts_kept_back, leave_interrupts_to_parent, server_context
 from evaltools.runtime.session import TensorSpec
 from evaltools.runtime.shared_arrays import Parcel, SharedArrays
@@ -111,7 +111,7 @@ def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]
     prepared: Prepared | Failure
     try:
         prepared = recipe()
-    except ImageError as error:
+    except (ImageError, TaskError) as error:
         prepared = Failure("input", str(error))
     return prepared, start_ns, (time.perf_counter_ns() - start_ns) // 1000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import queue
 import threading
@@ -9,7 +10,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Generic
+from itertools import groupby
+from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Journal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
@@ -62,6 +64,23 @@ class Outcome(Generic[Observation]):
     stopped: Stop | None = None
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
     stages: StageTimes = field(default_factory=StageTimes)
+
+    def by_example(self) -> Iterator[dict[str, Record[Observation]]]:
+        """The records of each example by configuration, all of them in one go, in the order of the examples.
+
+        >>> first, second = Example(0, "a.jpg"), Example(1, "b.jpg")
+        >>> cpu = [Record(first, "cpu", (7,), 0.5), Record(second, "cpu", (8,), 0.25)]
+        >>> gpu = [Record(second, "gpu", (2,), 0.25)]
+        >>> [list(together) for together in Outcome({"cpu": cpu, "gpu": gpu}).by_example()]
+        [['cpu'], ['cpu', 'gpu']]
+        """
+        in_order = heapq.merge(*self.records.values(), key=_number)
+        for _, together in groupby(in_order, key=_number):
+            yield {record.configuration: record for record in together}
+
+
+def _number(record: Record[Any]) -> int:
+    return record.example.index
 
 
 def run_pass(

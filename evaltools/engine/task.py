@@ -34,12 +34,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an example has no observation: its input could not be made, or the inference failed.
+    """Why an example has no observation: its input could not be made, inference failed, or scoring its outputs did.
 
     ``crashed``: the process that ran it died or hung.
     """
 
-    stage: Literal["input", "inference"]
+    stage: Literal["input", "inference", "score"]
     reason: str
     crashed: bool = False
 
@@ -82,14 +82,15 @@ class Task(Protocol[Observed]):
     def prepare(self, example: Example) -> Prepared:
         """Make the model's inputs, once for all configurations.
 
-        Raises :class:`~evaltools.errors.ImageError` where the example cannot be read.
+        Raises :class:`~evaltools.errors.ImageError` where the example cannot be read, and
+        :class:`~evaltools.errors.TaskError` where code of the user's own fails on it.
         """
 
     def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Observed:
         """What to remember of the outputs: small, and enough for every metric.
 
         ``reference`` are the reference's outputs for the same inputs, None where there is none (no reference, it
-        failed, or this is the reference itself).
+        failed, or this is the reference itself). Raises :class:`~evaltools.errors.TaskError` as :meth:`prepare` does.
         """
 
 

@@ -11,7 +11,7 @@ from evaltools.engine.journal import Finished
 from evaltools.engine.preparation import Ready
 from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
 from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
-from evaltools.errors import InferenceError, SessionEnded
+from evaltools.errors import InferenceError, SessionEnded, TaskError
 from evaltools.runtime import BlockSession, Inference, Session
 from evaltools.runtime.session import run_each
 
@@ -90,7 +90,11 @@ class Worker(Generic[Observation]):
                 records.append(Record(ready.example, name, (), None, run))
                 continue
             against = None if name == self._reference else base_outputs
-            observation = self._task.observe(ready.prepared, run.outputs, against)
+            try:
+                observation = self._task.observe(ready.prepared, run.outputs, against)
+            except TaskError as error:
+                records.append(Record(ready.example, name, (), None, Failure("score", str(error))))
+                continue
             records.append(Record(ready.example, name, run.invokes_us, observation, read_us=run.read_us))
         return Finished(ready.example, ready.duration_us, records)
 

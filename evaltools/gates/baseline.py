@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from evaltools.errors import DataError
+from evaltools.gates.evidence import Mean
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.json_file import encode_json, read_json
@@ -31,8 +32,8 @@ class BaselineConfiguration:
     ``figures`` are those that limits use, ``outputs`` those of each output. ``ranks`` has one character per example,
     the place of the right label from 0, ``-`` where it is not among the best; empty where no examples were recorded.
     ``resampled`` has figures of COCO over resamples of the pictures, in units of 0.00001, null as in the result.
-    ``answered`` counts the examples that the figures are of. A figure is null where there is no number for it, such as
-    that of an output with NaN.
+    ``means`` has what is known of figures that are means of scores. ``answered`` counts the examples that the figures
+    are of. A figure is null where there is no number for it, such as that of an output with NaN.
     """
 
     name: str
@@ -43,6 +44,7 @@ class BaselineConfiguration:
     ranks: Annotated[str, Meta(pattern="^[0-9-]*$")] = ""
     resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
     answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
+    means: dict[str, Mean] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
         ranks="".join(_NO_RANK if rank is None else _RANKS[rank] for rank in judged.ranks),
         resampled={figure: _whole_numbers(values) for figure, values in judged.resampled.items()},
         answered=entry.finished_examples,
+        means=dict(judged.means),
     )
 
 

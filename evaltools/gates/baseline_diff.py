@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
-from evaltools.gates.criteria import LARGER_IS_BETTER, TOP_K, WITH_DROP
+from evaltools.gates.evidence import Mean
+from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
+from evaltools.metrics.metric import Metric, metric_of_own_task
 from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
+from evaltools.stats.means import mean_change
 from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import drawn_bound, paired_differences
+from evaltools.task_kind import all_metrics
 
-_UNTESTED_SHARES: Final = frozenset({*WITH_DROP, "matched_boxes"})
-_BETTER_WHEN_SMALLER: Final = frozenset({"avg_error", "max_error", "max_quanta", "relative_rms", "failed_examples"})
 _TOLERANCE_OF_ERRORS: Final = 0.1
 """Errors of outputs may grow by this share; on the same machine they are the same numbers again."""
 _LEVEL: Final = 0.05
@@ -72,7 +74,7 @@ def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> Bas
     paired = before.task == now.task and before.examples_sha256 == now.examples_sha256
     current = {entry.name: entry for entry in now.configurations}
     pairs = [(entry, current[entry.name]) for entry in before.configurations if entry.name in current]
-    conditions = _Conditions(paired, now.example_count, margin)
+    conditions = _Conditions(paired, now.example_count, margin, all_metrics())
     return BaselineComparison(
         paired=paired,
         setup=_setup(before, now, pairs),
@@ -88,6 +90,7 @@ class _Conditions:
     paired: bool
     examples: int
     margin: float
+    metrics: Mapping[str, Metric]
 
 
 def _setup(
@@ -111,41 +114,45 @@ def _setup(
 def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions: _Conditions) -> list[FigureChange]:
     found = []
     for figure, before in old.figures.items():
+        metric = conditions.metrics.get(figure)
+        if metric is None and figure in old.means:
+            metric = metric_of_own_task(figure)
         if before is not None:
-            now = new.figures.get(figure)
-            verdict = None if now is None else _verdict(figure, before, now, old, new, conditions)
-            found.append(_judged(old.name, figure, "", before, now, verdict, conditions.margin))
+            now, verdict = new.figures.get(figure), None
+            if metric is not None and now is not None:
+                verdict = _verdict(metric, before, now, old, new, conditions)
+            change = FigureChange(old.name, figure, "", before, now, verdict, regressed=False)
+            found.append(_judged(change, metric, conditions.margin))
     for output, figures in old.outputs.items():
         for figure, before in figures.items():
             if before is not None:
                 now = new.outputs.get(output, {}).get(figure)
-                found.append(_judged(old.name, figure, output, before, now, None, conditions.margin))
+                change = FigureChange(old.name, figure, output, before, now, None, regressed=False)
+                found.append(_judged(change, conditions.metrics.get(figure), conditions.margin))
     return found
 
 
-def _judged(
-    name: str, figure: str, output: str, before: float, now: float | None, verdict: Verdict | None, margin: float
-) -> FigureChange:
+def _judged(change: FigureChange, metric: Metric | None, margin: float) -> FigureChange:
+    """With whether it became worse; a figure that no metric is named after is only shown."""
+    before, now = change.before, change.now
     if now is None:
-        verdict, regressed = Verdict("worse", figure, reasons=[Reason(NO_NUMBER)]), True
-    elif verdict is not None:
-        regressed = verdict.kind == "worse"
-    elif figure in _UNTESTED_SHARES:
-        regressed = now < before - margin
-        verdict = Verdict("worse", figure, reasons=[Reason(UNTESTED)]) if regressed else None
-    elif figure in LARGER_IS_BETTER:
-        regressed = now < before * (1 - _tolerance(output))
-    else:
-        regressed = figure in _BETTER_WHEN_SMALLER and now > before * (1 + _tolerance(output))
-    return FigureChange(name, figure, output, before, now, verdict, regressed)
-
-
-def _tolerance(output: str) -> float:
-    return _TOLERANCE_OF_ERRORS if output else 0.0
+        return replace(change, verdict=Verdict("worse", change.figure, reasons=[Reason(NO_NUMBER)]), regressed=True)
+    if change.verdict is not None:
+        return replace(change, regressed=change.verdict.kind == "worse")
+    if metric is None or metric.better is None or metric.against_baseline == "shown":
+        return change
+    is_higher_better = metric.better == "higher"
+    if metric.against_baseline == "share":
+        is_worse = now < before - margin if is_higher_better else now > before + margin
+        verdict = Verdict("worse", change.figure, reasons=[Reason(UNTESTED)]) if is_worse else None
+        return replace(change, verdict=verdict, regressed=is_worse)
+    tolerance = _TOLERANCE_OF_ERRORS if change.output else 0.0
+    is_worse = now < before * (1 - tolerance) if is_higher_better else now > before * (1 + tolerance)
+    return replace(change, regressed=is_worse)
 
 
 def _verdict(
-    figure: str,
+    metric: Metric,
     before: float,
     now: float,
     old: BaselineConfiguration,
@@ -153,11 +160,15 @@ def _verdict(
     conditions: _Conditions,
 ) -> Verdict | None:
     """The verdict on a figure that differs, None where it does not or nothing tells."""
-    if figure in TOP_K:
+    figure = metric.name
+    if metric.ranked is not None:
         if conditions.paired and old.ranks and len(old.ranks) == len(new.ranks):
-            flips = flips_of(old.ranks, new.ranks, TOP_K[figure])
+            flips = flips_of(old.ranks, new.ranks, metric.ranked)
             return accuracy_verdict(figure, flips, conditions.margin) if flips.lost + flips.gained else None
         return _unpaired(figure, before, now, (old.answered, new.answered))
+    means = old.means.get(figure), new.means.get(figure)
+    if means[0] is not None and means[1] is not None:
+        return None if before == now else _of_means(figure, means[0], means[1], conditions)
     if conditions.paired and before != now:
         draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
         differences = paired_differences(*draws)
@@ -165,6 +176,14 @@ def _verdict(
         if not math.isnan(low):
             return change_verdict(figure, now - before, Interval(low, high), conditions.margin)
     return None
+
+
+def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> Verdict | None:
+    """On the same examples where both recorded all scores, else by what is known of both means."""
+    if conditions.paired and before.scores and len(before.scores) == len(now.scores):
+        return mean_verdict(figure, mean_change(before.scores, now.scores), now.better, conditions.margin)
+    then, later = ((each.mean, each.deviation, each.count) for each in (before, now))
+    return unpaired_mean_verdict(figure, then, later, now.better)
 
 
 def _unpaired(figure: str, before: float, now: float, answered: tuple[int, int]) -> Verdict | None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Literal
 
-from evaltools.gates.criteria import FIGURES, Criterion
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
+from evaltools.parameter import did_you_mean
 from evaltools.stats.interval import Interval
+from evaltools.stats.means import mean_interval
 from evaltools.stats.power import MOST_EXAMPLES
 from evaltools.stats.proportions import wilson_interval
 
@@ -61,8 +63,8 @@ def decide(criterion: Criterion, evidence: Evidence) -> Decision:
         )
     if criterion.is_relative and evidence.reference_not_measured is not None:
         return _missing(criterion, evidence, evidence.reference_not_measured)
-    if criterion.kind == "drop":
-        return _decide_drop(criterion, evidence)
+    if criterion.kind in ("drop", "rise"):
+        return _decide_change(criterion, evidence)
     if criterion.kind == "ratio":
         return _decide_ratio(criterion, evidence)
     if criterion.output is not None or any(criterion.figure in values for _, values in evidence.outputs):
@@ -72,7 +74,7 @@ def decide(criterion: Criterion, evidence: Evidence) -> Decision:
 
 def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     if criterion.figure not in evidence.figures:
-        return _missing(criterion, evidence, f"this result has no {criterion.figure} ({FIGURES[criterion.figure]})")
+        return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     value = evidence.figures[criterion.figure]
     if value is None:
         reason = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
@@ -80,6 +82,13 @@ def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
         return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)}")
+    mean = evidence.means.get(criterion.figure)
+    own = None
+    if mean is not None:
+        own = mean_interval(mean.mean, mean.deviation, mean.count, 2 * criterion.confidence - 1)
+    if own is not None:
+        found = f"{criterion.figure} {_number(value)} [{_number(own.low)}, {_number(own.high)}]"
+        return _bounded(criterion, evidence, own, found, "too few examples to tell; measure more", None)
     if share is None or share.count == 0:
         return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
     interval = wilson_interval(share.successes, share.count, 2 * criterion.confidence - 1)
@@ -101,7 +110,23 @@ def _for_share(criterion: Criterion, successes: int, count: int) -> int | None:
     return max(count, needed) if needed <= MOST_EXAMPLES else None
 
 
-def _decide_drop(criterion: Criterion, evidence: Evidence) -> Decision:
+def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
+    if not criterion.metric.is_of_own_task:
+        return f"this result has no {criterion.figure} ({criterion.metric.meaning})"
+    hint = did_you_mean(criterion.figure, evidence.figures)
+    return f"this result has no figure {criterion.figure!r}.{hint} It has {', '.join(evidence.figures)}"
+
+
+def _decide_change(criterion: Criterion, evidence: Evidence) -> Decision:
+    """A drop, or of a mean that is better when lower a rise."""
+    if criterion.metric.is_of_own_task and criterion.figure not in evidence.figures:
+        return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
+    mean = evidence.means.get(criterion.figure)
+    wanted = "rise" if mean is not None and mean.better == "lower" else "drop"
+    if criterion.kind != wanted:
+        worse = "lower" if wanted == "rise" else "higher"
+        reason = f"{worse} is better for {criterion.figure}: write '{criterion.figure} {wanted} <= ...'"
+        return _missing(criterion, evidence, reason)
     change = evidence.changes.get(criterion.figure)
     if change is None:
         reason = (
@@ -110,10 +135,10 @@ def _decide_drop(criterion: Criterion, evidence: Evidence) -> Decision:
         return _missing(criterion, evidence, reason)
     drop = 0.0 - change.change
     if criterion.confidence is None:
-        return _compared(criterion, evidence, drop, f"{criterion.figure} drop {_number(drop)}")
+        return _compared(criterion, evidence, drop, f"{criterion.figure} {wanted} {_number(drop)}")
     low = 0.0 - change.bound(criterion.confidence, upper=True)
     high = 0.0 - change.bound(criterion.confidence, upper=False)
-    found = f"{criterion.figure} drop {_number(drop)} [{_number(low)}, {_number(high)}]"
+    found = f"{criterion.figure} {wanted} {_number(drop)} [{_number(low)}, {_number(high)}]"
     needed = change.examples_to_decide(criterion.value, criterion.confidence)
     return _bounded(criterion, evidence, Interval(low, high), found, _too_few(needed), needed)
 

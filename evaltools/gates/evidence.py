@@ -4,78 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal
 
-import numpy as np
-
+from evaltools.stats.changes import Change, Share
 from evaltools.stats.interval import Interval
-from evaltools.stats.power import examples_to_decide
-from evaltools.stats.proportions import PairedCounts, change_bound
-from evaltools.stats.resampled import drawn_bound
-
-
-class Change(Protocol):
-    """How a figure of a configuration differs from the reference's."""
-
-    @property
-    def change(self) -> float:
-        """The figure minus the reference's."""
-
-    def bound(self, confidence: float, upper: bool) -> float:
-        """With this confidence the true change is not above (``upper``), or not below, this."""
-
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
-        """How many examples would decide whether the drop is at most ``limit``, None where that is not known."""
 
 
 @dataclass(frozen=True)
-class CountedChange:
-    """That of a share of examples, by how many changed sides."""
+class Mean:
+    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
-    counts: PairedCounts
+    ``scores`` are those of each example in order, where all were recorded.
+    """
 
-    @property
-    def change(self) -> float:
-        """The share minus the reference's."""
-        return self.counts.change
-
-    def bound(self, confidence: float, upper: bool) -> float:
-        """Tango's, see :func:`~evaltools.stats.proportions.change_bound`."""
-        return change_bound(self.counts, confidence, upper)
-
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
-        """At the same rates."""
-        return examples_to_decide(self.counts, limit, confidence)
-
-
-@dataclass(frozen=True)
-class ResampledChange:
-    """That of any figure, by its differences over resamples of ``examples`` examples, the same for both sides."""
-
-    change: float
-    differences: Sequence[float]
-    examples: int
-
-    def bound(self, confidence: float, upper: bool) -> float:
-        """See :func:`~evaltools.stats.resampled.drawn_bound`; NaN for too few examples."""
-        return drawn_bound(self.differences, self.examples, confidence, upper)
-
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
-        """With an interval that shrinks with the square root of the number of examples."""
-        distance = abs(self.change + limit)
-        is_kept_so_far = self.change > -limit
-        reach = abs(self.change - self.bound(confidence, upper=not is_kept_so_far))
-        if distance == 0 or not reach > 0:
-            return None
-        return int(np.ceil(self.examples * max(1.0, reach / distance) ** 2))
-
-
-@dataclass(frozen=True)
-class Share:
-    """``successes`` of ``count`` examples."""
-
-    successes: int
+    mean: float
+    deviation: float
     count: int
+    better: Literal["higher", "lower"]
+    scores: list[float] = field(default_factory=list)
 
 
 OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
@@ -86,13 +32,15 @@ OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
 class Judged:
     """What a task says of one configuration beside its figures.
 
-    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``changes`` those
-    against the reference. ``ranks`` has the place of the right label of each recorded example, from 0, None where it is
-    not among the best; ``resampled`` figures over resamples of the examples, which are the same for all configurations.
+    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``means`` the
+    figures that are means of scores, ``changes`` those against the reference. ``ranks`` has the place of the right
+    label of each recorded example, from 0, None where it is not among the best; ``resampled`` figures over resamples of
+    the examples, which are the same for all configurations.
     """
 
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
+    means: Mapping[str, Mean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ranks: Sequence[int | None] = ()
     resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
@@ -105,7 +53,8 @@ class Evidence:
     ``not_measured`` says why its figures are none of its own; ``cannot_exist`` that this machine cannot have what it
     asks for. ``reference_not_measured`` says why there is nothing to hold it against. ``figures`` has single numbers by
     name, None where there is none; ``outputs`` those of each output, with the names that it goes by. ``shares`` are the
-    counts behind figures that are shares. ``ratio`` is the latency ratio.
+    counts behind figures that are shares, ``means`` the figures that are means of scores. ``ratio`` is the latency
+    ratio.
     """
 
     configuration: str
@@ -115,5 +64,6 @@ class Evidence:
     figures: Mapping[str, float | None] = field(default_factory=dict)
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
+    means: Mapping[str, Mean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     ratio: tuple[float, Interval | None] | None = None

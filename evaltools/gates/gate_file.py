@@ -16,6 +16,7 @@ from __future__ import annotations
 import fnmatch
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import kind_names
+from evaltools.task_kind import KINDS, OWN, kind_names
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,6 +34,8 @@ else:
     import tomli as tomllib
 
 _PYPROJECT: Final = "pyproject.toml"
+_OF_OTHER_TASKS: Final = frozenset({*(name.replace("_", "-") for name in KINDS), "diff"})
+"""The commands whose figures are known before they run."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,17 @@ def _run(name: str, run: _Run, path: Path) -> RunSource:
     return RunSource(name, words, path.parent / run.result if run.result else None)
 
 
+def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
+    """Whether a gate may be about the result of a task of one's own, whose metrics only that result knows.
+
+    Without runs the results are given beside the file, and without a task in the gate they may be of any.
+    """
+    about = [run for run in runs if _fits(run.name, gate.run)]
+    commands = {run.command[0] for run in about if run.command}
+    is_known = bool(commands) and all(run.command for run in about) and commands <= _OF_OTHER_TASKS
+    return _fits(OWN, gate.task) and not is_known and bool(gate.task or gate.run)
+
+
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
     place = f"{path}: gate {number}"
     if not gate.limits:
@@ -169,12 +183,13 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_fits(name, gate.run) for name in names):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = kind_names()
+    tasks = [*kind_names(), OWN]
     if not any(_fits(task, gate.task) for task in tasks):
         hint = did_you_mean(gate.task, tasks)
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:
-        criteria = tuple(parse_criterion(text) for text in gate.limits)
+        of_own_task = _may_be_of_own_task(gate, runs)
+        criteria = tuple(parse_criterion(text, of_own_task) for text in gate.limits)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
     return Gate(gate.run, gate.task, gate.model, gate.configuration, criteria)

@@ -10,7 +10,9 @@ from evaltools.errors import DataError
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
+from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
 from evaltools.task_kind import kind_of
 
@@ -97,25 +99,16 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
     obstacle = _why_not_its_own(result, configuration)
     if obstacle is not None:
         return Evidence(configuration.name, obstacle, configuration.cannot_exist)
-    figures: dict[str, float | None] = {"failed_examples": float(configuration.failed_examples)}
-    latency = configuration.inference_latency
-    if latency is not None and latency.count and latency.p50_us is not None:
-        figures["latency_ms"] = latency.p50_us / 1000
-    if configuration.peak_memory_mb is not None:
-        figures["peak_memory_mb"] = configuration.peak_memory_mb
-    if configuration.delegation is not None and configuration.delegation.total_nodes:
-        figures["delegated_nodes"] = configuration.delegation.delegated_nodes / configuration.delegation.total_nodes
-        taken = [delegate.partitions for delegate in configuration.delegates if delegate.nodes]
-        if None not in taken:
-            figures["partitions"] = float(sum(filter(None, taken)))
+    read = {metric.name: metric.read(result, configuration) for metric in METRICS}
     ratio = against_reference(result, result.latency_comparisons, configuration)
     judged = kind_of(result.task).evidence.judged(result, configuration)
     return Evidence(
         configuration.name,
         reference_not_measured=_why_no_reference(result, configuration),
-        figures=figures | configuration.figures,
+        figures=present(read) | configuration.figures,
         outputs=judged.outputs,
         shares=judged.shares,
+        means=judged.means,
         changes=judged.changes,
         ratio=None if ratio is None else (ratio.ratio, ratio.interval),
     )

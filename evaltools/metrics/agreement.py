@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from evaltools.stats.proportions import PairedCounts
 
@@ -27,15 +27,16 @@ class Agreement:
         return self.same_top1 / self.example_count if self.example_count else None
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One configuration's answer to one example: the class it put first, and the place of the right label.
+class Answer(Protocol):
+    """One configuration's answer to one example."""
 
-    ``rank`` counts from 0 and is None where the right label is not among the best.
-    """
+    @property
+    def top1(self) -> int:
+        """The class that it put first."""
 
-    top1: int
-    rank: int | None
+    @property
+    def rank(self) -> int | None:
+        """The place of the right label from 0, None where it is not among the best."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,34 @@ class ComparedAnswers:
     topk: tuple[PairedCounts, ...]
 
 
-def compare_answers(pairs: Iterable[tuple[Answer, Answer]], most: int) -> ComparedAnswers:
-    """Count agreement and flips over ``(baseline, other)`` answers, for Top-1 to Top-``most``.
+class AnswerPairs:
+    """Counts agreement and flips of Top-1 to Top-``most`` between two configurations."""
 
-    >>> found = compare_answers([(Answer(3, 0), Answer(3, 0)), (Answer(3, 0), Answer(5, 1))], most=2)
-    >>> found.agreement
-    Agreement(example_count=2, same_top1=1, right_to_wrong=1, wrong_to_right=0)
-    >>> [(counts.lost, counts.gained) for counts in found.topk]
-    [(1, 0), (0, 0)]
-    """
-    count = same = 0
-    lost, gained = [0] * most, [0] * most
-    for first, second in pairs:
-        count += 1
-        same += first.top1 == second.top1
-        own, other = (most if answer.rank is None else answer.rank for answer in (first, second))
-        flipped = lost if own < other else gained
-        for rank in range(min(own, other), max(own, other)):
+    def __init__(self, most: int) -> None:
+        self._count = self._same = 0
+        self._lost, self._gained = [0] * most, [0] * most
+
+    def add(self, baseline: Answer, other: Answer) -> None:
+        """Take both answers to one example."""
+        self._count += 1
+        self._same += baseline.top1 == other.top1
+        most = len(self._lost)
+        own, theirs = (most if answer.rank is None else answer.rank for answer in (baseline, other))
+        flipped = self._lost if own < theirs else self._gained
+        for rank in range(min(own, theirs), max(own, theirs)):
             flipped[rank] += 1
-    agreement = Agreement(count, same, sum(lost[:1]), sum(gained[:1]))
-    return ComparedAnswers(agreement, tuple(PairedCounts(count, *flips) for flips in zip(lost, gained, strict=True)))
+
+    def merge(self, more: AnswerPairs) -> None:
+        """Take what was counted of other examples."""
+        self._count += more._count
+        self._same += more._same
+        self._lost, self._gained = (
+            [own + theirs for own, theirs in zip(*both, strict=True)]
+            for both in ((self._lost, more._lost), (self._gained, more._gained))
+        )
+
+    def result(self) -> ComparedAnswers:
+        """The counts over all examples."""
+        agreement = Agreement(self._count, self._same, sum(self._lost[:1]), sum(self._gained[:1]))
+        flips = zip(self._lost, self._gained, strict=True)
+        return ComparedAnswers(agreement, tuple(PairedCounts(self._count, *pair) for pair in flips))

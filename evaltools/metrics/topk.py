@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -45,15 +46,36 @@ def rank_of_label(classes: Sequence[int], labels: Sequence[str | None], truth: s
     return None
 
 
-def topk_accuracy(ranks: Sequence[int | None], k: int) -> TopKAccuracy:
-    """Top-1..k accuracy from the rank of the right label per example (None: not among the k best).
+class TopKCounts:
+    """Counts how often the right label was among the 1 to ``most`` best classes.
 
     ``accuracy = float32(count) / float32(n)``; with no example there are no accuracies, as in the native tool.
 
-    >>> topk_accuracy([0, 1, None, 0], 2).accuracies
+    >>> counts = TopKCounts(2)
+    >>> for rank in (0, 1, None, 0):
+    ...     counts.add(rank)
+    >>> counts.result().accuracies
     (0.5, 0.75)
     """
-    if not ranks:
-        return TopKAccuracy(0, ())
-    hits = [sum(rank is not None and rank < best for rank in ranks) for best in range(1, k + 1)]
-    return TopKAccuracy(len(ranks), tuple(float(np.float32(hit) / np.float32(len(ranks))) for hit in hits))
+
+    def __init__(self, most: int) -> None:
+        self._count = 0
+        self._at_rank = [0] * most
+
+    def add(self, rank: int | None) -> None:
+        """Take the place of the right label in one example, from 0; None: not among the best."""
+        self._count += 1
+        if rank is not None and rank < len(self._at_rank):
+            self._at_rank[rank] += 1
+
+    def merge(self, other: TopKCounts) -> None:
+        """Take what was counted of other examples."""
+        self._count += other._count
+        self._at_rank = [own + more for own, more in zip(self._at_rank, other._at_rank, strict=True)]
+
+    def result(self) -> TopKAccuracy:
+        """The accuracies over all examples."""
+        if not self._count:
+            return TopKAccuracy(0, ())
+        hits = accumulate(self._at_rank)
+        return TopKAccuracy(self._count, tuple(float(np.float32(hit) / np.float32(self._count)) for hit in hits))

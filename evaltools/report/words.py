@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
+from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.verdict import TEXT, Reason, Verdict
+from evaltools.task_kind import all_metrics
 
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
 _NO_NOISE_FLOOR: Final = "no noise floor was measured"
@@ -36,6 +38,17 @@ def change_in_words(verdict: Verdict) -> str:
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
     needed = f"; about {verdict.examples_needed} examples would tell whether it is{within}"
     return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
+
+
+def score_change_in_words(verdict: Verdict) -> str:
+    """A verdict on the mean of a score, with the 95 % interval of its change in the score's own numbers.
+
+    >>> score_change_in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021, margin=0.005))
+    'WORSE: -0.027 [-0.033, -0.021]'
+    """
+    words = {"worse": "WORSE", "equivalent": f"equivalent within {verdict.margin:g}"}
+    span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
+    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}"
 
 
 def _points(share: float | None) -> str:
@@ -86,6 +99,10 @@ def baseline_change_in_words(change: FigureChange) -> str:
             f"{word}: {_points(verdict.change)} points, p {verdict.p_value:.2g} (Fisher's exact test: answers are not "
             "paired)"
         )
+    if WELCH in kinds:
+        return f"{score_change_in_words(verdict)}, p {verdict.p_value:.2g} (Welch's t test: scores are not paired)"
+    if change.figure not in all_metrics():
+        return score_change_in_words(verdict)
     tested = "" if verdict.p_value is None else f", McNemar p {verdict.p_value:.2g}"
     return f"{change_in_words(verdict)}{tested}"
 

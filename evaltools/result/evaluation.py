@@ -146,7 +146,7 @@ class FailedExample:
 
     example: str
     configuration: str | None
-    stage: Literal["input", "inference"]
+    stage: Literal["input", "inference", "score"]
     reason: str
 
 

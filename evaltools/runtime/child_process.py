@@ -1,7 +1,7 @@
 """A child process with a pipe to it, and what its native code prints.
 
-Children start from a server process where the platform has one. As with :mod:`multiprocessing`, a program that uses
-this must guard its main module with ``if __name__ == "__main__"``.
+Children start from a server process where the platform has one. Unlike those of :mod:`multiprocessing` they never
+import the main module, so that a program needs no ``if __name__ == "__main__"``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext
+from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -27,6 +27,7 @@ _LONGEST_QUOTE: Final = 300
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _LONGEST_LOG: Final = 1 << 20
 _ENVIRONMENT: Final = threading.Lock()
+_MAIN: Final = threading.Lock()
 _PRELOADED: Final = ["evaltools.runtime.isolated", "evaltools.runtime.interpreter", "evaltools.preprocess"]
 
 
@@ -186,13 +187,50 @@ def _redirect_output(path: str) -> None:
 
 def _contexts() -> list[BaseContext]:
     """Children come from a server that has imported what they need; where there is none, each imports it anew."""
-    contexts: list[BaseContext] = [multiprocessing.get_context("spawn")]
+    contexts: list[BaseContext] = [_Spawned()]
     if "forkserver" in multiprocessing.get_all_start_methods():
-        server = multiprocessing.get_context("forkserver")
+        server = _FromServer()
         if sys.version_info >= (3, 11):
             server.set_forkserver_preload(_PRELOADED)
         contexts.insert(0, server)
     return contexts
+
+
+@contextmanager
+def _main_module_hidden() -> Iterator[None]:
+    """A child that starts meanwhile is not told of the main module, so that it does not run that again."""
+    main = vars(sys.modules["__main__"])
+    with _MAIN:
+        kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+        main["__spec__"] = None
+        try:
+            yield
+        finally:
+            main.update({"__spec__": None} | kept)
+
+
+class _SpawnedProcess(SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the hook of multiprocessing by which a process starts
+        with _main_module_hidden():
+            return SpawnProcess._Popen(process_obj)
+
+
+class _Spawned(SpawnContext):
+    Process = _SpawnedProcess
+
+
+if sys.platform != "win32":
+    from multiprocessing.context import ForkServerContext, ForkServerProcess
+
+    class _ProcessFromServer(ForkServerProcess):
+        @staticmethod
+        def _Popen(process_obj: Any) -> Any:  # noqa: N802
+            with _main_module_hidden():
+                return ForkServerProcess._Popen(process_obj)
+
+    class _FromServer(ForkServerContext):
+        Process = _ProcessFromServer
 
 
 @contextmanager

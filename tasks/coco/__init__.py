@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.errors import OutputError
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.coco.evaluation import CocoEvaluation
@@ -91,6 +92,12 @@ class _Coco(EvaluationKind):
         from evaltools.tasks.coco.files import write_more_files
 
         return write_more_files(result, files, asked.options.ground_truth_images_path, console)
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        from evaltools.tasks.coco.metrics import METRICS
+
+        return METRICS
 
     def example_count(self, result: EvaluationResult) -> int:
         count: int = result.part.data.example_count

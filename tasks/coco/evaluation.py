@@ -9,9 +9,7 @@ from typing import Final
 
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Outcome, Record
-from evaltools.engine.describe import (
-    with_figures,
-)
+from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.metrics.coco_stats import require_evaluator
@@ -24,7 +22,13 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
-from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
+from evaltools.tasks.coco.figures import (
+    BoxPairs,
+    OverlappingObjects,
+    compare_configurations,
+    detected_pictures,
+    figures_of,
+)
 from evaltools.tasks.coco.outputs import (
     NATIVE_ORDER,
     operator_output_map,
@@ -46,15 +50,16 @@ from evaltools.tasks.coco.task import (
     real_outputs,
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
-from evaltools.tasks.coco.warnings import general_warnings
+from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import load_picture
-from evaltools.tasks.shared.measured import Measured, lost_configuration
+from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import (
     Drive,
     OpenConfigurations,
     require_stated,
 )
+from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
 from evaltools.tasks.shared.run_identity import (
     Place,
     fact_in,
@@ -148,25 +153,31 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         task = CocoTask(material.model, material.pictures, material.to_tensor, outputs, threshold)
         return Ready(task, Drive(self.request.reference_name, self.pass_options), reading, reading.outputs is not None)
 
-    def figures(
-        self, described: ConfigurationResult, measured: Measured, ready: Ready[FoundObjects]
-    ) -> ConfigurationResult:
-        """Latency; the figures of COCO need all pictures together."""
-        lost = lost_configuration(described, measured.outcome)
-        if lost is None:
-            records = measured.outcome.records[described.name]
-            return with_figures(described, records, measured.invokes_us(described.name))
-        trouble = ready.notes.trouble
-        return replace(lost, reason=trouble) if trouble and described.status == "measured" else lost
-
     def findings(
-        self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
     ) -> Findings:
-        """The figures of COCO, and how far boxes agree."""
+        """Latency, the figures of COCO, and how far boxes agree."""
         outcome, material = measured.outcome, self.material
-        detection = _detection(self.request, material, ready.notes.outputs, configurations, outcome)
-        warnings = general_warnings(material.model, material.pictures, material.labels, detection, outcome)
-        return Findings(detection, verdicts_on_map(detection.comparisons, self.request.margin), warnings)
+        truth = material.pictures.truth
+        judged = [_judged(entry, outcome, ready.notes.trouble) for entry in described]
+        names = [entry.name for entry in judged if entry.status == "measured"]
+        objects = OverlappingObjects(truth)
+        odd = OddPictures(truth, material.labels if self.request.options.native else None)
+        boxes = {pair: BoxPairs() for pair in comparison_pairs(judged)}
+        looked_at: dict[str, list[Accumulator[FoundObjects]]] = {name: [odd] for name in outcome.records}
+        for name in names[:1]:
+            looked_at[name].append(objects)
+        sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
+        records = {name: outcome.records[name] for name in names}
+        outputs, preprocessing_us = ready.notes.outputs, outcome.preprocessing_us
+        detection = _detection(self.request, material, outputs, records, objects, boxes, preprocessing_us)
+        return Findings(
+            configurations=[sums.with_figures(entry) for entry in judged],
+            sums=sums,
+            part=detection,
+            verdicts=verdicts_on_map(detection.comparisons, self.request.margin),
+            warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
+        )
 
 
 def prepare(request: CocoRequest) -> CocoEvaluation:
@@ -266,20 +277,24 @@ def _first_inputs(material: CocoMaterial, count: int) -> list[Sequence[Array]]:
     return found
 
 
+def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None) -> ConfigurationResult:
+    judged = judge_records(described, outcome)
+    is_lost = judged.status != described.status
+    return replace(judged, reason=trouble) if trouble and is_lost else judged
+
+
 def _detection(
     request: CocoRequest,
     material: CocoMaterial,
     outputs: OutputMap | None,
-    configurations: Sequence[ConfigurationResult],
-    outcome: Outcome[FoundObjects],
+    measured: Mapping[str, Collection[Record[FoundObjects]]],
+    objects: OverlappingObjects,
+    boxes: Mapping[Pair, BoxPairs],
+    preprocessing_us: Sequence[int],
 ) -> CocoDetection:
     """The class mapping comes from the first measured configuration, which is the reference if there is one."""
     options, pictures = request.options, material.pictures
-    measured: Mapping[str, Collection[Record[FoundObjects]]] = {
-        entry.name: outcome.records[entry.name] for entry in configurations if entry.status == "measured"
-    }
-    pairs = overlapping_pairs(pictures.truth, next(iter(measured.values()))) if measured and pictures.truth else []
-    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, pairs)
+    mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, objects.pairs)
     resamples = request.bootstrap_resamples if len(measured) > 1 else 0
     figures = [
         figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)
@@ -293,9 +308,9 @@ def _detection(
             material.to_tensor,
             output_map=outputs if measured else None,
             class_mapping=mapping_used if measured else None,
-            preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+            preprocessing_latency=summarise_latency(preprocessing_us),
         ),
         figures=figures,
-        comparisons=compare_configurations(configurations, measured, figures),
+        comparisons=compare_configurations(boxes, figures),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )

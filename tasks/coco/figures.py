@@ -9,8 +9,7 @@ import numpy as np
 from evaltools.datasets.image_folder import printable_name
 from evaltools.datasets.object_annotations import AnnotatedImage
 from evaltools.datasets.picture_files import image_ids
-from evaltools.engine import Record
-from evaltools.engine.describe import comparison_pairs
+from evaltools.engine import Example, Record
 from evaltools.metrics.boxes import MIN_IOU, BoxAgreement, Detection, compare_boxes
 from evaltools.metrics.coco_stats import (
     CocoEvaluator,
@@ -26,7 +25,6 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.findings import findings_of
@@ -38,6 +36,7 @@ from evaltools.tasks.coco.result import (
 )
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
+from evaltools.tasks.shared.one_pass import Pair
 
 Records = Collection[Record[FoundObjects]]
 Measured = Mapping[str, Records]
@@ -50,18 +49,40 @@ def finished(records: Records) -> Iterator[tuple[int, FoundObjects]]:
             yield record.example.index, record.observation
 
 
-def overlapping_pairs(truth: Truth, records: Records) -> list[tuple[int, int]]:
-    """(class, category) of each detection and the object that it overlaps most, where the IoU is 0.5 or more."""
-    pairs: list[tuple[int, int]] = []
-    for index, found in finished(records):
-        objects = truth.native[index]
-        if not len(objects.class_ids) or not len(found.classes):
-            continue
-        overlaps = overlap(found.boxes, objects.boxes)
+class OverlappingObjects:
+    """Collects ``pairs``: (class, category) of each detection and the object that it overlaps most.
+
+    Those with an IoU of 0.5 or more.
+    """
+
+    def __init__(self, truth: Truth | None) -> None:
+        self.pairs: list[tuple[int, int]] = []
+        self._truth = truth
+
+    def add(self, example: Example, observation: FoundObjects) -> None:
+        """Take one picture."""
+        if self._truth is None:
+            return
+        objects = self._truth.native[example.index]
+        if not len(objects.class_ids) or not len(observation.classes):
+            return
+        overlaps = overlap(observation.boxes, objects.boxes)
         best = overlaps.argmax(axis=1)
         sure = np.flatnonzero(overlaps.max(axis=1) >= MIN_IOU)
-        pairs += zip(found.classes[sure].tolist(), objects.class_ids[best[sure]].tolist(), strict=True)
-    return pairs
+        self.pairs += zip(observation.classes[sure].tolist(), objects.class_ids[best[sure]].tolist(), strict=True)
+
+
+class BoxPairs:
+    """Adds up how the boxes of two configurations agree, over the ``pictures`` that both finished."""
+
+    def __init__(self) -> None:
+        self.pictures = 0
+        self.agreement = BoxAgreement.nothing()
+
+    def add(self, baseline: FoundObjects, other: FoundObjects) -> None:
+        """Take one picture."""
+        self.pictures += 1
+        self.agreement += compare_boxes(other.as_detections(), baseline.as_detections())
 
 
 def figures_of(
@@ -133,36 +154,24 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compare_configurations(
-    configurations: Sequence[ConfigurationResult],
-    measured: Measured,
-    figures: Sequence[DetectionFigures],
-) -> list[BoxComparison]:
-    """Every test with the reference, and the other tests with the first one."""
+def compare_configurations(boxes: Mapping[Pair, BoxPairs], figures: Sequence[DetectionFigures]) -> list[BoxComparison]:
+    """The comparison of each pair."""
     by_name = {entry.configuration: entry for entry in figures}
     return corrected(
-        [
-            _comparison(by_name[baseline], by_name[other], measured[baseline], measured[other])
-            for baseline, other in comparison_pairs(configurations)
-        ]
+        [_comparison(by_name[baseline], by_name[other], seen) for (baseline, other), seen in boxes.items()]
     )
 
 
-def _comparison(
-    baseline: DetectionFigures,
-    other: DetectionFigures,
-    baseline_records: Records,
-    other_records: Records,
-) -> BoxComparison:
-    expected = dict(finished(baseline_records))
-    agreement = BoxAgreement.nothing()
-    count = 0
-    for index, found in finished(other_records):
-        if index in expected:
-            agreement += compare_boxes(found.as_detections(), expected[index].as_detections())
-            count += 1
-    changes = changes_of_figures(baseline, other) if baseline.pictures == other.pictures == count else []
-    return BoxComparison(baseline.configuration, other.configuration, count, agreement, changes)
+def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxPairs) -> BoxComparison:
+    are_same = baseline.pictures == other.pictures == boxes.pictures
+    changes = changes_of_figures(baseline, other) if are_same else []
+    return BoxComparison(
+        baseline.configuration,
+        other.configuration,
+        boxes.pictures,
+        boxes.agreement,
+        changes,
+    )
 
 
 def detected_pictures(pictures: EvaluatedPictures, measured: Measured, mapping: ClassMapping) -> list[DetectedPicture]:

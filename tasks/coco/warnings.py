@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from evaltools.datasets.labels import LabelFile
-from evaltools.engine import Outcome
+from evaltools.engine import Example
 from evaltools.model import ModelFile
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, describe_mapping
@@ -13,12 +11,54 @@ from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 
 
+class OddPictures:
+    """Looks through what all configurations found for sizes that cannot be right, and with ``labels`` for classes."""
+
+    def __init__(self, truth: Truth | None, labels: LabelFile | None) -> None:
+        self._truth = truth
+        self._labels = labels
+        self._last_of_other_size = -1
+        self._other_sizes = 0
+        self._first_size = self._first_class = ""
+
+    def add(self, example: Example, observation: FoundObjects) -> None:
+        """Take what one configuration found in a picture."""
+        if self._truth is not None and example.index != self._last_of_other_size:
+            image = self._truth.images[example.index]
+            if (observation.width, observation.height) != (image.width, image.height):
+                found, stated = f"{observation.width}x{observation.height}", f"{image.width}x{image.height}"
+                self._first_size = self._first_size or f"{example.id!r}: {found} instead of {stated}"
+                self._last_of_other_size = example.index
+                self._other_sizes += 1
+        if self._labels is not None and not self._first_class:
+            lines = len(self._labels.lines)
+            invalid = [number for number in observation.classes + 1 if not 0 <= number < lines]
+            if invalid:
+                self._first_class = f"{example.id}: Encountered invalid class ID: {invalid[0]}"
+
+    def other_sizes(self) -> list[str]:
+        """Pictures that are not what the ground truth is of."""
+        if not self._other_sizes:
+            return []
+        return [
+            f"{self._other_sizes} pictures have another size than the ground truth states, such as "
+            f"{self._first_size}. Scaled pictures do no harm; turned or cut ones do (EXIF orientation is ignored)"
+        ]
+
+    def invalid_classes(self) -> list[str]:
+        """Detections at which the native tool ends without figures."""
+        if self._labels is None or not self._first_class:
+            return []
+        lines = len(self._labels.lines)
+        return [f"the native tool would stop at {self._first_class} ({self._labels.path} has {lines} lines)"]
+
+
 def general_warnings(
     model: ModelFile,
     pictures: EvaluatedPictures,
     labels: LabelFile | None,
     detection: CocoDetection,
-    outcome: Outcome[FoundObjects],
+    odd: OddPictures,
 ) -> list[str]:
     """One sentence each, those of configurations with their name in front."""
     found = []
@@ -35,14 +75,13 @@ def general_warnings(
     if truth is None:
         found.append("no ground truth was given, so there is no mAP; boxes are compared between configurations")
     else:
-        found += _about_truth(pictures, truth, outcome)
+        found += _about_truth(pictures, truth) + odd.other_sizes()
         mapping = detection.data.class_mapping
         if mapping is not None and any(figures.detections for figures in detection.figures):
             found += _about_classes(mapping)
     if labels is not None and truth is not None:
         found += _about_labels(labels, truth)
-    if labels is not None and detection.data.native:
-        found += _invalid_classes(labels, outcome)
+    found += odd.invalid_classes()
     if truth is not None:
         found += _unequal_pictures(detection)
     return found + [
@@ -58,7 +97,7 @@ def _unequal_pictures(detection: CocoDetection) -> list[str]:
     return [f"the accuracies are those of different pictures, so they cannot be compared: {listed}"]
 
 
-def _about_truth(pictures: EvaluatedPictures, truth: Truth, outcome: Outcome[FoundObjects]) -> list[str]:
+def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
     found = []
     if pictures.unlisted:
         found.append(
@@ -87,23 +126,7 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth, outcome: Outcome[Fou
         )
     if not any(image.annotations for image in truth.images):
         found.append("not one object is annotated in these pictures, so no accuracy can be told")
-    return found + _other_sizes(truth, outcome)
-
-
-def _other_sizes(truth: Truth, outcome: Outcome[FoundObjects]) -> list[str]:
-    differing = {}
-    for record in chain.from_iterable(outcome.records.values()):
-        found, image = record.observation, truth.images[record.example.index]
-        if found is not None and (found.width, found.height) != (image.width, image.height):
-            differing[record.example.index] = (record.example.id, found, image)
-    if not differing:
-        return []
-    name, found, image = next(iter(differing.values()))
-    return [
-        f"{len(differing)} pictures have another size than the ground truth states, such as {name!r}: "
-        f"{found.width}x{found.height} instead of {image.width}x{image.height}. Scaled pictures do no harm; turned or "
-        "cut ones do (EXIF orientation is ignored)"
-    ]
+    return found
 
 
 def _about_classes(mapping: ClassMappingUsed) -> list[str]:
@@ -141,19 +164,6 @@ def _about_labels(labels: LabelFile, truth: Truth) -> list[str]:
             f"{first.name!r}, line {first.id} (from 0) says {labels.lines[first.id]!r}"
         )
     return found
-
-
-def _invalid_classes(labels: LabelFile, outcome: Outcome[FoundObjects]) -> list[str]:
-    """Detections at which the native tool ends without figures."""
-    for record in chain.from_iterable(outcome.records.values()):
-        classes = record.observation.classes + 1 if record.observation is not None else ()
-        invalid = [number for number in classes if not 0 <= number < len(labels.lines)]
-        if invalid:
-            return [
-                f"the native tool would stop at {record.example.id}: Encountered invalid class ID: {invalid[0]} "
-                f"({labels.path} has {len(labels.lines)} lines)"
-            ]
-    return []
 
 
 def _same(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from evaltools.tasks.imagenet.options import DESCRIPTION, OPTIONS
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 
 if TYPE_CHECKING:
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.imagenet.evaluation import ImagenetEvaluation
@@ -56,6 +57,12 @@ class _Imagenet(EvaluationKind):
     def files_read(self, asked: ImagenetRequest) -> Iterable[Path | None]:
         options = asked.options
         return (asked.model_file, options.ground_truth_labels, options.model_output_labels, options.denylist_file_path)
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        from evaltools.tasks.imagenet.metrics import METRICS
+
+        return METRICS
 
     def example_count(self, result: EvaluationResult) -> int:
         count: int = result.part.data.example_count

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
-from evaltools.engine.describe import (
-    comparison_pairs,
-    with_figures,
-)
 from evaltools.engine.run_folder import digest
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
@@ -23,9 +18,10 @@ from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.isolated import open_isolated
+from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels
-from evaltools.tasks.imagenet.paired import classified, topk_comparisons, topk_verdicts
+from evaltools.tasks.imagenet.paired import topk_verdicts
 from evaltools.tasks.imagenet.request import ImagenetRequest
 from evaltools.tasks.imagenet.result import Data, ExampleAnswer, ExampleRecord, ImagenetPart
 from evaltools.tasks.imagenet.task import (
@@ -37,12 +33,11 @@ from evaltools.tasks.imagenet.task import (
     check_model,
     check_session,
     class_count,
-    compare,
     load_labelled_images,
 )
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.measured import Measured, lost_configuration
+from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations
 from evaltools.tasks.shared.run_identity import (
     Place,
@@ -128,33 +123,25 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         if self.request.label_check and not options.native:
             require_fitting_labels(task, session, labels, options.label_offset or 0)
 
-    def figures(
-        self, described: ConfigurationResult, measured: Measured, ready: Ready[TopKObservation]
-    ) -> ConfigurationResult:
-        """Latency; the accuracies stand in the task's part."""
-        lost = lost_configuration(described, measured.outcome)
-        if lost is not None:
-            return lost
-        return with_figures(described, measured.outcome.records[described.name], measured.invokes_us(described.name))
-
     def findings(
-        self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
     ) -> Findings:
         """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
-        pairs = comparison_pairs(configurations)
-        comparisons = topk_comparisons({pair: compare(outcome, *pair, self.task.top_k) for pair in pairs})
+        figures = imagenet_figures(described, measured, self.task.top_k)
         part = ImagenetPart(
             data=self._data(outcome),
-            classified={
-                entry.name: classified(self.task.summarise(outcome.records[entry.name]))
-                for entry in configurations
-                if entry.status == "measured"
-            },
-            comparisons=comparisons,
+            classified=figures.classified,
+            comparisons=figures.comparisons,
             examples=_example_records(self.task, outcome) if self.request.record_examples else None,
         )
-        return Findings(part, topk_verdicts(comparisons, self.request.margin), self._warnings(part))
+        return Findings(
+            configurations=figures.configurations,
+            sums=figures.sums,
+            part=part,
+            verdicts=topk_verdicts(figures.comparisons, self.request.margin),
+            warnings=self._warnings(part),
+        )
 
     def _data(self, outcome: Outcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
@@ -227,16 +214,19 @@ def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
 
 
 def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
-    answers: dict[int, dict[str, ExampleAnswer]] = {}
-    for record in chain.from_iterable(outcome.records.values()):
-        if record.observation is not None:
-            answers.setdefault(record.example.index, {})[record.configuration] = ExampleAnswer(
+    found = []
+    for together in outcome.by_example():
+        answers = {
+            name: ExampleAnswer(
                 classes=list(record.observation.classes),
                 scores=list(record.observation.scores),
                 rank=record.observation.rank,
                 invoke_us=record.invokes_us[-1],
             )
-    return [
-        ExampleRecord(task.examples[index].id, task.images.truths[index], given)
-        for index, given in sorted(answers.items())
-    ]
+            for name, record in together.items()
+            if record.observation is not None
+        }
+        if answers:
+            example = next(iter(together.values())).example
+            found.append(ExampleRecord(example.id, task.images.truths[example.index], answers))
+    return found

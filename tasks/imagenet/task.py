@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,9 @@ import numpy as np
 
 from evaltools.datasets.image_folder import ImageFolder, list_images, printable_name
 from evaltools.datasets.labels import read_denylist, read_labels
-from evaltools.engine import Example, Outcome, Prepared, Record
+from evaltools.engine import Example, Prepared
 from evaltools.errors import DataError, ModelError
-from evaltools.metrics.agreement import Answer, ComparedAnswers, compare_answers
-from evaltools.metrics.classification import ClassificationMetrics
-from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
+from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
 from evaltools.runtime import Session
@@ -59,6 +57,11 @@ class TopKObservation:
     scores: tuple[float, ...]
     rank: int | None
     nonfinite: int
+
+    @property
+    def top1(self) -> int:
+        """The class that came first."""
+        return self.classes[0]
 
 
 @dataclass(frozen=True)
@@ -123,20 +126,6 @@ class ImagenetTask:
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
 
-    def summarise(self, records: Iterable[Record[TopKObservation]]) -> ClassificationMetrics:
-        """Accuracy over the records of one configuration; failed ones do not count."""
-        ranks: list[int | None] = []
-        answers: set[int] = set()
-        nonfinite = 0
-        for record in records:
-            if record.observation is not None:
-                ranks.append(record.observation.rank)
-                answers.add(record.observation.classes[0])
-                nonfinite += record.observation.nonfinite > 0
-        return ClassificationMetrics(
-            topk=topk_accuracy(ranks, self.top_k), outputs_with_nonfinite=nonfinite, distinct_answers=len(answers)
-        )
-
     def with_normalization(self, normalization: Normalization) -> ImagenetTask:
         """The same task with other input values."""
         to_tensor = replace(self.to_tensor, normalization=normalization)
@@ -151,30 +140,6 @@ def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prep
 def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
     picture = load_picture(path, to_tensor)
     return Prepared((picture.values,), truth, picture.steps)
-
-
-def compare(outcome: Outcome[TopKObservation], baseline: str, other: str, most: int) -> ComparedAnswers:
-    """Agreement and flips of Top-1..``most`` between two configurations, over the examples that both finished."""
-    return compare_answers(_pairs_of_answers(outcome.records[baseline], outcome.records[other]), most)
-
-
-def _pairs_of_answers(
-    baseline: Iterable[Record[TopKObservation]], other: Iterable[Record[TopKObservation]]
-) -> Iterator[tuple[Answer, Answer]]:
-    """Both are in the order of the examples."""
-    theirs = _answers(other)
-    index, answer = next(theirs, (-1, None))
-    for place, own in _answers(baseline):
-        while answer is not None and index < place:
-            index, answer = next(theirs, (-1, None))
-        if answer is not None and index == place:
-            yield own, answer
-
-
-def _answers(records: Iterable[Record[TopKObservation]]) -> Iterator[tuple[int, Answer]]:
-    for record in records:
-        if record.observation is not None:
-            yield record.example.index, Answer(record.observation.classes[0], record.observation.rank)
 
 
 def check_model(model: ModelFile, native: bool = False) -> None:

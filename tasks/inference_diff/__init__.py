@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.configuration import Configuration
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
@@ -91,6 +92,12 @@ class _InferenceDiff(EvaluationKind):
         """Outputs are saved while they are measured; this tells where that failed."""
         not_saved = result.part.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        from evaltools.tasks.inference_diff.metrics import METRICS
+
+        return METRICS
 
     def example_count(self, result: EvaluationResult) -> int:
         count: int = result.part.num_runs

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from evaltools.engine import Outcome
-from evaltools.engine.describe import (
-    describe_model,
-    describe_tensor,
-    with_figures,
-    without_figures,
-)
+from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
@@ -31,8 +27,8 @@ from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed, RunTimes
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
-from evaltools.tasks.inference_diff.second_look import run_changes
-from evaltools.tasks.inference_diff.task import DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.second_look import differences_of, run_changes
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardsticks import (
     NOISE_FLOOR,
     PRECISION,
@@ -40,7 +36,8 @@ from evaltools.tasks.inference_diff.yardsticks import (
     SecondLook,
 )
 from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.measured import Measured, lost_configuration
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 
 @dataclass(frozen=True)
@@ -51,25 +48,47 @@ class DiffNotes:
     look: SecondLook = field(default_factory=SecondLook)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The differences of one configuration: over all runs, and over those of the yardsticks."""
+
+    summary: DiffSummary | None
+    sampled: Sampled
+
+
+_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+
+
 def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
-    configurations: list[ConfigurationResult],
+    described: Sequence[ConfigurationResult],
     measured: Measured,
     notes: DiffNotes,
 ) -> Findings:
-    """Sum up and judge; a reference that was loaded joins ``configurations``, saved outputs get their manifest."""
+    """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
     outcome, look = measured.outcome, notes.look
-    summaries = {name: _summary(material, outcome, name) for name in outcome.records}
-    sampled = {name: _sampled(material, outcome, name, look) for name in outcome.records}
+    seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
+    judged = [_judged(entry, outcome, seen) for entry in described]
+    sums = sum_up(measured, comparison_pairs(judged))
+    configurations = [sums.with_figures(entry) for entry in judged]
+    times = {
+        entry.name: RunTimes(
+            notes.first_run_us.get(entry.name),
+            summarise_latency(sums.run_and_read_us(entry.name)),
+            list(sums.invokes_us(entry.name)),
+        )
+        for entry in configurations
+        if entry.status == "measured"
+    }
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
     comparisons = [
         judge(
             material.model,
             entry.name,
-            summaries.get(entry.name),
-            sampled.get(entry.name, NOTHING_SAMPLED),
+            seen.get(entry.name, _NOTHING_SEEN).summary,
+            seen.get(entry.name, _NOTHING_SEEN).sampled,
             look,
             request.limits,
             other_model=material.compares_models,
@@ -79,17 +98,13 @@ def diff_findings(
     ]
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
-    times = {
-        entry.name: RunTimes(
-            notes.first_run_us.get(entry.name),
-            summarise_latency(measured.run_and_read_us(entry.name)),
-            measured.invokes_us(entry.name),
-        )
-        for entry in configurations
-        if entry.status == "measured" and entry.name in outcome.records
-    }
-    part = replace(_details(request, material, look, comparisons), times=times)
-    return Findings(part, _verdicts(configurations, comparisons), _warnings(comparisons, look))
+    return Findings(
+        configurations=configurations,
+        sums=sums,
+        part=replace(_details(request, material, look, comparisons), times=times),
+        verdicts=_verdicts(configurations, comparisons),
+        warnings=_warnings(comparisons, look),
+    )
 
 
 def _verdicts(
@@ -105,46 +120,30 @@ def _verdicts(
     return found
 
 
-def _summary(
-    material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, runs: Collection[int] | None = None
-) -> DiffSummary | None:
-    """Over all runs, or over some."""
-    differences = [
-        record.observation.difference
-        for record in outcome.records[name]
-        if record.observation is not None and record.observation.difference is not None
-        if runs is None or record.example.index in runs
-    ]
-    return material.comparison.summarise(differences) if differences else None
-
-
-def _sampled(material: DiffMaterial, outcome: Outcome[DiffObservation], name: str, look: SecondLook) -> Sampled:
-    """Over the runs of the yardsticks, with whether those that differ most are among them."""
-    summary = _summary(material, outcome, name, look.runs)
-    changes = run_changes(outcome, name)
+def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: SecondLook) -> _Seen:
+    """With whether the runs that differ most are among those of the yardsticks."""
+    summarise = material.comparison.summarise
+    inside = [difference for run, difference in differences.items() if run in look.runs]
+    summary = summarise(inside) if inside else None
+    changes = run_changes(differences)
     farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
-    inside = tuple(run in look.runs for run in farthest)
     boxes = None
     if summary is not None and len(look.runs) < len(material.task.examples):
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
         boxes = summary.boxes if most in look.runs else None
-    return Sampled(summary, inside, boxes, len(look.runs))
+    sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
+    return _Seen(summarise(list(differences.values())) if differences else None, sampled)
 
 
-def diff_figures(described: ConfigurationResult, measured: Measured) -> ConfigurationResult:
-    """A configuration with its latency; a test that the reference has no outputs for is ``not measured``."""
-    name = described.name
-    lost = lost_configuration(described, measured.outcome)
-    if lost is not None:
-        return lost
-    if described.role == "test" and not _has_differences(measured.outcome, name):
-        return without_figures(described, 0, f"the reference has no outputs to compare with{_why(measured.outcome)}")
-    return with_figures(described, measured.outcome.records[name], measured.invokes_us(name))
-
-
-def _has_differences(outcome: Outcome[DiffObservation], name: str) -> bool:
-    observations = (record.observation for record in outcome.records[name])
-    return any(observation is not None and observation.difference is not None for observation in observations)
+def _judged(
+    described: ConfigurationResult, outcome: Outcome[DiffObservation], seen: Mapping[str, _Seen]
+) -> ConfigurationResult:
+    """``not measured`` as well for a test that the reference has no outputs for."""
+    judged = judge_records(described, outcome)
+    if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
+        reason = f"the reference has no outputs to compare with{_why(outcome)}"
+        return replace(judged, status="not measured", reason=judged.reason or reason)
+    return judged
 
 
 def _why(outcome: Outcome[DiffObservation]) -> str:

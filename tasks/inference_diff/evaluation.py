@@ -15,7 +15,7 @@ from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_figures, diff_findings
+from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, fit_of, plan_reruns
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
@@ -181,17 +181,11 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
             return second_look(self.request, self.material, opened, reruns, outcome, open_with, step)
 
-    def figures(
-        self, described: ConfigurationResult, measured: Measured, ready: Ready[DiffObservation]
-    ) -> ConfigurationResult:
-        """Latency; a test that the reference has no outputs for has none."""
-        return diff_figures(described, measured)
-
     def findings(
-        self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
     ) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
-        return diff_findings(self.request, self.material, configurations, measured, ready.notes)
+        return diff_findings(self.request, self.material, described, measured, ready.notes)
 
 
 def prepare_diff(request: DiffRequest) -> DiffEvaluation:

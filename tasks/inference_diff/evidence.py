@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-from evaltools.gates.criteria import LARGER_IS_BETTER, PER_OUTPUT
 from evaltools.gates.evidence import Judged, OutputFigures
-from evaltools.metrics.output_difference import OutputDifference
+from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.inference_diff.metrics import METRICS, output_figures
 from evaltools.tasks.inference_diff.result import InferenceDiff
 
 
@@ -16,18 +15,18 @@ def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dic
     """Those of the worst output that has such a figure; null where it is no number, or where nothing differs."""
     by_output = [values for _, values in _outputs(result, configuration)]
     found: dict[str, float | None] = {}
-    for figure in sorted(PER_OUTPUT):
-        values = [each[figure] for each in by_output if figure in each]
+    for metric in METRICS:
+        values = [each[metric.name] for each in by_output if metric.name in each]
         if values:
-            found[figure] = _worst(figure, values)
+            found[metric.name] = _worst(metric, values)
     return found
 
 
-def _worst(figure: str, values: list[float | None]) -> float | None:
+def _worst(metric: Metric, values: list[float | None]) -> float | None:
     numbers = [value for value in values if value is not None and not math.isnan(value)]
     if len(numbers) < len(values):
         return None
-    worst = min(numbers) if figure in LARGER_IS_BETTER else max(numbers)
+    worst = min(numbers) if metric.better == "higher" else max(numbers)
     return worst if math.isfinite(worst) else None
 
 
@@ -47,28 +46,9 @@ def _outputs(result: EvaluationResult, configuration: ConfigurationResult) -> li
     ]
     differences = [output.difference for entry in compared for output in entry.outputs]
     return by_native_tool or [
-        ((found.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)), _figures_of(found))
+        ((found.output, *(tensor.name for tensor in tensors[number : number + 1]), str(number)), output_figures(found))
         for number, found in enumerate(differences)
     ]
-
-
-def _figures_of(found: OutputDifference) -> Mapping[str, float | None]:
-    """Those that such an output has: texts have no distances, an output without elements nothing at all."""
-    if not found.same_shape:
-        return dict.fromkeys(PER_OUTPUT)
-    if not found.elements:
-        return {}
-    figures: dict[str, float | None] = {"snr_db": math.inf if found.identical else found.snr_db}
-    if found.native is not None:
-        figures |= {
-            "avg_error": found.native.avg_error,
-            "max_error": found.max,
-            "relative_rms": found.relative_rms,
-        }
-    if found.quanta is not None:
-        figures["max_quanta"] = float(found.quanta.max)
-    sound = not any(side.nan or side.infinite for side in (found.test, found.reference))
-    return figures if sound else dict.fromkeys(figures)
 
 
 def examples(result: EvaluationResult) -> list[str]:

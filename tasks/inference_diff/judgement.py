@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.gates.limits import Limit, LimitCheck, check_limits
+from evaltools.gates.criteria import Criterion
+from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
     OutputVerdict,
     Yardsticks,
@@ -21,6 +22,7 @@ from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
 from evaltools.report.words import size_in_words
 from evaltools.result.verdict import Reason, Verdict
+from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
@@ -57,7 +59,7 @@ def judge(
     summary: DiffSummary | None,
     sampled: Sampled,
     look: SecondLook,
-    limits: Sequence[Limit],
+    limits: Sequence[Criterion],
     other_model: bool = False,
 ) -> DiffComparison:
     """The comparison of one configuration; without a summary it has no outputs, and breaks the limits.
@@ -83,8 +85,8 @@ def judge(
         boxes_verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(look, PRECISION))
         if sampled.boxes is not None:
             boxes_verdict = over_some_runs(boxes_verdict, sampled.runs)
-    named = list(zip(summary.outputs, output_names(model), strict=True))
-    checks = check_limits(limits, named)
+    named = zip(output_names(model), map(output_figures, summary.outputs), strict=True)
+    checks = check_limits(limits, list(named))
     return DiffComparison(
         configuration=configuration,
         outputs=outputs,
@@ -92,7 +94,7 @@ def judge(
         boxes_verdict=boxes_verdict,
         repeatability=repeatability,
         limits=checks,
-        within_limits=_within(checks) if limits else None,
+        within_limits=all(check.kept for check in checks) if limits else None,
     )
 
 
@@ -104,10 +106,6 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
     return Verdict(grade, METRIC, against, name, reasons=verdict.reasons)
-
-
-def _within(checks: Sequence[LimitCheck]) -> bool:
-    return all(check.kept for check in checks)
 
 
 def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:

@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.gates.limits import LIMIT_NAMES, Limit, parse_limit
+from evaltools.gates.criteria import Criterion
+from evaltools.gates.limits import LIMIT_FLAGS, parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
@@ -56,7 +57,7 @@ class DiffRequest(TaskRequest):
     input_shapes: tuple[str, ...] = ()
     yardstick_runs: int = YARDSTICK_RUNS
     warmup_runs: int = 1
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Criterion, ...] = ()
     save_outputs: Path | None = None
     load_reference: Path | None = None
     allow_model_mismatch: bool = False
@@ -85,7 +86,7 @@ def read_request(request: Request) -> DiffRequest:
         input_shapes=tuple(options.texts("input_shape")),
         yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
-        limits=tuple(parse_limit(name, text) for name in LIMIT_NAMES for text in options.texts(name)),
+        limits=tuple(parse_limit(name, text) for name in LIMIT_FLAGS for text in options.texts(name)),
         save_outputs=options.path("save_outputs"),
         load_reference=options.path("load_reference"),
         allow_model_mismatch=options.is_on("allow_model_mismatch"),
@@ -360,12 +361,14 @@ def _check_limits(request: DiffRequest, model: ModelFile, reference: Sequence[Te
         ]
         if not any(_has_figure(limit, *pair) for pair in concerned):
             listed = ", ".join(str(tensor) for tensor, _ in concerned)
-            figure = "compared in quanta" if limit.name == "max_quanta" else "numbers"
-            raise ModelError(f"{limit}: of the outputs that it is about none is {figure} ({listed}); use another limit")
+            figure = "compared in quanta" if limit.figure == "max_quanta" else "numbers"
+            raise ModelError(
+                f"{limit.text}: of the outputs that it is about none is {figure} ({listed}); use another limit"
+            )
 
 
-def _has_figure(limit: Limit, tensor: TensorInfo, other: TensorInfo) -> bool:
-    if limit.name != "max_quanta":
+def _has_figure(limit: Criterion, tensor: TensorInfo, other: TensorInfo) -> bool:
+    if limit.figure != "max_quanta":
         return tensor.dtype != "string"
     same = (tensor.dtype, tensor.scale, tensor.zero_point) == (other.dtype, other.scale, other.zero_point)
     return tensor.is_quantized and same

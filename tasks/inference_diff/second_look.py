@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -12,7 +12,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, fit_of
-from evaltools.tasks.inference_diff.task import DiffObservation
+from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 from evaltools.tasks.inference_diff.yardsticks import Driven, Rerun, Runs, Sample, SecondLook, drive, look_again
 
 
@@ -76,13 +76,17 @@ class RunChanges:
     boxes: dict[int, float]
 
 
-def run_changes(outcome: Outcome[DiffObservation], name: str) -> RunChanges:
-    """The sizes of the differences by run."""
-    found = {
+def differences_of(outcome: Outcome[DiffObservation], name: str) -> dict[int, Difference]:
+    """The differences of one configuration by run, read once."""
+    return {
         record.example.index: record.observation.difference
         for record in outcome.records.get(name, [])
         if record.observation is not None and record.observation.difference is not None
     }
+
+
+def run_changes(found: Mapping[int, Difference]) -> RunChanges:
+    """The sizes of the differences by run."""
     count = max((len(difference.tensors) for difference in found.values()), default=0)
     outputs = tuple(
         {
@@ -103,7 +107,7 @@ def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[Dif
     """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
     rankings = []
     for configuration in request.tests:
-        changes = run_changes(outcome, configuration.name)
+        changes = run_changes(differences_of(outcome, configuration.name))
         boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
         for sizes in (boxes, *changes.outputs):
             moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}

@@ -13,6 +13,7 @@ import numpy as np
 
 from evaltools.datasets.image_folder import printable_name
 from evaltools.engine import Example, Outcome, Record
+from evaltools.engine.describe import comparison_pairs
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
@@ -23,15 +24,23 @@ from evaltools.report.native_run import DetectorFigures
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.data import coco_data
-from evaltools.tasks.coco.figures import compare_configurations, detected_pictures, figures_of, overlapping_pairs
+from evaltools.tasks.coco.figures import (
+    BoxPairs,
+    OverlappingObjects,
+    compare_configurations,
+    detected_pictures,
+    figures_of,
+)
 from evaltools.tasks.coco.outputs import NATIVE_ORDER
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import dense_category_ids
-from evaltools.tasks.coco.warnings import general_warnings
+from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.native.figures import NOTHING_TIMED, as_latency, first_measured
 from evaltools.tasks.native.inputs import CocoInputs
 from evaltools.tasks.native.outcome import NativeOutcome
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.one_pass import sum_up
 
 _CLASS_OFFSET: Final = 1
 _MAPPING: Final = ClassMapping("+1", _CLASS_OFFSET)
@@ -86,8 +95,9 @@ def _detection(
 ) -> NativeDetection:
     request, pictures = inputs.request, inputs.pictures
     options, truth = request.options, pictures.truth
-    pairs = overlapping_pairs(truth, next(iter(records.values()))) if records and truth else []
-    mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), pairs)
+    objects = OverlappingObjects(truth)
+    sum_up(Measured(Outcome(records)), [], {name: [objects] for name in list(records)[:1]})
+    mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
     resamples = request.bootstrap_resamples if len(records) > 1 else 0
     figures = []
     for name, own in records.items():
@@ -108,14 +118,17 @@ def _detection(
         class_mapping=mapping_used if kept else None,
         preprocessing_latency=as_latency(stated[shown].preprocessing if shown else NOTHING_TIMED),
     )
+    boxes = {pair: BoxPairs() for pair in comparison_pairs(configurations)}
+    odd = OddPictures(truth, None)
+    looked_at = {name: [odd] for name in kept}
+    sum_up(Measured(Outcome(kept)), list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
     detection = CocoDetection(
         data=data,
         figures=figures,
-        comparisons=compare_configurations(configurations, kept, figures),
+        comparisons=compare_configurations(boxes, figures),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
-    all_records: dict[str, list[Record[FoundObjects]]] = {name: [*own] for name, own in kept.items()}
-    warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, Outcome(all_records))
+    warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, odd)
     if kept:
         warnings.append(_SIX_DIGITS)
     return NativeDetection(configurations, replace(detection, data=replace(data, native=True)), warnings)

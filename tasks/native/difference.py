@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.errors import DataError
-from evaltools.gates.limits import Limit, LimitCheck
+from evaltools.gates.limits import check_limits
 from evaltools.metrics.native_error import NativeError
 from evaltools.report.native_run import INVOCATIONS, DiffFigures, NativeDifference
 from evaltools.result.evaluation import ConfigurationResult
@@ -119,12 +119,9 @@ def _reference(
 
 def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComparison:
     names = output_names(inputs.model)
-    checks = [
-        _check(limit, shown[0], error)
-        for limit in inputs.request.limits
-        for shown, error in zip(names, figures.differences, strict=True)
-        if limit.output is None or limit.output in shown
-    ]
+    native = [_native_error(error) for error in figures.differences]
+    found = [(shown, {"avg_error": error.avg_error}) for shown, error in zip(names, native, strict=True)]
+    checks = check_limits(inputs.request.limits, found)
     return DiffComparison(
         configuration=name,
         outputs=[],
@@ -133,7 +130,7 @@ def _comparison(inputs: DiffInputs, name: str, figures: DiffFigures) -> DiffComp
         repeatability=None,
         limits=checks,
         within_limits=all(check.kept for check in checks) if inputs.request.limits else None,
-        native_errors=[_native_error(error) for error in figures.differences],
+        native_errors=native,
     )
 
 
@@ -144,11 +141,6 @@ def _native_error(error: NativeDifference) -> NativeError:
 
 def _finite(figure: float) -> float | None:
     return figure if math.isfinite(figure) else None
-
-
-def _check(limit: Limit, name: str, error: NativeDifference) -> LimitCheck:
-    found = _finite(error.avg_error)
-    return LimitCheck(str(limit), name, found, found is not None and found <= limit.value)
 
 
 def _details(inputs: DiffInputs, comparisons: list[DiffComparison]) -> InferenceDiff:

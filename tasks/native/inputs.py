@@ -249,8 +249,8 @@ def prepare_diff(request: DiffRequest) -> DiffInputs:
         raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
     _require_native_reference(request.reference)
     for limit in request.limits:
-        if limit.name != "max_avg_error":
-            raise UsageError(f"{limit}: the native tool gives avg_error alone; use --max_avg_error, {_ELSEWHERE}")
+        if limit.figure != "avg_error":
+            raise UsageError(f"{limit.text}: the native tool gives avg_error alone; use --max_avg_error, {_ELSEWHERE}")
         if limit.output is not None and not any(limit.output in names for names in output_names(model)):
             model.named("output", limit.output, model.outputs)
     runs = NATIVE_RUNS if request.inputs.num_runs is None else request.inputs.num_runs

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
-from evaltools.engine.describe import describe_model, failed_examples
+from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest
 from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
@@ -22,6 +22,7 @@ from evaltools.runtime.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
+from evaltools.tasks.shared.one_pass import Sums
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, merged_run
@@ -45,8 +46,14 @@ class Ready(Generic[Observation]):
 
 @dataclass(frozen=True)
 class Findings:
-    """What a task says of a run: its part of the result, verdicts by configuration, the reference's first, warnings."""
+    """What all records of a run come to, and what the task says of it.
 
+    ``configurations`` have what every task has; ``sums`` is what one pass over the records gave. ``part`` is the task's
+    part of the result, ``verdicts`` are by configuration, the reference's first.
+    """
+
+    configurations: list[ConfigurationResult]
+    sums: Sums
     part: Any
     verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
@@ -121,16 +128,10 @@ class Evaluation(ABC, Generic[Observation]):
         return ready
 
     @abstractmethod
-    def figures(
-        self, described: ConfigurationResult, measured: Measured, ready: Ready[Observation]
-    ) -> ConfigurationResult:
-        """A configuration with its figures, or with the reason why it has none."""
-
-    @abstractmethod
     def findings(
-        self, configurations: list[ConfigurationResult], measured: Measured, ready: Ready[Observation]
+        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Observation]
     ) -> Findings:
-        """The task's own part of the result."""
+        """Go through the records: configurations, some of which have no figures, and the task's own part."""
 
 
 def evaluate(
@@ -203,8 +204,8 @@ def _assemble(
 ) -> EvaluationResult:
     observer.measured()
     outcome = measured.outcome
-    configurations = with_conditions([evaluation.figures(entry, measured, ready) for entry in described], measured)
-    findings = evaluation.findings(configurations, measured, ready)
+    findings = evaluation.findings(described, measured, ready)
+    configurations = with_conditions(findings.configurations, findings.sums)
     pictures = evaluation.pictures
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
@@ -216,10 +217,10 @@ def _assemble(
         model=describe_model(evaluation.model),
         configurations=[replace(entry, verdicts=findings.verdicts.get(entry.name, [])) for entry in configurations],
         part=findings.part,
-        failed=failed_examples(outcome),
+        failed=findings.sums.failed_examples(),
         warnings=list(findings.warnings),
         execution=describe_execution(evaluation.request.execution, measured),
-        latency_comparisons=latency_comparisons(configurations, measured),
+        latency_comparisons=latency_comparisons(findings.sums),
         pictures_digest=digest(path.name for path in pictures) if pictures else "",
     )
     return with_task_figures(result)

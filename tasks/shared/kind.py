@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.engine import Shard
+    from evaltools.metrics.metric import Metric
     from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.shared.evaluation import Evaluation
@@ -162,6 +163,11 @@ class EvaluationKind(ABC):
         if self.breaks_limits(result):
             return exit_codes.LIMIT_BROKEN
         return exit_codes.EXAMPLES_FAILED if result.failed or self.is_damaged(result) else exit_codes.OK
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """What is known of its figures, beside those that all tasks have."""
+        return ()
 
     @abstractmethod
     def parts(self, asked: Any) -> PartsOfTask:

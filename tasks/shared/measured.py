@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaltools.engine import Execution, Outcome, QuietTimes
-from evaltools.engine.describe import why_no_figures, without_figures
-from evaltools.result.evaluation import ConfigurationResult, ExecutionUsed, Restarted
+from evaltools.result.evaluation import ExecutionUsed, Restarted
 from evaltools.runtime.restarting import Restarts
 
 
@@ -30,47 +29,10 @@ class Measured:
     not_traced: str | None = None
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
 
-    def invokes_us(self, configuration: str) -> list[int]:
-        """The times that a configuration's latency sums up."""
-        if self.quiet is not None:
-            return self.quiet.invokes_us(configuration)
-        return [time for record in self.outcome.records[configuration] for time in record.invokes_us]
-
-    def run_and_read_us(self, configuration: str) -> list[int]:
-        """The times from the last ``invoke`` of an example until its outputs are read."""
-        if self.quiet is not None:
-            return self.quiet.run_and_read_us(configuration)
-        records = self.outcome.records[configuration]
-        return [record.invokes_us[-1] + record.read_us for record in records if record.read_us is not None]
-
-    def first_us(self, configuration: str) -> dict[int, int]:
-        """The time of the first ``invoke`` of each example that the latency is of, by its number."""
-        if self.quiet is not None:
-            taken = [(each.example, each.invokes_us) for each in self.quiet.taken.get(configuration, [])]
-        else:
-            records = self.outcome.records.get(configuration, [])
-            taken = [(record.example.index, record.invokes_us) for record in records]
-        return {example: invokes_us[0] for example, invokes_us in taken if invokes_us}
-
 
 def nothing_measured(configurations: Mapping[str, object]) -> Measured:
     """That of a pass that cannot be."""
     return Measured(Outcome({name: [] for name in configurations}))
-
-
-def lost_configuration(described: ConfigurationResult, outcome: Outcome[Any]) -> ConfigurationResult | None:
-    """The configuration without figures, where it has none; None where it has some."""
-    if described.status == "not measured":
-        return described
-    records = outcome.records[described.name]
-    failed = sum(record.failure is not None for record in records)
-    if described.name in outcome.given_up:
-        end = outcome.given_up[described.name]
-        reason = f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"
-        return without_figures(described, failed, reason)
-    if failed == len(records):
-        return without_figures(described, failed, why_no_figures(outcome, described.name))
-    return None
 
 
 def describe_execution(execution: Execution, measured: Measured) -> ExecutionUsed:

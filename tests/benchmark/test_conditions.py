@@ -13,6 +13,7 @@ from typing import Any, Final
 import psutil
 import pytest
 
+from evaltools.benchmark import conditions
 from evaltools.benchmark.conditions import parse_affinity, sample_conditions, set_affinity
 from evaltools.errors import UsageError
 
@@ -212,7 +213,7 @@ def test_cpus_that_are_kept_from_this_process_are_refused(monkeypatch: pytest.Mo
     """As by a container, where the kernel takes those that may be used and says nothing."""
     process = Process([0])
     monkeypatch.setattr(psutil, "Process", lambda: process)
-    monkeypatch.setattr("evaltools.benchmark.conditions._online", lambda: [0, 1])
+    monkeypatch.setattr(conditions, "_online", lambda: [0, 1])
     with pytest.raises(UsageError, match="may not use CPU 1, as in a container; it uses 0"):
         set_affinity([0, 1])
     assert process.cpus == [0]

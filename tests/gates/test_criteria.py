@@ -8,8 +8,11 @@ from typing import get_args
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.gates.criteria import FIGURES, PER_OUTPUT, WITH_DROP, Criterion, Kind, parse_criterion
+from evaltools.gates.criteria import Criterion, Kind, parse_criterion
 from evaltools.metrics.coco_stats import CocoStats
+from evaltools.task_kind import all_metrics
+
+METRICS = all_metrics()
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,9 @@ from evaltools.metrics.coco_stats import CocoStats
     ],
 )
 def test_what_a_limit_is_read_as(text: str, expected: tuple[object, ...]) -> None:
-    assert dataclasses.astuple(parse_criterion(text))[1:] == expected
+    found = parse_criterion(text)
+    read_as = (found.figure, found.output, found.kind, found.at_most, found.value, found.confidence)
+    assert read_as == expected
 
 
 def test_the_text_is_kept_with_single_spaces() -> None:
@@ -111,16 +116,16 @@ def read(figure: str) -> list[Criterion]:
     return found
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", METRICS)
 def test_every_figure_takes_the_kinds_of_limits_that_it_says(figure: str) -> None:
     kinds = {criterion.kind for criterion in read(figure)}
-    expected = {"ratio"} if figure == "latency" else {"value", "drop"} if figure in WITH_DROP else {"value"}
+    expected = {"ratio"} if figure == "latency" else {"value", "drop"} if METRICS[figure].can_drop else {"value"}
     assert kinds == expected <= set(get_args(Kind))
-    assert any(criterion.output == "y" for criterion in read(figure)) == (figure in PER_OUTPUT)
+    assert any(criterion.output == "y" for criterion in read(figure)) == METRICS[figure].is_per_output
 
 
 def test_every_figure_of_coco_can_be_limited() -> None:
-    assert {entry.name for entry in dataclasses.fields(CocoStats)} <= WITH_DROP
+    assert all(METRICS[entry.name].can_drop for entry in dataclasses.fields(CocoStats))
 
 
 @pytest.mark.parametrize(

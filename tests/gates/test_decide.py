@@ -14,7 +14,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, decide, worst_verdict
-from evaltools.gates.evidence import CountedChange, Evidence, ResampledChange, Share
+from evaltools.gates.evidence import Evidence
+from evaltools.stats.changes import CountedChange, ResampledChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
 

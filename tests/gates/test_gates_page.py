@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.gates.criteria import FIGURES, parse_criterion
+from evaltools.gates.criteria import parse_criterion
 from evaltools.stats.proportions import change_z
+from evaltools.task_kind import all_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
@@ -40,12 +41,12 @@ def is_limit(text: str) -> bool:
 
 
 def test_every_figure_is_listed_with_its_meaning_and_its_limits() -> None:
-    listed = {}
+    listed, metrics = {}, all_metrics()
     for names, meaning, limits in table("| figure | meaning | limits |"):
         for name in re.findall(r"`(\w+)`", names):
-            assert re.sub(r"Top-\d+", "Top-k", FIGURES[name]) == meaning
+            assert re.sub(r"Top-\d+", "Top-k", metrics[name].meaning) == meaning
             listed[name] = set(re.findall(r"`(.*?)`", limits))
-    assert list(listed) == list(FIGURES)
+    assert list(listed) == list(metrics)
     for name, own in listed.items():
         assert own == {special for special, form in SPECIAL.items() if is_limit(form.format(name))}, name
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltools.gates.criteria import FIGURES, PER_OUTPUT, parse_criterion
+from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
-from evaltools.gates.evidence import CountedChange, Share
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import GateReport, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
@@ -19,17 +18,19 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
-from evaltools.metrics.topk import topk_accuracy
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.model import Model, Tensor
+from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
+from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange
-from tests.results import configuration, result, with_part
+from tests.results import configuration, result, topk_of, with_part
 from tests.tasks.coco_results import detection_result
 from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
 from tests.tasks.test_inference_diff_report import result as diff_result
 
+PER_OUTPUT = {name for name, metric in all_metrics().items() if metric.is_per_output}
 REFERENCE = configuration("reference", "reference")
 FAST = configuration("fast")
 MADE = result(REFERENCE, FAST)
@@ -50,7 +51,7 @@ def one(made: EvaluationResult, limit: str) -> Decision:
 
 def of_ranks(ranks: list[int | None]) -> EvaluationResult:
     """Accuracies as an evaluation writes them, which is in float32."""
-    metrics = ClassificationMetrics(topk_accuracy(ranks, 2), 0, len(set(ranks)))
+    metrics = ClassificationMetrics(topk_of(ranks, 2), 0, len(set(ranks)))
     return result(REFERENCE, FAST, answered={"fast": Classified(metrics, [])})
 
 
@@ -201,7 +202,7 @@ def test_what_is_taken_of_a_classifier() -> None:
     }
     assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
     assert found.ratio == (0.5, Interval(0.4, 0.6))
-    assert found.figures.keys() <= FIGURES.keys()
+    assert found.figures.keys() <= all_metrics().keys()
 
 
 def test_no_example_in_common_is_no_proof_of_agreement() -> None:
@@ -213,7 +214,7 @@ def test_no_example_in_common_is_no_proof_of_agreement() -> None:
 
 def test_nothing_timed_and_nothing_classified_is_not_measured() -> None:
     empty = replace(FAST, inference_latency=summarise_latency([]))
-    nothing = Classified(ClassificationMetrics(topk_accuracy([], 5), 0, 0), [])
+    nothing = Classified(ClassificationMetrics(topk_of([], 5), 0, 0), [])
     made = result(REFERENCE, empty, answered={"fast": nothing})
     assert [one(made, limit).verdict for limit in ("latency_ms <= 9", "top1 >= 0")] == ["not measured"] * 2
 
@@ -223,7 +224,7 @@ def test_what_is_taken_of_a_detector() -> None:
     found = evidence_of(made, made.configurations[1])
     assert (found.figures["ap"], found.figures["ap_large"], found.figures["ar_1"]) == (0.123456, None, 0.4)
     assert found.figures["matched_boxes"] == pytest.approx(8 / 9)
-    assert found.figures.keys() <= FIGURES.keys()
+    assert found.figures.keys() <= all_metrics().keys()
     assert one(made, "mAP >= 0.12").verdict == "pass"
     assert one(made, "ap_large >= 0").verdict == "not measured"
 

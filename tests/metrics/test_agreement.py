@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from evaltools.metrics.agreement import Answer, compare_answers
+from evaltools.metrics.agreement import AnswerPairs
+
+
+class Answer(NamedTuple):
+    """An answer that was made up."""
+
+    top1: int
+    rank: int | None
 
 
 def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
@@ -14,7 +23,11 @@ def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
     pairs = [
         (Answer(first, own), Answer(second, other)) for first, second, own, other in zip(*tops, *ranks, strict=True)
     ]
-    found = compare_answers(iter(pairs), most=5)
+    halves = [AnswerPairs(most=5), AnswerPairs(most=5)]
+    for number, pair in enumerate(pairs):
+        halves[number % 2].add(*pair)
+    halves[0].merge(halves[1])
+    found = halves[0].result()
     for k, counts in enumerate(found.topk, 1):
         right = [tuple(answer.rank is not None and answer.rank < k for answer in pair) for pair in pairs]
         assert (counts.count, counts.lost, counts.gained) == (
@@ -28,5 +41,5 @@ def test_flips_of_every_k_are_those_counted_one_by_one() -> None:
 
 
 def test_without_examples() -> None:
-    found = compare_answers([], most=2)
+    found = AnswerPairs(most=2).result()
     assert (found.agreement.share, [counts.count for counts in found.topk]) == (None, [0, 0])

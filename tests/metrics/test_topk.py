@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaltools.metrics.topk import best_classes, rank_of_label, topk_accuracy
+from evaltools.metrics.topk import TopKCounts, best_classes, rank_of_label
+from tests.results import topk_of
 
 
 def test_ties_keep_the_lower_class() -> None:
@@ -41,10 +42,19 @@ def test_a_class_without_label_matches_nothing() -> None:
 
 def test_accuracy_is_the_float32_quotient() -> None:
     ranks = [0] * 57 + [1] * 10 + [None] * 31
-    accuracies = topk_accuracy(ranks, 2).accuracies
+    accuracies = topk_of(ranks, 2).accuracies
     assert accuracies == (float(np.float32(57) / np.float32(98)), float(np.float32(67) / np.float32(98)))
     assert f"{accuracies[0]:g}" == "0.581633"
 
 
 def test_no_example_has_no_accuracy() -> None:
-    assert topk_accuracy([], 10).accuracies == ()
+    assert topk_of([], 10).accuracies == ()
+
+
+def test_counts_of_two_halves_give_the_accuracy_of_the_whole() -> None:
+    ranks = [0, None, 1, 4, 0, 2, 1]
+    halves = [TopKCounts(3), TopKCounts(3)]
+    for number, rank in enumerate(ranks):
+        halves[number % 2].add(rank)
+    halves[0].merge(halves[1])
+    assert halves[0].result() == topk_of(ranks, 3)

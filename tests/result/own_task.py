@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from evaltools.gates.evidence import Judged, Share
+from evaltools.gates.evidence import Judged
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.stats.changes import Share
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class _Evidence:
 class OwnTask:
     name: Final = "own"
     accuracy: Final = None
+    metrics: Final = ()
     part_type: Final = Part
     report: Final = _Report()
     evidence: Final = _Evidence()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaltools.runtime import child_process
 from evaltools.runtime.child_process import ChildProcess
+from tests import tiny_models
 
 _VARIABLE = "PYTHONSAFEPATH"
 
@@ -48,3 +52,20 @@ def test_threads_that_start_children_leave_the_environment_as_it_was(
         list(pool.map(lambda _number: ChildProcess(lambda: None, ()).end(), range(12)))
     assert seen == ["1"] * 12
     assert os.environ.get(_VARIABLE) == before
+
+
+def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pathlib import Path\n"
+        "from evaltools.configuration import Configuration\n"
+        "from evaltools.model import read_model\n"
+        "from evaltools.runtime.isolated import open_isolated\n"
+        "print('runs')\n"
+        f"open_isolated(read_model(Path({str(model)!r})), Configuration('one')).close()\n"
+        "print(Path(__file__).name)\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("runs\nprogram.py\n", "")

@@ -15,7 +15,6 @@ import jsonschema
 from evaltools.cli.terminal import make_console
 from evaltools.configuration import Configuration
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.topk import topk_accuracy
 from evaltools.proto import message_class
 from evaltools.report.native_latency import fill_latency
 from evaltools.report.native_run import NativeRun, proof_lines
@@ -25,6 +24,7 @@ from evaltools.result.json_file import read_result, result_schema, to_json
 from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in
+from tests.results import topk_of
 
 BINARY: Final = NativeBinary("run_eval", "0123456789abcdef" * 4)
 STARTED: Final = "2024-02-03T04:05:06+00:00"
@@ -78,7 +78,7 @@ def classified_run(
     fill_latency(metrics.pre_processing_latency, preprocessing, with_std=False)
     fill_latency(metrics.inference_latency, inference)
     metrics.inference_metrics.num_inferences = len(ranks)
-    accuracies = topk_accuracy(ranks, 10).accuracies
+    accuracies = topk_of(ranks, 10).accuracies
     metrics.topk_accuracy_metrics.topk_accuracies.extend(accuracies)
     lines = [
         f"Num evaluation runs: {len(ranks)}",

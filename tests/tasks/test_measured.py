@@ -10,12 +10,8 @@ import pytest
 from evaltools.engine import Example, Execution, Failure, GivenUp, Outcome, QuietTime, QuietTimes, Record, Shard
 from evaltools.result.evaluation import Restarted
 from evaltools.runtime.restarting import Restarts
-from evaltools.tasks.shared.measured import (
-    Measured,
-    describe_execution,
-    lost_configuration,
-    nothing_measured,
-)
+from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.startup import FIRST_TURN, OPENING, STARTING, Startup
 from tests.results import configuration
 
@@ -35,24 +31,24 @@ def outcome(records: str, **facts: Any) -> Outcome[float]:
 
 def test_latency_is_that_of_the_pass_unless_it_was_taken_in_quiet() -> None:
     measured = Measured(outcome(".x."))
-    assert (measured.invokes_us("a"), measured.run_and_read_us("a")) == ([10, 20, 10, 20], [25, 25])
-    quiet = replace(measured, quiet=QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]}))
+    in_pass = sum_up(measured, [])
+    assert (list(in_pass.invokes_us("a")), list(in_pass.run_and_read_us("a"))) == ([10, 20, 10, 20], [25, 25])
+    quiet = sum_up(replace(measured, quiet=QuietTimes(1, {"a": [QuietTime(2, (7, 6), 9)]})), [])
     assert (quiet.invokes_us("a"), quiet.run_and_read_us("a")) == ([7, 6], [9])
-    given_up = replace(measured, quiet=QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]}))
+    given_up = sum_up(replace(measured, quiet=QuietTimes(1, {"b": [QuietTime(2, (7,), 9)]})), [])
     assert (given_up.invokes_us("a"), given_up.run_and_read_us("a")) == ([], [])
-    assert [each.first_us("a") for each in (measured, quiet, given_up)] == [{0: 10, 2: 10}, {2: 7}, {}]
 
 
 def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
     measured = nothing_measured({"a": 1, "b": 2})
     assert {name: list(records) for name, records in measured.outcome.records.items()} == {"a": [], "b": []}
-    assert (measured.invokes_us("b"), measured.workers) == ([], 1)
+    assert (list(sum_up(measured, []).invokes_us("b")), measured.workers) == ([], 1)
 
 
 @pytest.mark.parametrize(
     ("found", "failed", "reason"),
     [
-        (outcome(".x"), 0, None),
+        (outcome(".x"), 1, None),
         (outcome("xx", examples_done=2), 2, "not one example succeeded: node 7 failed"),
         (outcome("", stopped="interrupted"), 0, "no example was finished"),
         (
@@ -60,22 +56,22 @@ def test_of_a_pass_that_cannot_be_there_are_no_records() -> None:
             1,
             "its process died or hung too often in a row (--max_crashes); the last time: died (SIGABRT)",
         ),
-        (outcome(".x", given_up={"b": GivenUp(1, "died")}), 0, None),
+        (outcome(".x", given_up={"b": GivenUp(1, "died")}), 1, None),
     ],
 )
 def test_a_configuration_without_figures_says_why(found: Outcome[float], failed: int, reason: str | None) -> None:
-    lost = lost_configuration(configuration("a"), found)
-    if reason is None:
-        assert lost is None
-        return
-    assert lost is not None
-    assert (lost.status, lost.failed_examples) == ("not measured", failed)
-    assert reason in (lost.reason or "")
+    judged = sum_up(Measured(found), []).with_figures(judge_records(configuration("a"), found))
+    assert judged.failed_examples == failed
+    assert judged.status == ("measured" if reason is None else "not measured")
+    assert (reason or "") in (judged.reason or "")
 
 
 def test_a_configuration_that_was_not_measured_stays_as_it_was() -> None:
     described = replace(configuration("gone"), status="not measured", reason="no GPU here")
-    assert lost_configuration(described, outcome(".")) is described
+    found = outcome(".")
+    judged = judge_records(described, found)
+    assert judged is described
+    assert sum_up(Measured(found), []).with_figures(judged) is described
 
 
 def test_conditions_are_those_of_the_pass() -> None:

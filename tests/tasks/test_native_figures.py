@@ -9,7 +9,6 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.metrics.latency import summarise_latency
-from evaltools.metrics.topk import topk_accuracy
 from evaltools.report.native_run import ClassifierFigures, NativeLatency
 from evaltools.tasks.native.figures import (
     NOTHING_TIMED,
@@ -18,6 +17,7 @@ from evaltools.tasks.native.figures import (
     merge_latencies,
     whole_counts,
 )
+from tests.results import topk_of
 
 
 def summed_up(times_us: list[int], with_std: bool = True) -> NativeLatency:
@@ -29,7 +29,7 @@ def summed_up(times_us: list[int], with_std: bool = True) -> NativeLatency:
 
 def figures(ranks: list[int | None], times_us: list[int]) -> ClassifierFigures:
     return ClassifierFigures(
-        len(ranks), summed_up(times_us, with_std=False), summed_up(times_us), topk_accuracy(ranks, 10).accuracies
+        len(ranks), summed_up(times_us, with_std=False), summed_up(times_us), topk_of(ranks, 10).accuracies
     )
 
 

@@ -9,9 +9,11 @@ import pytest
 from evaltools.engine import Example, Outcome, QuietTime, QuietTimes, Record
 from evaltools.engine.task import Failure
 from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.one_pass import sum_up
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from tests.results import configuration
 
+PAIR = [("reference", "test")]
 BOTH = [configuration("reference", "reference"), configuration("test")]
 
 
@@ -27,7 +29,7 @@ def test_times_are_paired_by_example() -> None:
             "test": records("test", {1: 50, 3: 500, 4: 1}, (0,)),
         }
     )
-    (found,) = latency_comparisons(BOTH, Measured(outcome))
+    (found,) = latency_comparisons(sum_up(Measured(outcome), PAIR))
     assert (found.baseline, found.other, found.pairs, found.ratio) == ("reference", "test", 2, 0.5)
 
 
@@ -35,13 +37,13 @@ def test_times_of_the_quiet_phase_are_paired_by_example() -> None:
     """Each lacks one that the other has: the same number of times, and one common example."""
     outcome = Outcome({"reference": records("reference", {0: 1}), "test": records("test", {0: 1})})
     both = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({3: 30, 5: 60})})
-    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=both))
+    (found,) = latency_comparisons(sum_up(Measured(outcome, quiet=both), PAIR))
     assert (found.pairs, found.ratio) == (2, 3.0)
     failed = QuietTimes(9, {"reference": taken({3: 10, 5: 20}), "test": taken({5: 80, 7: 1})})
-    (found,) = latency_comparisons(BOTH, Measured(outcome, quiet=failed))
+    (found,) = latency_comparisons(sum_up(Measured(outcome, quiet=failed), PAIR))
     assert (found.pairs, found.ratio) == (1, 4.0)
     nothing = QuietTimes(9, {"reference": taken({3: 10})})
-    assert latency_comparisons(BOTH, Measured(outcome, quiet=nothing)) == []
+    assert latency_comparisons(sum_up(Measured(outcome, quiet=nothing), PAIR)) == []
 
 
 def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
@@ -50,21 +52,22 @@ def taken(first_us: Mapping[int, int]) -> list[QuietTime]:
 
 
 def test_a_reference_that_ran_elsewhere_has_no_ratio() -> None:
-    assert latency_comparisons(BOTH, Measured(Outcome({"test": records("test", {0: 1})}))) == []
+    assert latency_comparisons(sum_up(Measured(Outcome({"test": records("test", {0: 1})})), PAIR)) == []
 
 
 def test_drift_is_of_one_run() -> None:
     rising = {index: 1000 + 20 * index for index in range(40)}
     outcome = Outcome({"reference": records("reference", rising), "test": records("test", dict.fromkeys(range(40), 5))})
-    reference, test = with_conditions(BOTH, Measured(outcome))
+    reference, test = with_conditions(BOTH, sum_up(Measured(outcome), PAIR))
     assert reference.latency_drift is not None
     assert reference.latency_drift.change == pytest.approx((1000 + 20 * 33) / (1000 + 20 * 6) - 1)
     assert test.latency_drift is not None
     assert test.latency_drift.change == 0
-    assert [entry.latency_drift for entry in with_conditions(BOTH, Measured(outcome, merged_shards=2))] == [None, None]
+    merged = with_conditions(BOTH, sum_up(Measured(outcome, merged_shards=2), PAIR))
+    assert [entry.latency_drift for entry in merged] == [None, None]
 
 
 def test_memory_is_that_of_its_process() -> None:
     outcome = Outcome({name: records(name, {0: 5}) for name in ("reference", "test")})
-    reference, test = with_conditions(BOTH, Measured(outcome, peak_memory_kb={"test": 51_200}))
+    reference, test = with_conditions(BOTH, sum_up(Measured(outcome, peak_memory_kb={"test": 51_200}), PAIR))
     assert (reference.peak_memory_mb, test.peak_memory_mb) == (None, 50.0)

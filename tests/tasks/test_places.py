@@ -12,6 +12,7 @@ from evaltools.engine import Journal, PassOptions, Shard
 from evaltools.engine.journal import open_journal, temporary_journal
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
+from evaltools.tasks.shared.one_pass import sum_up
 from evaltools.tasks.shared.run_identity import MergedRun, Place, differences_of_runs, merged_run
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
 
@@ -140,13 +141,14 @@ def test_times_of_quiet_phases_are_those_of_their_places(tmp_path: Path) -> None
     host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
     phone = Part(4, first=100, quiet=quiet(reference=[11, 21], test=[31, 41]))
     measured = merged(two_places(tmp_path, host, phone)).measured
-    assert {name: measured.invokes_us(name) for name in measured.outcome.records} == {
+    sums = sum_up(measured, [])
+    assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
         "reference@host": [10, 20],
         "test@host": [30, 40],
         "reference@R58M": [11, 21],
         "test@R58M": [31, 41],
     }
-    assert measured.run_and_read_us("test@R58M") == [1031, 1041]
+    assert list(sums.run_and_read_us("test@R58M")) == [1031, 1041]
     assert measured.quiet is not None
     assert measured.quiet.examples == 2, "each place measured the same two"
 
@@ -154,30 +156,31 @@ def test_times_of_quiet_phases_are_those_of_their_places(tmp_path: Path) -> None
 def test_a_place_without_a_quiet_phase_has_the_times_of_its_pass(tmp_path: Path) -> None:
     """It had one worker: nothing else ran beside it."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[30, 40]))
-    measured = merged(two_places(tmp_path, host, Part(4, first=100))).measured
-    assert {name: measured.invokes_us(name) for name in measured.outcome.records} == {
+    sums = sum_up(merged(two_places(tmp_path, host, Part(4, first=100))).measured, [("test@host", "test@R58M")])
+    assert {name: list(sums.invokes_us(name)) for name in sums.configurations} == {
         "reference@host": [10, 20],
         "test@host": [30, 40],
         "reference@R58M": [100, 101, 102, 103],
         "test@R58M": [100, 101, 102, 103],
     }
-    assert measured.first_us("test@host") == {0: 30, 1: 40}
-    assert measured.first_us("test@R58M") == {0: 100, 1: 101, 2: 102, 3: 103}, "the same examples can be paired"
-    assert measured.run_and_read_us("test@host") == [1030, 1040]
-    assert measured.run_and_read_us("test@R58M") == [101, 102, 103, 104], "a reading takes 1"
+    times = sums.pairs["test@host", "test@R58M"]
+    assert (list(times.baseline_us), list(times.other_us)) == ([30, 40], [100, 101]), "those of the same examples"
+    assert list(sums.run_and_read_us("test@host")) == [1030, 1040]
+    assert list(sums.run_and_read_us("test@R58M")) == [101, 102, 103, 104], "a reading takes 1"
 
 
 def test_without_any_quiet_phase_all_times_are_those_of_the_passes(tmp_path: Path) -> None:
     measured = merged(two_places(tmp_path, Part(4), Part(4, first=100))).measured
+    sums = sum_up(measured, [])
     assert measured.quiet is None
-    assert measured.invokes_us("test@R58M") == [100, 101, 102, 103]
+    assert list(sums.invokes_us("test@R58M")) == [100, 101, 102, 103]
 
 
 def test_a_configuration_without_a_single_time_in_quiet_gets_none_from_the_pass(tmp_path: Path) -> None:
     """All its runs in quiet failed; those of the pass had other workers beside them."""
     host = Part(4, quiet=quiet(reference=[10, 20], test=[]))
-    measured = merged(two_places(tmp_path, host, Part(4))).measured
-    assert measured.invokes_us("test@host") == []
+    sums = sum_up(merged(two_places(tmp_path, host, Part(4))).measured, [])
+    assert list(sums.invokes_us("test@host")) == []
 
 
 def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> None:
@@ -185,9 +188,9 @@ def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> 
         Part(4, Shard(index, 2), quiet=quiet(index, reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
         for index in range(2)
     )
-    measured = merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place(phone, "R58M")]).measured
-    assert measured.invokes_us("test@R58M") == [10, 11]
-    assert measured.invokes_us("test@host") == [0, 1, 2, 3]
+    sums = sum_up(merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place(phone, "R58M")]).measured, [])
+    assert list(sums.invokes_us("test@R58M")) == [10, 11]
+    assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3]
 
 
 # ----- what must be the same

@@ -1,0 +1,141 @@
+"""Seconds and memory that it takes to sum up a finished ImageNet run from its journal.
+
+``python -m benchmarks summarise [--examples=50000 --configurations=3 --rounds=3]``
+
+A journal with made-up records, as a run of so many pictures and configurations leaves it. In a process of its own: what
+was finished (``settle``), then all figures of the result. Memory is the largest that the process had.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from evaltools.cli.flags import parse_flags
+from evaltools.configuration import Configuration
+from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOptions, Prepared, Record
+from evaltools.engine.describe import Role, describe_entry
+from evaltools.engine.journal import open_journal
+from evaltools.engine.run import settle
+from evaltools.parameter import Parameter
+from evaltools.runtime.session import Array
+from evaltools.tasks.imagenet.figures import imagenet_figures
+from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+
+PARAMETERS = (
+    Parameter("examples", "int32", 50_000, "Pictures of the run."),
+    Parameter("configurations", "int32", 3, "Configurations of the run, the first of them the reference."),
+    Parameter("rounds", "int32", 3, "Rounds."),
+    Parameter("journal", "string", "", "For the benchmark's own process: the folder of the journal to sum up."),
+)
+CLASSES: Final = 1000
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    flags = parse_flags("summarise", "", "", {"flags": PARAMETERS}, arguments)
+    examples = [Example(index, f"ILSVRC2012_val_{index:08d}.JPEG") for index in range(flags.number("examples"))]
+    names = ["reference", *(f"test {number}" for number in range(1, flags.number("configurations")))]
+    folder = flags.path("journal")
+    if folder is not None:
+        print(*sum_up(folder, examples, names))
+        return 0
+    with tempfile.TemporaryDirectory() as temporary:
+        write_journal(Path(temporary), examples, names)
+        command = [sys.executable, "-m", "benchmarks", "summarise", *arguments, f"--journal={temporary}"]
+        found = []
+        for _ in range(flags.number("rounds")):
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found.append([float(text) for text in done.stdout.split()])
+    settling, summing, before, peak = (statistics.median(column) for column in zip(*found, strict=True))
+    print(f"{len(examples)} examples, {len(names)} configurations, median of {flags.number('rounds')} rounds")
+    print(f"what was finished {settling:6.2f} s   figures {summing:6.2f} s")
+    print(f"memory before {before:6.1f} MB   largest {peak:6.1f} MB")
+    return 0
+
+
+def write_journal(folder: Path, examples: list[Example], names: list[str]) -> None:
+    """Records as real classifiers give them: about 70 % right, tests that mostly answer like the reference."""
+    chance = np.random.default_rng(0)
+    journal: Journal[TopKObservation] = open_journal(folder)
+    journal.expect(examples, TopKObservation)
+    for example in examples:
+        observation = observed(chance)
+        records = []
+        for name in names:
+            if chance.random() < 0.05:
+                observation = observed(chance)
+            invoke_us = 4000 + int(chance.integers(2000))
+            records.append(Record(example, name, (invoke_us,), observation, None, 5))
+        journal.add(Finished(example, 2000, records))
+    journal.flush()
+    journal.close()
+
+
+def observed(chance: np.random.Generator) -> TopKObservation:
+    """The answer to one picture."""
+    rank = int(chance.geometric(0.7)) - 1
+    scores = np.sort(chance.random(TOP_K))[::-1].tolist()
+    classes = chance.choice(CLASSES, TOP_K, replace=False).tolist()
+    return TopKObservation(tuple(classes), tuple(scores), rank if rank < TOP_K else None, 0)
+
+
+def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[float, float, float, float]:
+    """Seconds of settling and of the figures; MB that the process had before, and at most."""
+    described = [
+        replace(describe_entry(NotMeasured(Configuration(name), ""), role_of(name)), status="measured", reason=None)
+        for name in names
+    ]
+    journal: Journal[TopKObservation] = open_journal(folder)
+    before = peak_memory_mb()
+    start = time.perf_counter()
+    outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
+    settled = time.perf_counter()
+    figures = imagenet_figures(described, Measured(outcome), TOP_K)
+    configurations = with_conditions(figures.configurations, figures.sums)
+    latency_comparisons(figures.sums)
+    end = time.perf_counter()
+    assert [entry.finished_examples for entry in configurations] == [len(examples)] * len(names)
+    return settled - start, end - settled, before, peak_memory_mb()
+
+
+def role_of(name: str) -> Role:
+    """The first configuration is the reference."""
+    return "reference" if name == "reference" else "test"
+
+
+def peak_memory_mb() -> float:
+    """The largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@dataclass(frozen=True)
+class RecordedTask:
+    """What is known of a task whose examples are all in the journal."""
+
+    examples: Sequence[Example]
+    observation_type: type[TopKObservation] = TopKObservation
+    in_order: bool = False
+    keeps_state: bool = False
+
+    def prepare(self, example: Example) -> Prepared:
+        """Nothing is run."""
+        raise NotImplementedError
+
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None
+    ) -> TopKObservation:
+        """Nothing is run."""
+        raise NotImplementedError

@@ -1,0 +1,140 @@
+"""Benchmarks from Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from evaltools.api.configurations import Tests, read_tests
+from evaltools.api.evaluations import AnyPath
+from evaltools.api.shown import Entries, Entry
+from evaltools.benchmark.options import Candidate
+from evaltools.cli.benchmark import KIND
+from evaltools.cli.benchmark import read_request as request_of_flags
+from evaltools.cli.benchmark_request import read_request
+from evaltools.cli.benchmark_run import measure_benchmark
+from evaltools.cli.flags import GivenFlags
+from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.errors import UsageError
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.parameter import did_you_mean
+from evaltools.report.benchmark_shown import shown_figures
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
+from evaltools.result.evaluation import DelegationProof
+from evaltools.runtime.session import Opening
+
+OnRound = Callable[[str, int], object]
+
+
+class Timed(Entry):
+    """One configuration: ``latency_ms`` is the median, ``load_ms``, ``first_run_ms``, ``peak_memory_mb`` and others."""
+
+    def __init__(self, row: BenchmarkRow) -> None:
+        self.row: Final = row
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self.row.name
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has figures; :attr:`reason` says why not."""
+        return self.row.status == "measured"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was not measured."""
+        return self.row.reason
+
+    @property
+    def delegation(self) -> DelegationProof | None:
+        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
+        return self.row.delegation
+
+    @property
+    def facts(self) -> Mapping[str, str | None]:
+        """What stands before the figures in a table."""
+        return {"status": self.row.status, "runtime": self.row.runtime.package if self.row.runtime else None}
+
+    def _figures(self) -> Mapping[str, float | None]:
+        shown = shown_figures(self.row)
+        times = {
+            "latency_ms": shown.latency_us,
+            "average_ms": shown.average_us,
+            "p95_ms": shown.p95_us,
+            "load_ms": shown.load_us,
+            "first_run_ms": shown.first_run_us,
+        }
+        found = {name: None if value is None else value / 1000 for name, value in times.items()}
+        found["peak_memory_mb"] = shown.peak_mb
+        if self.row.versus_first is not None:
+            found["versus_first"] = self.row.versus_first.ratio
+        return found
+
+
+class Benchmark(Entries[Timed]):
+    """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
+
+    def __init__(self, result: BenchmarkResult) -> None:
+        self._result = result
+
+    @property
+    def result(self) -> BenchmarkResult:
+        """The whole result, typed."""
+        return self._result
+
+    def _entries(self) -> Sequence[Timed]:
+        return [Timed(row) for row in self._result.rows]
+
+
+class _Watcher:
+    """Tells a function of each round that begins."""
+
+    def __init__(self, tell: OnRound | None) -> None:
+        self._tell = tell
+
+    def begins(self, candidate: Candidate, round_number: int) -> None:
+        if self._tell is not None:
+            self._tell(candidate.configuration.name, round_number)
+
+    def opened(self, row: BenchmarkRow, opening: Opening) -> None: ...
+
+    def warmed_up(self, phase: Phase) -> None: ...
+
+    def measured(self, found: Round) -> None: ...
+
+    def failed(self, candidate: Candidate, reason: str) -> None: ...
+
+    def profiled(self, profile: OpProfile, opening: Opening) -> None: ...
+
+    def finished(self) -> None: ...
+
+
+def benchmark(
+    model: AnyPath | Sequence[AnyPath],
+    *,
+    tests: Tests = None,
+    progress: OnRound | None = None,
+    **options: Any,
+) -> Benchmark:
+    """How fast a model is with each configuration: load, first run, steady state, memory.
+
+    ``options`` are those of ``evaltools benchmark`` by their names, such as ``num_runs=50`` or ``rounds=3``.
+    ``progress`` is called with the name of the configuration and the number of the round that begins. Prints nothing;
+    Ctrl-C ends it with the rounds measured until then.
+    """
+    models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
+    given = [("graph", str(each)) for each in models]
+    for name, value in options.items():
+        if name not in KIND.parameters or name in CONFIGURATION_PARAMETERS:
+            raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, KIND.parameters)}")
+        if KIND.parameters[name].role == "output_file":
+            raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
+        several = value if isinstance(value, list | tuple) else [value]
+        given += [(name, ("false", "true")[each] if isinstance(each, bool) else str(each)) for each in several]
+    configurations = () if tests is None else read_tests(tests)
+    given += [("config", f"{entry.name}: {shlex.join(entry.to_flags())}") for entry in configurations]
+    request = request_of_flags(GivenFlags(tuple(given), KIND.parameters), [])
+    return Benchmark(measure_benchmark(request, read_request(request), _Watcher(progress)).result)

@@ -1,0 +1,111 @@
+"""Configurations as Python writes them: by keywords, or as the text of flags."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.configuration import Configuration as NamedConfiguration
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean, format_value
+
+TEST_NAME = "test"
+
+
+class Configuration:
+    """What a model runs with, by the names of flags; ``name`` is needed only where no mapping gives one.
+
+    >>> Configuration(use_xnnpack=True, num_threads=2)
+    Configuration(use_xnnpack=True, num_threads=2)
+    """
+
+    def __init__(self, *, name: str = "", **flags: bool | int | float | str | Path) -> None:
+        self.name = name
+        self.flags = dict(flags)
+        self.named(name or TEST_NAME)
+
+    def named(self, name: str) -> NamedConfiguration:
+        """The configuration under a name; raises :class:`~evaltools.errors.UsageError` for flags that are wrong.
+
+        >>> Configuration(use_xnnpack=True).named("fast").to_flags()
+        ['--use_xnnpack=true']
+        """
+        return NamedConfiguration.from_flags(name, [(flag, _text(flag, value)) for flag, value in self.flags.items()])
+
+    def __repr__(self) -> str:
+        stated = {"name": self.name} if self.name else {}
+        return f"Configuration({', '.join(f'{flag}={value!r}' for flag, value in (stated | self.flags).items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and (self.name, self.flags) == (other.name, other.flags)
+
+    def __hash__(self) -> int:
+        return hash((self.name, *self.flags.items()))
+
+
+OneConfiguration = Configuration | str | Mapping[str, Any]
+"""Keywords, the text of flags (``"use_gpu=true"``), or flags by name."""
+Tests = OneConfiguration | Mapping[str, OneConfiguration] | Iterable[Configuration] | None
+
+
+def _text(flag: str, value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, bool | int | float | str):
+        return format_value(value)
+    raise UsageError(f"{flag}={value!r}: expected True, False, a number, a text or a path")
+
+
+def read_tests(tests: Tests) -> tuple[NamedConfiguration, ...]:
+    """The test configurations; raises :class:`~evaltools.errors.UsageError`.
+
+    >>> [entry.name for entry in read_tests({"one": "num_threads=1", "two": Configuration(num_threads=2)})]
+    ['one', 'two']
+    """
+    if tests is None:
+        return (NamedConfiguration(TEST_NAME),)
+    if isinstance(tests, Mapping) and not _is_flags(tests):
+        if not tests:
+            raise UsageError('tests is empty; give such as tests={"gpu": evaltools.Configuration(use_gpu=True)}')
+        return tuple(_named(str(name), entry) for name, entry in tests.items())
+    if isinstance(tests, str | Configuration | Mapping):
+        return (_named(tests.name if isinstance(tests, Configuration) and tests.name else TEST_NAME, tests),)
+    found = []
+    for entry in tests:
+        if not isinstance(entry, Configuration) or not entry.name:
+            raise UsageError(f"tests: {entry!r} has no name; give evaltools.Configuration(name=..., ...), or a mapping")
+        found.append(entry.named(entry.name))
+    return tuple(found)
+
+
+def reference_text(reference: OneConfiguration | None) -> str | None:
+    """The flags of a reference as one text, None for the one that the task has unless told.
+
+    >>> reference_text(Configuration(runtime="litert"))
+    '--runtime=litert'
+    """
+    if reference is None or isinstance(reference, str):
+        return reference
+    flags = reference.flags if isinstance(reference, Configuration) else reference
+    return shlex.join(f"--{flag}={_text(flag, value)}" for flag, value in flags.items())
+
+
+def _is_flags(tests: Mapping[str, Any]) -> bool:
+    """Whether a mapping is of flags to values, and not of names to configurations."""
+    return bool(tests) and all(name in CONFIGURATION_PARAMETERS for name in tests)
+
+
+def _named(name: str, entry: Any) -> NamedConfiguration:
+    if isinstance(entry, Configuration):
+        return entry.named(name)
+    if isinstance(entry, str):
+        return NamedConfiguration.from_text(name, entry)
+    if isinstance(entry, Mapping):
+        for flag in entry:
+            if flag not in CONFIGURATION_PARAMETERS:
+                raise UsageError(f"tests: {name}: no flag {flag!r}.{did_you_mean(str(flag), CONFIGURATION_PARAMETERS)}")
+        return Configuration(**entry).named(name)
+    raise UsageError(f"tests: {name}: expected evaltools.Configuration(...) or the text of flags, got {entry!r}")

@@ -1,0 +1,146 @@
+"""Evaluations from Python: each call makes the request that the command line makes, and measures it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.api.configurations import OneConfiguration, Tests, read_tests, reference_text
+from evaltools.api.inputs import Inputs, input_options
+from evaltools.api.progress import OnProgress, observer_of
+from evaltools.api.result import Result
+from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.errors import UsageError
+from evaltools.request import Options, Request
+from evaltools.runs.measure import measure
+from evaltools.tasks.own import OwnKind
+from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.loading import load_task, located
+from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+
+AnyPath = str | Path
+_OTHERWISE: Final = {
+    "config": "give tests=",
+    "configs": "give tests=",
+    "output_file_path": "call .save() of the result",
+    "detections_path": "it is written by the command line alone",
+    "disagreements_path": "it is written by the command line alone",
+    "debug_mode": "it is printed by the command line alone",
+    "executor": "Ray is used by the command line alone",
+    "ray_address": "Ray is used by the command line alone",
+    "ray_tasks": "Ray is used by the command line alone",
+}
+"""Options of the command line that have another form here."""
+
+
+def imagenet(
+    model: AnyPath,
+    *,
+    images: AnyPath,
+    ground_truth: AnyPath,
+    labels: AnyPath,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    **options: Any,
+) -> Result:
+    """Top-1 to Top-10 accuracy on labelled pictures, for a reference and any number of configurations.
+
+    ``tests`` maps names to configurations. ``options`` are those of ``evaltools imagenet`` by their names, such as
+    ``num_images=100`` or ``run_dir="run"``. Prints nothing. Raises :class:`~evaltools.errors.UsageError` and its kinds
+    before any long work for what is wrong; Ctrl-C ends it with what was measured until then.
+    """
+    named = {"ground_truth_images_path": images, "ground_truth_labels": ground_truth, "model_output_labels": labels}
+    return _evaluate(evaluation_kind("imagenet"), model, named, options, reference, tests, progress)
+
+
+def coco(
+    model: AnyPath,
+    *,
+    images: AnyPath,
+    ground_truth: AnyPath | None = None,
+    labels: AnyPath | None = None,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    **options: Any,
+) -> Result:
+    """MAP of a detector on annotated pictures, and whether the boxes agree; ``ground_truth`` is in COCO's format.
+
+    Everything else as for :func:`imagenet`.
+    """
+    named = {
+        "ground_truth_images_path": images,
+        "ground_truth_annotations": ground_truth,
+        "model_output_labels": labels,
+    }
+    return _evaluate(evaluation_kind("coco"), model, named, options, reference, tests, progress)
+
+
+def diff(
+    model: AnyPath,
+    *,
+    inputs: Inputs | None = None,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    **options: Any,
+) -> Result:
+    """How far the outputs of configurations are from a reference's, for any model.
+
+    ``inputs``: an array, arrays by name, several of either (each is a run), or a folder of pictures or files; random
+    numbers where there are none. Everything else as for :func:`imagenet`.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = Path(options["run_dir"]) / "inputs" if options.get("run_dir") else None
+        if inputs is not None and folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-")))
+        named = {} if inputs is None or folder is None else input_options(inputs, Path(model), folder)
+        return _evaluate(evaluation_kind("inference_diff"), model, named, options, reference, tests, progress)
+
+
+def run(
+    task: str | TaskFunction[...],
+    model: AnyPath,
+    *,
+    reference: OneConfiguration | None = None,
+    tests: Tests = None,
+    progress: bool | OnProgress | None = None,
+    **options: Any,
+) -> Result:
+    """A task of your own: a function with ``@evaltools.task``, ``"FILE.py:NAME"``, or the name of an installed one.
+
+    ``options`` are those of the task and those of ``evaltools run``. Everything else as for :func:`imagenet`.
+    """
+    kind = OwnKind(located(task) if isinstance(task, TaskFunction) else load_task(task))
+    return _evaluate(kind, model, {}, options, reference, tests, progress)
+
+
+def _evaluate(
+    kind: EvaluationKind,
+    model: AnyPath,
+    named: Mapping[str, Any],
+    options: Mapping[str, Any],
+    reference: OneConfiguration | None,
+    tests: Tests,
+    progress: bool | OnProgress | None,
+) -> Result:
+    for name in options:
+        if name in _OTHERWISE:
+            raise UsageError(f"{name}: {_OTHERWISE[name]}")
+        if name in CONFIGURATION_PARAMETERS:
+            raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
+    stated = {name: value for name, value in named.items() if value is not None}
+    read = Options.of({"model_file": str(model), **stated, **options}, kind.parameters)
+    missing = [f"{name}=..." for name, parameter in kind.parameters.items() if parameter.required and name not in read]
+    if missing:
+        raise UsageError(f"missing: {', '.join(missing)}")
+    request = Request(kind.name, read, kind.reference(read, reference_text(reference)), read_tests(tests))
+    asked = kind.read(request)
+    if isinstance(kind, OwnKind) and kind.loaded.origin is None:
+        asked = replace(asked, source=None)
+    return Result(measure(kind, asked, observer_of(progress)))

@@ -1,0 +1,76 @@
+"""Arrays in memory, or what lies in a folder, as the inputs of an inference diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.errors import UsageError
+from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.preprocess import IMAGE_EXTENSIONS
+
+OneRun = npt.NDArray[Any] | Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
+Inputs = str | Path | OneRun | Iterable[OneRun]
+
+
+def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
+    """The options that give these inputs; arrays are written into ``folder``."""
+    if isinstance(inputs, str | Path):
+        path = Path(inputs)
+        has_pictures = path.is_dir() and any(Path(name).suffix.lower() in IMAGE_EXTENSIONS for name in os.listdir(path))
+        return {"input_images": str(path)} if has_pictures else {"input_files": (str(path),)}
+    read = read_model(model)
+    runs = _runs(inputs, read)
+    if not runs:
+        raise UsageError("inputs is empty; give an array, arrays by name, several of either, or leave it out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, run in enumerate(runs):
+        np.savez(folder / f"{number:09d}.npz", **run)
+    return {"input_files": (str(folder),)}
+
+
+def _runs(inputs: Any, model: ModelFile) -> list[dict[str, npt.NDArray[Any]]]:
+    """The arrays of each run by the names of the inputs."""
+    if _is_one(inputs, model):
+        return [_run(inputs, model)]
+    if isinstance(inputs, np.ndarray):
+        shape = model.inputs[0].shape
+        if len(model.inputs) == 1 and inputs.shape[1:] == shape:
+            return [_run(array, model) for array in inputs]
+        if len(model.inputs) == 1 and shape[:1] == (1,) and inputs.shape[1:] == shape[1:]:
+            return [_run(array[None], model) for array in inputs]
+        raise UsageError(f"inputs has the shape {list(inputs.shape)}; the model takes {_wanted(model)}")
+    return [_run(each, model) for each in inputs]
+
+
+def _is_one(inputs: Any, model: ModelFile) -> bool:
+    """Whether these are the inputs of a single run."""
+    if isinstance(inputs, Mapping):
+        return True
+    if isinstance(inputs, np.ndarray):
+        return len(model.inputs) == 1 and _fits(inputs, model.inputs[0])
+    several = isinstance(inputs, Sequence) and len(inputs) == len(model.inputs) > 1
+    return several and all(not isinstance(each, Mapping | list | tuple) for each in inputs)
+
+
+def _fits(array: npt.NDArray[Any], tensor: TensorInfo) -> bool:
+    sizes = zip(array.shape, tensor.shape_signature, strict=False)
+    return array.ndim == len(tensor.shape_signature) and all(size == known or known == -1 for size, known in sizes)
+
+
+def _run(given: Any, model: ModelFile) -> dict[str, npt.NDArray[Any]]:
+    if isinstance(given, Mapping):
+        return {str(name): np.asarray(array) for name, array in given.items()}
+    arrays = list(given) if isinstance(given, list | tuple) and len(model.inputs) > 1 else [given]
+    if len(arrays) != len(model.inputs):
+        raise UsageError(f"a run of inputs has {len(arrays)} arrays; the model takes {_wanted(model)}")
+    return {tensor.name: np.asarray(array) for tensor, array in zip(model.inputs, arrays, strict=True)}
+
+
+def _wanted(model: ModelFile) -> str:
+    return ", ".join(map(str, model.inputs))

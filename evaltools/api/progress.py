@@ -1,0 +1,60 @@
+"""Progress of an evaluation in Python: none, a bar, or a function that is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from evaltools.engine import Tally
+from evaltools.tasks.shared.measuring import SILENT, Observer, Silent
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an evaluation is: ``done`` of ``total`` examples of a phase, of which ``failed`` failed.
+
+    ``phase`` is empty for the evaluation itself.
+    """
+
+    phase: str
+    done: int
+    total: int
+    failed: int
+
+
+OnProgress = Callable[[Progress], object]
+
+
+class _Telling(Silent):
+    def __init__(self, tell: OnProgress) -> None:
+        self._tell = tell
+
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """Call the function after each step."""
+
+        def update(tally: Tally) -> None:
+            self._tell(Progress(phase, tally.done, total, tally.failed_examples))
+
+        yield update
+
+
+class _Bar(Silent):
+    @contextmanager
+    def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+        """A bar on stderr, or in the cell of a notebook."""
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        with RichProgress(console=Console(stderr=True), transient=True) as bar:
+            step: Any = bar.add_task(phase or "examples", total=total)
+            yield lambda tally: bar.update(step, completed=tally.done)
+
+
+def observer_of(progress: bool | OnProgress | None) -> Observer:
+    """What shows an evaluation: nothing, a bar (True), or a function that is called after each example."""
+    if callable(progress):
+        return _Telling(progress)
+    return _Bar() if progress else SILENT

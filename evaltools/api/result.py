@@ -1,0 +1,96 @@
+"""The result of an evaluation in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from evaltools.api.shown import Entries, Entry
+from evaltools.gates.hold import evidence_of
+from evaltools.metrics.latency import Latency
+from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.verdict import Verdict
+
+
+class Measured(Entry):
+    """One configuration: ``top1``, ``ap``, ``iou``, ``latency_ms``: every figure that limits can name."""
+
+    def __init__(self, result: EvaluationResult, entry: ConfigurationResult) -> None:
+        self._result = result
+        self.entry: Final = entry
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self.entry.name
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has figures; :attr:`reason` says why not."""
+        return self.entry.status == "measured"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was not measured."""
+        return self.entry.reason
+
+    @property
+    def delegation(self) -> DelegationProof | None:
+        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
+        return self.entry.delegation
+
+    @property
+    def latency(self) -> Latency | None:
+        """Times of ``invoke`` in microseconds."""
+        return self.entry.inference_latency
+
+    @property
+    def facts(self) -> Mapping[str, str | None]:
+        """What stands before the figures in a table."""
+        runtime = self.entry.runtime
+        verdict = self.entry.verdict
+        return {
+            "role": self.entry.role,
+            "status": self.entry.status,
+            "runtime": runtime.package if runtime else None,
+            "verdict": verdict.kind if verdict else None,
+        }
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged."""
+        return self.entry.verdict
+
+    def _figures(self) -> Mapping[str, float | None]:
+        """Those of limits, and how many times as long as the reference it takes."""
+        evidence = evidence_of(self._result, self.entry)
+        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio[0]}
+        return {**evidence.figures, **ratio}
+
+
+class Result(Entries[Measured]):
+    """What was measured: ``result["gpu"].top1``; ``result.result`` is the whole of it, typed.
+
+    A configuration that could not be measured is there, too, with its reason.
+    """
+
+    def __init__(self, result: EvaluationResult) -> None:
+        self._result = result
+
+    @property
+    def result(self) -> EvaluationResult:
+        """The whole result, typed."""
+        return self._result
+
+    @property
+    def complete(self) -> bool:
+        """Whether every example was run; else ``result.stopped`` says why not."""
+        return self._result.complete
+
+    @property
+    def warnings(self) -> list[str]:
+        """What needs attention."""
+        return self._result.warnings
+
+    def _entries(self) -> Sequence[Measured]:
+        return [Measured(self._result, entry) for entry in self._result.configurations]

@@ -1,0 +1,139 @@
+"""What results in Python have in common: entries with figures by name, tables, files."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean
+from evaltools.report.output_file import write_file
+from evaltools.result.json_file import encode_json
+
+if TYPE_CHECKING:
+    import pandas
+
+_DIGITS: Final = 4
+
+
+class Entry(ABC):
+    """One configuration: its figures are attributes, and in :attr:`figures` by name."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that it was given."""
+
+    @property
+    @abstractmethod
+    def is_measured(self) -> bool:
+        """Whether it has figures; :attr:`reason` says why not."""
+
+    @property
+    @abstractmethod
+    def reason(self) -> str | None:
+        """Why it was not measured."""
+
+    @cached_property
+    def figures(self) -> Mapping[str, float | None]:
+        """Every figure by its name."""
+        return self._figures()
+
+    @abstractmethod
+    def _figures(self) -> Mapping[str, float | None]: ...
+
+    @property
+    @abstractmethod
+    def facts(self) -> Mapping[str, str | None]:
+        """What stands before the figures in a table."""
+
+    def __getattr__(self, name: str) -> Any:
+        """A figure by its name."""
+        known = {} if name.startswith("_") else self.figures
+        if name not in known:
+            there_are = ", ".join(known) or f"none: {self.reason}"
+            raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}")
+        return known[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.figures]
+
+    def __repr__(self) -> str:
+        if not self.is_measured:
+            return f"<{self.name}: not measured: {self.reason}>"
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.figures.items())
+        return f"<{self.name}: {shown}>"
+
+
+Each = TypeVar("Each", bound=Entry)
+
+
+class Entries(ABC, Generic[Each]):
+    """A result: ``result["gpu"]`` is the entry of that name, iteration gives all."""
+
+    @property
+    @abstractmethod
+    def result(self) -> Any:
+        """The whole result, typed."""
+
+    @abstractmethod
+    def _entries(self) -> Sequence[Each]: ...
+
+    def __getitem__(self, name: str) -> Each:
+        """The entry of that name; raises :class:`KeyError`."""
+        names = [entry.name for entry in self]
+        if name not in names:
+            there_are = ", ".join(names)
+            raise KeyError(f"no configuration is named {name!r}.{did_you_mean(name, names)} There are {there_are}")
+        return next(entry for entry in self if entry.name == name)
+
+    def __iter__(self) -> Iterator[Each]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; :func:`evaltools.load` reads it.
+
+        Raises :class:`~evaltools.errors.OutputError`.
+        """
+        write_file(Path(path), encode_json(self.result))
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row per configuration, one column per figure; needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise UsageError("to_dataframe needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self._rows()).set_index("configuration")
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [{"configuration": entry.name, **entry.facts, **entry.figures} for entry in self]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<{type(self).__name__}:", *(f"  {entry!r}" for entry in self), ">"])
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = self._rows()
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        head = _line("th", columns)
+        body = "".join(_line("td", [_shown(row.get(column)) for column in columns]) for row in rows)
+        lost = [f"{entry.name} was not measured: {entry.reason}" for entry in self if not entry.is_measured]
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in lost)
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,57 @@
+"""Whether the mean of a score changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from evaltools.result.verdict import Reason, Verdict
+from evaltools.stats.means import MeanChange
+
+Better = Literal["higher", "lower"]
+WELCH: Final = "welch"
+"""The reason where two means are of other examples, so that Welch's t test compares them."""
+_LEVEL: Final = 0.05
+
+
+def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float, against: str = "") -> Verdict:
+    """A verdict on a mean over the same examples, by the 95 % interval of its change.
+
+    ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
+    on one side of no change, else ``not decided``.
+
+    >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40, 1.0), "lower", 0.005).kind
+    'worse'
+    """
+    interval = change.interval()
+    verdict = Verdict("not decided", metric, against, change=change.change, margin=margin)
+    if interval is None:
+        return verdict
+    verdict = replace(verdict, low=interval.low, high=interval.high)
+    if -margin <= interval.low and interval.high <= margin:
+        return replace(verdict, kind="equivalent")
+    if interval.low <= 0 <= interval.high:
+        return verdict
+    return replace(verdict, kind="better" if (interval.low > 0) == (better == "higher") else "worse")
+
+
+def unpaired_mean_verdict(
+    metric: str, before: tuple[float, float, int], now: tuple[float, float, int], better: Better
+) -> Verdict | None:
+    """A verdict on means of other examples: ``(mean, deviation, count)`` of both, by Welch's t test (B. L. Welch 1947).
+
+    None for fewer than 2 examples.
+
+    >>> unpaired_mean_verdict("iou", (0.8, 0.1, 50), (0.7, 0.1, 50), "higher").kind
+    'worse'
+    """
+    if min(before[2], now[2]) < 2 or not (before[1] or now[1]):
+        return None
+    from scipy import stats
+
+    p_value = float(stats.ttest_ind_from_stats(*now, *before, equal_var=False).pvalue)
+    change = now[0] - before[0]
+    verdict = Verdict("not decided", metric, change=change, p_value=p_value, reasons=[Reason(WELCH)])
+    if p_value > _LEVEL:
+        return verdict
+    return replace(verdict, kind="better" if (change > 0) == (better == "higher") else "worse")

@@ -1,0 +1,90 @@
+"""A metric: everything that limits, baselines and documents know of a figure, in one object.
+
+A task lists its own in ``tasks/NAME/metrics.py``; those of any configuration are in ``evaltools/result/metrics.py``. A
+new one is an object, and one line in such a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal
+
+from evaltools.stats.changes import Change, Share
+
+
+class Absent(Enum):
+    """Says that a result, or an output, has no such figure at all."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+Figure = float | None | Absent
+"""None where a figure has no number, such as that of an output with NaN."""
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a configuration.
+
+    ``read`` takes a result and one of its configurations. For the figure of an output (``is_per_output``) it takes the
+    output's difference instead. ``is_share``: 0..1. ``of_reference``: it says nothing without a reference.
+
+    ``share`` gives the counts behind a share of examples, ``change`` how the figure differs from the reference's; both
+    make limits with a confidence possible. ``drawn``: the change is known by draws of the examples; ``draws`` gives the
+    figure over them. ``ranked``: the figure is the share of examples whose right label is among so many best.
+
+    ``is_of_own_task``: more of it than its name is known by the task's result alone.
+
+    ``against_baseline`` says how two runs are compared: a ``share`` may be worse by a margin, a ``number`` is the same
+    again (of an output: nearly), and what is only ``shown`` differs from run to run.
+
+    >>> Metric("flips", "examples that changed sides", lambda result, configuration: 3.0, better="lower").name
+    'flips'
+    """
+
+    name: str
+    meaning: str
+    read: Callable[..., Figure]
+    unit: str = ""
+    better: Better | None = None
+    is_share: bool = False
+    may_be_negative: bool = False
+    of_reference: bool = False
+    is_per_output: bool = False
+    is_ratio: bool = False
+    is_of_own_task: bool = False
+    aliases: tuple[str, ...] = ()
+    share: Callable[[Any, Any], Share | None] | None = None
+    change: Callable[[Any, Any], Change | None] | None = None
+    draws: Callable[[Any, Any], Sequence[float | None]] | None = None
+    ranked: int | None = None
+    against_baseline: Literal["share", "number", "shown"] = "shown"
+
+    @property
+    def can_drop(self) -> bool:
+        """Whether its change against the reference has an interval."""
+        return self.change is not None
+
+
+def metric_of_own_task(name: str) -> Metric:
+    """A metric that a task of one's own may give.
+
+    >>> metric_of_own_task("iou").is_of_own_task
+    True
+    """
+    return Metric(
+        name, "a metric of a task of your own", lambda *_of: ABSENT, may_be_negative=True, is_of_own_task=True
+    )
+
+
+def present(figures: Mapping[str, Figure]) -> dict[str, float | None]:
+    """Without those that a result does not have.
+
+    >>> present({"top1": 0.5, "agreement": ABSENT, "ap": None})
+    {'top1': 0.5, 'ap': None}
+    """
+    return {name: value for name, value in figures.items() if value is not ABSENT}

@@ -1,0 +1,127 @@
+"""Means, how well they are known, and the change of a mean on the same examples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from evaltools.stats.interval import Interval
+from evaltools.stats.power import MOST_EXAMPLES
+from evaltools.stats.proportions import expected_bound
+
+FEWEST_DIFFERING: Final = 10
+"""With fewer examples that differ, those that were not seen may decide."""
+
+
+@dataclass(frozen=True)
+class MeanChange:
+    """How a score changed from one configuration to another over the same ``count`` examples.
+
+    ``change`` is the mean of the differences and ``deviation`` their standard deviation; ``differing`` of them are not
+    zero. ``span`` is the distance from the smallest to the largest score of both, zero included.
+    """
+
+    count: int
+    change: float
+    deviation: float
+    differing: int
+    span: float
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """One-sided bound of the change: the true one is not above (``upper``), or not below, it. NaN below 2 examples.
+
+        Student's t: ``change +- t(confidence, n - 1) deviation / sqrt(n)`` (W. S. Gosset 1908, the paired test). Where
+        fewer than 10 examples differ, the differences say little about examples like those that were not seen. The
+        bound is then at least as far off as Tango's score puts it for ``n`` examples of which none changed, each of
+        which could have changed by ``span``.
+
+        >>> change = MeanChange(count=25, change=-0.02, deviation=0.05, differing=25, span=1.0)
+        >>> round(change.bound(0.95, upper=False), 4)
+        -0.0371
+        >>> round(MeanChange(100, 0.0, 0.0, 0, 1.0).bound(0.95, upper=True), 4)
+        0.0263
+        """
+        if self.count < 2:
+            return math.nan
+        reach = _t_quantile(confidence, self.count - 1) * self.deviation / math.sqrt(self.count)
+        found = self.change + reach if upper else self.change - reach
+        if self.differing >= FEWEST_DIFFERING:
+            return found
+        unseen = self.span * expected_bound(self.count, 0, 0, confidence, upper)
+        return max(found, unseen) if upper else min(found, unseen)
+
+    def interval(self, confidence: float = 0.95) -> Interval | None:
+        """Two-sided, with half of the error on each side; None for fewer than 2 examples.
+
+        >>> interval = MeanChange(25, -0.02, 0.05, 25, 1.0).interval()
+        >>> round(interval.low, 4), round(interval.high, 4)
+        (-0.0406, 0.0006)
+        """
+        one_sided = (1 + confidence) / 2
+        if self.count < 2:
+            return None
+        return Interval(self.bound(one_sided, upper=False), self.bound(one_sided, upper=True), confidence)
+
+    def reversed(self) -> MeanChange:
+        """The change of the scores with the other sign."""
+        return replace(self, change=-self.change)
+
+    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+        """How many examples would tell whether the mean dropped by at most ``limit``, if they are like these.
+
+        The bound comes closer with the square root of their number. None where it never would, or where too many are
+        needed.
+        """
+        distance = abs(self.change + limit)
+        is_kept_so_far = self.change > -limit
+        reach = abs(self.change - self.bound(confidence, upper=not is_kept_so_far))
+        if distance == 0 or not reach > 0:
+            return None
+        needed = math.ceil(self.count * max(1.0, reach / distance) ** 2)
+        return needed if needed <= MOST_EXAMPLES else None
+
+
+def mean_change(before: Sequence[float], after: Sequence[float]) -> MeanChange:
+    """The change of scores on the same examples, in the same order.
+
+    >>> mean_change([0.5, 0.75], [0.5, 0.25])
+    MeanChange(count=2, change=-0.25, deviation=0.3535533905932738, differing=1, span=0.75)
+    """
+    first, second = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    differences = second - first
+    count = differences.size
+    if not count:
+        return MeanChange(0, 0.0, 0.0, 0, 0.0)
+    both = np.concatenate([first, second, [0.0]])
+    return MeanChange(
+        count=count,
+        change=math.fsum(differences) / count,
+        deviation=float(differences.std(ddof=1)) if count > 1 else 0.0,
+        differing=int(np.count_nonzero(differences)),
+        span=float(both.max() - both.min()),
+    )
+
+
+def mean_interval(mean: float, deviation: float, count: int, confidence: float = 0.95) -> Interval | None:
+    """Student's t interval of a mean, ``mean +- t((1 + confidence) / 2, n - 1) deviation / sqrt(n)``.
+
+    None for fewer than 2 examples.
+
+    >>> interval = mean_interval(0.5, 0.1, 16)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.4467, 0.5533)
+    """
+    if count < 2:
+        return None
+    reach = _t_quantile((1 + confidence) / 2, count - 1) * deviation / math.sqrt(count)
+    return Interval(mean - reach, mean + reach, confidence)
+
+
+def _t_quantile(share: float, degrees: int) -> float:
+    from scipy import special
+
+    return float(special.stdtrit(degrees, share))

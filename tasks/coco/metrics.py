@@ -1,0 +1,86 @@
+"""The metrics of a COCO detection evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Final
+
+from evaltools.metrics.coco_stats import CocoStats
+from evaltools.metrics.metric import ABSENT, Figure, Metric
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import against_reference
+from evaltools.stats.changes import Change, ResampledChange
+from evaltools.stats.resampled import paired_differences
+from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
+
+
+def _figures(result: EvaluationResult, name: str) -> DetectionFigures | None:
+    part: CocoDetection = result.part
+    return next((entry for entry in part.figures if entry.configuration == name), None)
+
+
+def _comparison(result: EvaluationResult, configuration: ConfigurationResult) -> BoxComparison | None:
+    part: CocoDetection = result.part
+    return against_reference(result, part.comparisons, configuration)
+
+
+def _stat(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    figures = _figures(result, configuration.name)
+    if figures is None or figures.evaluation is None:
+        return ABSENT
+    value: float | None = getattr(figures.evaluation.stats, name)
+    return value
+
+
+def _draws(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Sequence[float | None]:
+    figures = _figures(result, configuration.name)
+    return figures.resampled.get(name, []) if figures else []
+
+
+def _change(name: str, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
+    part: CocoDetection = result.part
+    comparison = _comparison(result, configuration)
+    changes = [entry for entry in comparison.changes if entry.stat == name] if comparison else []
+    if comparison is None or not changes:
+        return None
+    drawn = {entry.configuration: entry.resampled for entry in part.figures}
+    differences = paired_differences(drawn[comparison.baseline][name], drawn[comparison.other][name])
+    return ResampledChange(changes[0].change, differences, comparison.example_count)
+
+
+def _matched_boxes(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    comparison = _comparison(result, configuration)
+    if comparison is None:
+        return ABSENT
+    there_were = comparison.boxes.matched + comparison.boxes.lost
+    return comparison.boxes.matched / there_were if there_were else None
+
+
+def _of_coco(name: str) -> Metric:
+    return Metric(
+        name,
+        "COCO figure of that name, 0..1; ap is mAP",
+        partial(_stat, name),
+        better="higher",
+        is_share=True,
+        aliases=("map", "mAP") if name == "ap" else (),
+        change=partial(_change, name),
+        draws=partial(_draws, name),
+        against_baseline="share",
+    )
+
+
+METRICS: Final = (
+    *(_of_coco(field.name) for field in fields(CocoStats)),
+    Metric(
+        "matched_boxes",
+        "coco: share of the reference's boxes that were found again, 0..1",
+        _matched_boxes,
+        better="higher",
+        is_share=True,
+        of_reference=True,
+        against_baseline="share",
+    ),
+)

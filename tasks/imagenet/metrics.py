@@ -1,0 +1,80 @@
+"""The metrics of an ImageNet evaluation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from evaltools.metrics.metric import ABSENT, Figure, Metric
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import against_reference
+from evaltools.stats.changes import Change, CountedChange, Share
+from evaltools.stats.proportions import PairedCounts
+from evaltools.tasks.imagenet.result import ImagenetPart
+from evaltools.tasks.imagenet.task import TOP_K
+
+
+def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
+    """The counts behind an accuracy, which is float32: 90 of 100 would be less than 0.9."""
+    part: ImagenetPart = result.part
+    classified = part.classified.get(configuration.name)
+    topk = classified.metrics.topk if classified else None
+    if topk is None or not topk.example_count or len(topk.accuracies) < k:
+        return None
+    return Share(round(topk.accuracies[k - 1] * topk.example_count), topk.example_count)
+
+
+def _accuracy(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    share = _share(k, result, configuration)
+    return ABSENT if share is None else share.successes / share.count
+
+
+def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
+    part: ImagenetPart = result.part
+    comparison = against_reference(result, part.comparisons, configuration)
+    if comparison is None or not comparison.agreement.example_count:
+        return None
+    count = comparison.agreement.example_count
+    flips = [PairedCounts(count, entry.lost, entry.gained) for entry in comparison.topk if entry.k == k]
+    return CountedChange(flips[0]) if flips else None
+
+
+def _agreement(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    part: ImagenetPart = result.part
+    comparison = against_reference(result, part.comparisons, configuration)
+    return ABSENT if comparison is None else comparison.agreement.share
+
+
+def _distinct_answers(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
+    part: ImagenetPart = result.part
+    classified = part.classified.get(configuration.name)
+    count = classified.metrics.distinct_answers if classified else None
+    return ABSENT if count is None else float(count)
+
+
+def _topk(k: int) -> Metric:
+    return Metric(
+        f"top{k}",
+        f"Top-{k} accuracy, 0..1",
+        partial(_accuracy, k),
+        better="higher",
+        is_share=True,
+        share=partial(_share, k),
+        change=partial(_change, k),
+        ranked=k,
+        against_baseline="share",
+    )
+
+
+METRICS: Final = (
+    *(_topk(k) for k in range(1, TOP_K + 1)),
+    Metric(
+        "agreement",
+        "imagenet: share of examples with the reference's best class, 0..1",
+        _agreement,
+        better="higher",
+        is_share=True,
+        of_reference=True,
+    ),
+    Metric("distinct_answers", "imagenet: how many classes came first at least once", _distinct_answers),
+)

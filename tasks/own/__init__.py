@@ -1,0 +1,150 @@
+"""Tasks of your own: one function with typed parameters gives examples, inputs, scores and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
+from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+from evaltools.tasks.shared.options.pictures import MARGIN, MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
+
+if TYPE_CHECKING:
+    from evaltools.request import Request
+    from evaltools.result.evaluation import EvaluationResult
+    from evaltools.tasks.own.evaluation import OwnEvaluation
+    from evaltools.tasks.own.loading import Loaded
+    from evaltools.tasks.own.options import Option
+    from evaltools.tasks.own.request import OwnRequest
+
+_SHARED: Final = (
+    Parameter(
+        "model_file",
+        "string",
+        "",
+        "The .tflite model; it may also stand behind the task's name. Required.",
+        role="input_file",
+        required=True,
+    ),
+    OUTPUT_FILE_PATH,
+    MAX_FAILED_EXAMPLES,
+    MARGIN,
+    Parameter(
+        "record_examples", "bool", False, "Write the scores of every example to the JSON result.", about="result"
+    ),
+)
+
+
+class OwnKind(EvaluationKind):
+    """A task of your own; without ``loaded`` it stands for all of them, as results do."""
+
+    summary = "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."
+    modules_on_devices = ("evaltools.tasks.own.evaluation", "scipy.special")
+
+    def __init__(self, loaded: Loaded | None = None, typed: str = OWN) -> None:
+        self._loaded = loaded
+        self._typed = typed
+        self.name = OWN if loaded is None else loaded.name
+        if loaded is not None:
+            self.summary = loaded.function.summary
+        self.description = self.summary
+
+    @property
+    def part_type(self) -> type:
+        """The type of its part of the result."""
+        from evaltools.tasks.own.result import OwnPart
+
+        return OwnPart
+
+    @property
+    def report(self) -> TaskReport:
+        """How its figures are shown."""
+        from evaltools.tasks.own import report
+
+        return report
+
+    @property
+    def evidence(self) -> TaskEvidence:
+        """What limits and baselines need of it."""
+        from evaltools.tasks.own import evidence
+
+        return evidence
+
+    @property
+    def command(self) -> str:
+        """As on the command line."""
+        return f"run {self._typed}"
+
+    @property
+    def loaded(self) -> Loaded:
+        """The task's function; raises :class:`UsageError` where this stands for all tasks."""
+        if self._loaded is None:
+            raise UsageError("which task of your own? Write FILE.py:NAME")
+        return self._loaded
+
+    @cached_property
+    def own_options(self) -> tuple[Option, ...]:
+        """Those that the function's parameters declare; raises :class:`UsageError` for those that cannot be."""
+        from evaltools.tasks.own.faults import place_of
+        from evaltools.tasks.own.options import options_of
+
+        if self._loaded is None:
+            return ()
+        place = place_of(self._loaded.function.function)
+        options = options_of(self._loaded.function.function, place)
+        taken = OwnKind().parameters
+        for option in options:
+            if option.parameter.name in taken:
+                name = option.parameter.name
+                raise UsageError(f"{place}: every task has an option --{name} already; give the parameter another name")
+        return options
+
+    @property
+    def options(self) -> Mapping[str, Sequence[Parameter]]:  # type: ignore[override]
+        """Its own options under their headings."""
+        if self._loaded is None:
+            return {"evaluation": _SHARED}
+        own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
+        return {**own, "evaluation": _SHARED}
+
+    def read(self, request: Request) -> OwnRequest:
+        """What a request asks, checked."""
+        from evaltools.tasks.own.request import read_request
+
+        return read_request(request, self.loaded, self.own_options)
+
+    def prepare(self, asked: OwnRequest) -> OwnEvaluation:
+        """Read the model, make the task."""
+        from evaltools.tasks.own.evaluation import prepare
+
+        return prepare(asked)
+
+    def files_read(self, asked: OwnRequest) -> Iterable[Path | None]:
+        """The model and the task's file."""
+        return (asked.model_file, asked.loaded.origin.file if asked.loaded.origin else None)
+
+    def example_count(self, result: EvaluationResult) -> int:
+        """As many as the task gives."""
+        count: int = result.part.example_count
+        return count
+
+    def is_damaged(self, result: EvaluationResult) -> bool:
+        """Never: a score that is no number fails its example."""
+        return False
+
+    def parts(self, asked: Any) -> PartsOfTask:
+        """Every part gets all files that options name."""
+        return PartsOfTask(self.prepare(asked).example_count)
+
+
+def kind_named(text: str) -> TaskKind:
+    """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
+    if text == OWN:
+        return OwnKind()
+    from evaltools.tasks.own.loading import installed_kind, load_task
+
+    return installed_kind(text) or OwnKind(load_task(text), text)

@@ -1,0 +1,129 @@
+"""What a task of your own is made of: examples, how one becomes inputs, how outputs are scored, which metrics.
+
+Needs neither NumPy nor a runtime, so that ``import evaltools`` stays quick.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, ParamSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from evaltools.tasks.own.outputs import Outputs
+
+Parameters = ParamSpec("Parameters")
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: ``prepare`` takes its ``input``, ``score`` its ``target``; ``id`` is unique and stays the same.
+
+    >>> Example("cat.jpg", "val/cat.jpg", target=3).target
+    3
+    """
+
+    id: str
+    input: Any
+    target: Any = None
+
+
+class Quantisation(NamedTuple):
+    """Of a tensor: ``real = (quantised - zero_point) * scale``."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class TaskTensor:
+    """An input or output of the model. ``shape`` and ``dtype`` are those that the array must have, or has.
+
+    ``normalization`` is what the model's metadata say of pictures, mean and standard deviation of values 0..255.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    quantisation: Quantisation | None = None
+    normalization: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a task: the mean of what ``score`` gives under ``name``, over the examples."""
+
+    name: str
+    better: Better = "higher"
+
+
+def mean(name: str, better: Better = "higher") -> Metric:
+    """The mean over the examples of what ``score`` gives under this name.
+
+    >>> mean("error", better="lower")
+    Metric(name='error', better='lower')
+    """
+    return Metric(name, better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task over some examples.
+
+    ``prepare(input, tensors)`` gives one array per input of the model; each of ``tensors`` has ``name``, ``shape``,
+    ``dtype`` and ``quantisation``. ``score(outputs, target)`` gives a number per metric, ``{"iou": 0.8}``; ``outputs``
+    are the arrays as the model gives them, and ``outputs.real(0)`` is the first one as real numbers.
+
+    >>> import evaltools as et
+    >>> task = et.Task(
+    ...     examples=[et.Example("a", 1.0, target=2.0)],
+    ...     prepare=lambda value, tensors: [np.full(tensors[0].shape, value, tensors[0].dtype)],
+    ...     score=lambda outputs, target: {"error": abs(float(outputs[0].max()) - target)},
+    ...     metrics=[et.mean("error", better="lower")],
+    ... )
+    >>> task.examples[0].id
+    'a'
+    """
+
+    examples: Sequence[Example]
+    prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike]]
+    score: Callable[[Outputs, Any], Mapping[str, float]]
+    metrics: Sequence[Metric] = field(default=())
+
+
+class TaskFunction(Generic[Parameters]):
+    """A function that makes a task; its typed parameters are the options. Calling it gives the :class:`Task`."""
+
+    def __init__(self, function: Callable[Parameters, Task]) -> None:
+        functools.update_wrapper(self, function)
+        self.function: Final = function
+        self.name: Final[str] = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Task:
+        """Make the task."""
+        return self.function(*arguments, **options)
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring."""
+        lines = (self.function.__doc__ or "").strip().splitlines()
+        return lines[0] if lines else ""
+
+
+def task(function: Callable[Parameters, Task]) -> TaskFunction[Parameters]:
+    """Make a function with typed parameters a task: ``images: Path`` is the option ``--images``.
+
+    >>> from pathlib import Path
+    >>> @task
+    ... def rooms(images: Path, size: int = 3) -> Task:
+    ...     '''How well rooms are found.'''
+    ...     ...
+    >>> rooms.name, rooms.summary
+    ('rooms', 'How well rooms are found.')
+    """
+    return TaskFunction(function)

@@ -1,0 +1,165 @@
+"""An evaluation of a task of your own, from request to typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.engine import Example, Journal, Prepared
+from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.run_folder import digest
+from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.model import ModelFile, read_model
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.runtime import Session
+from evaltools.tasks.own.faults import place_of
+from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
+from evaltools.tasks.own.request import OwnRequest
+from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
+from evaltools.tasks.own.task import OwnTask, Scores, build
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measuring import Drive, OpenConfigurations, require_stated
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.run_identity import Place, files_below, fingerprint_of_files, libraries_of
+
+
+class OwnEvaluation(Evaluation[Scores]):
+    """An evaluation of the examples that a task gives; make it with :func:`prepare`."""
+
+    name = "own"
+
+    def __init__(self, request: OwnRequest, model: ModelFile, task: OwnTask) -> None:
+        self.request: OwnRequest = request
+        self.model = model
+        self.task: Final = task
+
+    @property
+    def example_count(self) -> int:
+        """As many as the task gives."""
+        return len(self.task.examples)
+
+    def identity(self) -> dict[str, str]:
+        """The task's file, its options and what they point at, its examples, the model."""
+        origin = self.request.loaded.origin
+        return {
+            "the task": f"{self.name} {self.request.loaded.function.name}",
+            "the task's file": origin.sha256 if origin else "",
+            "the model": self.model.sha256,
+            "the examples": digest(example.id for example in self.task.examples),
+            **self._options(),
+            **libraries_of(self.request.configurations),
+            **self.request.flags,
+        }
+
+    def _options(self) -> dict[str, str]:
+        """Files by what is in them, everything else as it is."""
+        found: dict[str, str] = {}
+        for name, value in self.request.options.items():
+            if isinstance(value, Path):
+                found |= fingerprint_of_files(f"the files of {name}", files_below([value]))
+            else:
+                found[f"the option {name}"] = str(value)
+        return found
+
+    def check_sessions(self, opened: OpenConfigurations) -> None:
+        """Inputs are made for what the file states."""
+        for session in opened.sessions.values():
+            for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
+                require_stated(self.model, session, "input", stated, actual, "convert the model again")
+
+    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Scores]:
+        """The task, after a few of its examples were tried on the first configuration that runs."""
+        if opened.runnable:
+            try_examples(self.task, next(iter(opened.sessions.values())))
+        return Ready(self.task, Drive(self.request.reference_name, self.pass_options), runs=opened.runnable)
+
+    def ready_to_merge(self, places: Sequence[Place]) -> Ready[Scores]:
+        """The task as it is."""
+        return Ready(self.task, Drive(self.request.reference_name, self.pass_options))
+
+    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
+        """Means, comparisons, and every score where that was asked for."""
+        request, task, outcome = self.request, self.task.task, measured.outcome
+        origin = request.loaded.origin
+        judged = [judge_records(entry, outcome) for entry in described]
+        seen = {entry.name: ScoresSeen() for entry in judged if entry.status == "measured"}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in seen.items()})
+        scores = {name: each.values for name, each in seen.items()}
+        compared = [
+            comparison
+            for one, other in sums.pairs
+            for comparison in comparisons(one, other, task.metrics, scores[one], scores[other])
+        ]
+        part = OwnPart(
+            name=request.loaded.function.name,
+            source=str(origin) if origin else "",
+            sha256=origin.sha256 if origin else "",
+            options={name: str(value) for name, value in request.options.items() if value is not None},
+            example_count=self.example_count,
+            examples_sha256=digest(example.id for example in self.task.examples),
+            preprocessing_latency=summarise_latency(outcome.preprocessing_us),
+            metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
+            means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
+            comparisons=compared,
+            scores=self._scores(scores) if request.record_examples else None,
+        )
+        return Findings(
+            configurations=[sums.with_figures(entry) for entry in judged],
+            sums=sums,
+            part=part,
+            verdicts=verdicts(compared, task.metrics, request.margin),
+            warnings=self._warnings(seen.values()),
+        )
+
+    def _scores(self, scores: Mapping[str, ScoresByExample]) -> list[ExampleScores]:
+        found = []
+        for example in self.task.examples:
+            given = {name: list(values[example.index]) for name, values in scores.items() if example.index in values}
+            if given:
+                found.append(ExampleScores(example.id, given))
+        return found
+
+    def _warnings(self, seen: Iterable[ScoresSeen]) -> list[str]:
+        unknown = next((each.unknown for each in seen if each.unknown), ())
+        if not unknown:
+            return []
+        name, place = unknown[0], place_of(self.task.task.score)
+        return [f'{place}: score also gives {name!r}; add evaltools.mean("{name}") to the metrics to see it']
+
+
+def prepare(request: OwnRequest) -> OwnEvaluation:
+    """Read the model and make the task; raises :class:`~evaltools.errors.UsageError` and its kinds."""
+    if request.loaded.origin is None and request.execution.run_dir is not None:
+        function = request.loaded.function
+        raise UsageError(
+            f"{place_of(function.function)}: the task {function.name} is in no file that could be loaded again, so its "
+            "run cannot be resumed; put it into a file of its own, under a name, or leave out run_dir"
+        )
+    model = read_model(request.model_file)
+    return OwnEvaluation(request, model, build(request.loaded, request.options, model))
+
+
+def try_examples(task: OwnTask, session: Session) -> None:
+    """Raise :class:`UsageError` where the task's code fails on the first, the middle and the last example alike."""
+    faults = []
+    for example in dict.fromkeys(task.examples[place] for place in (0, len(task.examples) // 2, -1)):
+        fault = _fault(task, example, session)
+        if fault is None:
+            return
+        faults.append(fault)
+    raise UsageError(faults[0])
+
+
+def _fault(task: OwnTask, example: Example, session: Session) -> str | None:
+    """What the task's own code says of an example; None where it is fine, or something else fails."""
+    try:
+        prepared: Prepared = task.prepare(example)
+        task.observe(prepared, session.run(prepared.inputs).outputs)
+    except TaskError as error:
+        return str(error)
+    except (ImageError, InferenceError):
+        return None
+    return None

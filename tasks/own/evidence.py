@@ -1,0 +1,45 @@
+"""What limits and baselines need of a task of your own."""
+
+from __future__ import annotations
+
+from evaltools.gates.evidence import Judged, Mean
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import against_reference
+from evaltools.stats.changes import Change
+from evaltools.tasks.own.result import OwnPart
+
+
+def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+    """The mean of each metric."""
+    return {name: mean.mean for name, mean in _means(result, configuration).items()}
+
+
+def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """Means with their deviations, and changes: a loss is negative, also where lower is better."""
+    part: OwnPart = result.part
+    changes: dict[str, Change] = {}
+    for metric in part.metrics:
+        compared = (entry for entry in part.comparisons if entry.metric == metric.name)
+        found = against_reference(result, compared, configuration)
+        if found is not None:
+            changes[metric.name] = found.change.reversed() if metric.better == "lower" else found.change
+    return Judged(means=_means(result, configuration), changes=changes)
+
+
+def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, Mean]:
+    part: OwnPart = result.part
+    recorded = [example.scores.get(configuration.name) for example in part.scores or []]
+    found = {}
+    for place, metric in enumerate(part.metrics):
+        scores = [values[place] for values in recorded if values is not None]
+        scores = scores if len(scores) == part.example_count else []
+        for entry in part.means:
+            if (entry.configuration, entry.metric) == (configuration.name, metric.name):
+                found[metric.name] = Mean(entry.mean, entry.deviation, entry.examples, metric.better, scores)
+    return found
+
+
+def examples(result: EvaluationResult) -> list[str]:
+    """The same for two results of the same examples."""
+    part: OwnPart = result.part
+    return [part.name, part.examples_sha256]

@@ -1,0 +1,171 @@
+"""Finds a task by its name: ``FILE.py:NAME``, or an entry point of the group ``evaltools.tasks``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean
+from evaltools.task_kind import ENTRY_POINTS, KINDS, TaskKind
+from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.faults import sentence
+
+_HOW: Final = "write FILE.py:NAME for one of your own"
+_MODULES: Final = "evaltools_own_task_"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where another process finds the task again: an installed ``module``, or else the ``file``."""
+
+    file: Path
+    name: str
+    module: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+    def load(self) -> TaskFunction[...]:
+        """The task's function; raises :class:`UsageError`."""
+        return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
+
+    @property
+    def sha256(self) -> str:
+        """That of the file; empty where it is gone."""
+        try:
+            return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A task's function; ``origin`` is None where only this process has it, as in a notebook.
+
+    ``installed`` is the name of its entry point.
+    """
+
+    function: TaskFunction[...]
+    origin: Origin | None
+    installed: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the task is loaded by again: its installed name, or ``FILE.py:NAME``."""
+        return self.installed or (str(self.origin) if self.origin else self.function.name)
+
+
+def load_task(text: str) -> Loaded:
+    """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
+    file, colon, name = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        origin = Origin(Path(file).absolute(), name)
+        return Loaded(origin.load(), origin)
+    if text.endswith(".py"):
+        raise UsageError(f"{text}: which task in it? Write {text}:NAME{_tasks_in(Path(text))}")
+    entry = _entry(text)
+    module = _imported(entry.module)
+    origin = Origin(Path(module.__file__ or ""), entry.attr, module.__name__)
+    return Loaded(origin.load(), origin, text)
+
+
+def installed_kind(name: str) -> TaskKind | None:
+    """The installed task of that name where it is a whole :class:`TaskKind` and no function; None for others."""
+    if ":" in name or name.endswith(".py"):
+        return None
+    entry = _entry(name)
+    found: Any = getattr(_imported(entry.module), entry.attr, None)
+    return None if found is None or isinstance(found, TaskFunction) or callable(found) else found
+
+
+def _entry(name: str) -> EntryPoint:
+    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if name in installed:
+        return installed[name]
+    known = [*KINDS, *installed]
+    raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
+
+
+def located(function: TaskFunction[...]) -> Loaded:
+    """The same for a function that is at hand: it has an origin where another process can import or load it."""
+    module = sys.modules.get(function.function.__module__)
+    name = getattr(function.function, "__qualname__", "")
+    if module is None or module.__name__ == "__main__" or getattr(module, name, None) is not function:
+        return Loaded(function, None)
+    file = getattr(module, "__file__", None)
+    if file is None or not Path(file).is_file():
+        return Loaded(function, None)
+    return Loaded(function, Origin(Path(file).absolute(), name, module.__name__ if module.__package__ else ""))
+
+
+def _task_in(module: ModuleType, name: str, place: str) -> TaskFunction[...]:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, TaskFunction):
+        return found
+    known = [each for each, value in vars(module).items() if isinstance(value, TaskFunction)]
+    there_are = f"it has {', '.join(known)}" if known else "it has none; put @evaltools.task above a function"
+    if found is None:
+        raise UsageError(f"{place} has no task {name!r}.{did_you_mean(name, known)} As a task {there_are}")
+    raise UsageError(f"{place}: {name} is no task but a {type(found).__name__}; put @evaltools.task above it")
+
+
+def _tasks_in(file: Path) -> str:
+    try:
+        known = [each for each, value in vars(_executed(file)).items() if isinstance(value, TaskFunction)]
+    except UsageError:
+        return ""
+    return f"; it has {', '.join(known)}" if known else ""
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", name)) from error
+
+
+def _executed(file: Path) -> ModuleType:
+    """The module that a file is; the same one each time, as long as its content is the same."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: the file of the task cannot be read: {error.strerror}") from None
+    name = _MODULES + hashlib.sha256(str(file).encode("utf-8", "surrogateescape") + content).hexdigest()
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file} is no Python file; {_HOW}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _folder_on_path(file.parent):
+            spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        raise UsageError(sentence(error, "the file of the task cannot be loaded", str(file))) from error
+    return module
+
+
+@contextmanager
+def _folder_on_path(folder: Path) -> Iterator[None]:
+    """What lies beside the file can be imported by it, as by a program."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))

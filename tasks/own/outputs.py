@@ -1,0 +1,36 @@
+"""What ``score`` is given of the model's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.tasks.own.definition import TaskTensor
+
+
+class Outputs(tuple[npt.NDArray[np.generic], ...]):
+    """The arrays as the model gives them, in its order; ``tensors`` has name and quantisation of each."""
+
+    tensors: Sequence[TaskTensor]
+
+    def __new__(cls, arrays: Sequence[npt.NDArray[np.generic]], tensors: Sequence[TaskTensor]) -> Outputs:
+        """Keep the arrays as they are."""
+        outputs = super().__new__(cls, arrays)
+        outputs.tensors = tensors
+        return outputs
+
+    def real(self, number: int) -> npt.NDArray[np.float32]:
+        """One output as real numbers: a quantised one is taken apart, others are only converted to float32.
+
+        >>> from evaltools.tasks.own.definition import Quantisation
+        >>> tensor = TaskTensor("scores", (2,), np.dtype("uint8"), Quantisation(0.5, 10))
+        >>> Outputs([np.array([10, 12], np.uint8)], [tensor]).real(0).tolist()
+        [0.0, 1.0]
+        """
+        quantisation = self.tensors[number].quantisation
+        values = self[number].astype(np.float32)
+        if quantisation is None:
+            return values
+        return (values - np.float32(quantisation.zero_point)) * np.float32(quantisation.scale)

@@ -1,0 +1,49 @@
+"""What an evaluation of a task of your own is asked for, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaltools.errors import UsageError
+from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
+from evaltools.request import Request
+from evaltools.tasks.own.loading import Loaded
+from evaltools.tasks.own.options import Option, values_of
+from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
+
+
+@dataclass(frozen=True)
+class OwnRequest(TaskRequest):
+    """What to evaluate with which configurations.
+
+    ``options`` are what the task's function is called with. ``margin`` is the change of a metric that counts as none
+    in verdicts.
+    """
+
+    loaded: Loaded
+    options: Mapping[str, Any] = field(default_factory=dict)
+    record_examples: bool = False
+    margin: float = DEFAULT_MARGIN
+
+
+def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) -> OwnRequest:
+    """What a request asks; raises :class:`UsageError` for values that make no sense."""
+    given = request.options
+    output = given.path("output_file_path")
+    if output is not None and output.suffix.lower() != ".json":
+        raise UsageError(
+            f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json"
+        )
+    names = [option.parameter.name for option in options]
+    shared = shared_fields(request)
+    shared["flags"] = {name: text for name, text in shared["flags"].items() if name.removeprefix("--") not in names}
+    return OwnRequest(
+        **shared,
+        loaded=loaded,
+        options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
+        record_examples=given.is_on("record_examples"),
+        margin=read_margin(given),
+    )

@@ -1,0 +1,77 @@
+"""The part of a result about a task of your own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltools.metrics.latency import Latency
+from evaltools.stats.interval import Interval
+from evaltools.stats.means import MeanChange
+
+
+@dataclass(frozen=True)
+class OwnMetric:
+    """A metric, and which direction is better."""
+
+    name: str
+    better: Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class MetricMean:
+    """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval (Student's t).
+
+    ``deviation`` is the standard deviation of the scores. The interval is null for fewer than 2 examples.
+    """
+
+    configuration: str
+    metric: str
+    examples: int
+    mean: float
+    deviation: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """A metric of ``other`` held against that of ``baseline`` on the examples that both finished.
+
+    ``change`` is that of the mean with what its bounds follow from, ``interval`` its 95 % interval.
+    """
+
+    baseline: str
+    other: str
+    metric: str
+    change: MeanChange
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class ExampleScores:
+    """The scores of one example in the order of the metrics, of each configuration that finished it."""
+
+    example: str
+    scores: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class OwnPart:
+    """A task of your own: which one, with which options, and what came out.
+
+    ``source`` is ``FILE.py:NAME``, empty where only the process had it; ``sha256`` is that of the file.
+    ``examples_sha256`` is that of the ids of the examples, in order. ``scores`` are those of every example, null unless
+    asked for.
+    """
+
+    name: str
+    source: str
+    sha256: str
+    options: dict[str, str]
+    example_count: int
+    examples_sha256: str
+    preprocessing_latency: Latency
+    metrics: list[OwnMetric]
+    means: list[MetricMean]
+    comparisons: list[MetricComparison]
+    scores: list[ExampleScores] | None = None

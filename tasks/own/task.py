@@ -1,0 +1,239 @@
+"""A task of your own as the engine knows tasks: every call of its functions is checked."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from evaltools.engine import Example as NumberedExample
+from evaltools.engine import Prepared
+from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
+from evaltools.model import ModelFile, TensorInfo
+from evaltools.preprocess import use_reference_kernel
+from evaltools.runtime.session import Array
+from evaltools.tasks.own.definition import Example, Metric, Quantisation, Task, TaskTensor
+from evaltools.tasks.own.faults import place_of, sentence
+from evaltools.tasks.own.loading import Loaded, Origin
+from evaltools.tasks.own.outputs import Outputs
+
+_MOST_NAMED: Final = 3
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What ``score`` gave for one example, in the order of the metrics; ``unknown`` are names that no metric has."""
+
+    values: tuple[float, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class OwnTask:
+    """Follows :class:`evaltools.engine.Task`; :func:`build` makes it."""
+
+    observation_type: Final = Scores
+    in_order: Final = False
+    keeps_state: Final = False
+
+    def __init__(self, task: Task, inputs: Sequence[TaskTensor], outputs: Sequence[TaskTensor]) -> None:
+        self.task: Final = task
+        self.inputs: Final = tuple(inputs)
+        self.examples: Final = tuple(NumberedExample(index, entry.id) for index, entry in enumerate(task.examples))
+        self._outputs = tuple(outputs)
+
+    def prepare(self, example: NumberedExample) -> Prepared:
+        """The inputs that the task makes, checked; the context is the example's number."""
+        return _prepared(self.task, example.index, self.inputs)
+
+    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None) -> Scores:
+        """Score the outputs; raises :class:`TaskError`."""
+        return scores(self.task, self.task.examples[prepared.context], Outputs(outputs, self._outputs))
+
+
+class PortableOwnTask(OwnTask):
+    """One that processes of their own can load again, by where it is from and its options."""
+
+    def __init__(
+        self,
+        task: Task,
+        inputs: Sequence[TaskTensor],
+        outputs: Sequence[TaskTensor],
+        origin: Origin,
+        options: Mapping[str, Any],
+    ) -> None:
+        super().__init__(task, inputs, outputs)
+        self._origin = origin
+        self._options = tuple(options.items())
+
+    def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
+        """What :meth:`prepare` does, to be done by a process of its own."""
+        return functools.partial(_prepare_elsewhere, self._origin, self._options, self.inputs, example)
+
+
+def build(loaded: Loaded, options: Mapping[str, Any], model: ModelFile) -> OwnTask:
+    """The task with its examples, for a model; raises :class:`UsageError` for one that cannot be used."""
+    task = make_task(loaded, options)
+    inputs, outputs = tensors_of(model, model.inputs), tensors_of(model, model.outputs)
+    if loaded.origin is None:
+        return OwnTask(task, inputs, outputs)
+    return PortableOwnTask(task, inputs, outputs, loaded.origin, options)
+
+
+def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
+    """Call the function, and check what it gives; raises :class:`UsageError`."""
+    function = loaded.function.function
+    place = place_of(function)
+    try:
+        task = loaded.function(**options)
+    except EvaltoolsError as error:
+        raise UsageError(f"{place}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
+    if not isinstance(task, Task):
+        raise UsageError(f"{place}: {loaded.function.name} gives {_kind(task)}; return an evaltools.Task(...)")
+    try:
+        examples = tuple(task.examples)
+    except Exception as error:
+        raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
+    _require_examples(examples, place)
+    _require_metrics(task.metrics, place)
+    for name in ("prepare", "score"):
+        if not callable(getattr(task, name)):
+            raise UsageError(f"{place}: {name} is {_kind(getattr(task, name))}; give a function")
+    return Task(examples=examples, prepare=task.prepare, score=task.score, metrics=tuple(task.metrics))
+
+
+def _require_examples(examples: Sequence[Any], place: str) -> None:
+    if not examples:
+        raise DataError(f"{place}: the task has no examples; check what its options point at")
+    numbers: dict[str, int] = {}
+    for number, example in enumerate(examples):
+        if not isinstance(example, Example):
+            raise UsageError(
+                f"{place}: example {number} is {_kind(example)}; give evaltools.Example(id, input, target)"
+            )
+        if not isinstance(example.id, str) or not example.id:
+            raise UsageError(f"{place}: the id of example {number} is {example.id!r}; give a text that is not empty")
+        if example.id in numbers:
+            raise UsageError(
+                f"{place}: the examples {numbers[example.id]} and {number} have the same id {example.id!r}; "
+                "an id stands for one example, so that a run can be resumed"
+            )
+        numbers[example.id] = number
+
+
+def _require_metrics(metrics: Any, place: str) -> None:
+    if not isinstance(metrics, Sequence) or not metrics or not all(isinstance(each, Metric) for each in metrics):
+        raise UsageError(f'{place}: metrics is {metrics!r}; give such as [evaltools.mean("iou", better="higher")]')
+    names = [metric.name for metric in metrics]
+    for metric in metrics:
+        if not isinstance(metric.name, str) or not metric.name.isidentifier():
+            raise UsageError(f"{place}: {metric.name!r} is no name of a metric; use letters, digits and _")
+        if names.count(metric.name) > 1:
+            raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
+        if metric.better not in ("higher", "lower"):
+            raise UsageError(f"{place}: better={metric.better!r} of {metric.name}: write 'higher' or 'lower'")
+
+
+def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:
+    """What a task is told of inputs or outputs."""
+    return tuple(_tensor(model, tensor) for tensor in tensors)
+
+
+def _tensor(model: ModelFile, tensor: TensorInfo) -> TaskTensor:
+    quantisation = None
+    if tensor.scale is not None and tensor.zero_point is not None and tensor.is_quantized:
+        quantisation = Quantisation(tensor.scale, tensor.zero_point)
+    stated = model.normalization if tensor.index == model.inputs[0].index else None
+    dtype = np.dtype("S" if tensor.dtype == "string" else tensor.dtype)
+    return TaskTensor(tensor.name, tensor.shape, dtype, quantisation, (stated.mean, stated.std) if stated else None)
+
+
+@functools.lru_cache(maxsize=4)
+def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
+    """The task in a process that makes inputs, once."""
+    return make_task(Loaded(origin.load(), origin), dict(options))
+
+
+def _prepare_elsewhere(
+    origin: Origin, options: tuple[tuple[str, Any], ...], inputs: tuple[TaskTensor, ...], example: NumberedExample
+) -> Prepared:
+    use_reference_kernel()
+    try:
+        task = _loaded_again(origin, options)
+    except UsageError as error:
+        raise TaskError(str(error)) from error
+    known = task.examples[example.index].id if example.index < len(task.examples) else None
+    if known != example.id:
+        raise TaskError(
+            f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
+            "list them in a fixed order"
+        )
+    return _prepared(task, example.index, inputs)
+
+
+def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepared:
+    """The inputs of an example; raises :class:`ImageError` and :class:`TaskError`."""
+    example = task.examples[number]
+    try:
+        made: Any = task.prepare(example.input, tensors)
+        if isinstance(made, np.ndarray) and len(tensors) == 1:
+            made = (made,)
+        arrays = [np.asarray(entry) for entry in made]
+    except ImageError:
+        raise
+    except TaskError as error:
+        raise TaskError(f"{place_of(task.prepare)}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
+    place = f"{place_of(task.prepare)}: prepare gave"
+    if len(arrays) != len(tensors):
+        raise TaskError(f"{place} {len(arrays)} arrays for {example.id!r}; the model has {len(tensors)} inputs")
+    fitting = [_fitting(array, tensor, place) for array, tensor in zip(arrays, tensors, strict=True)]
+    return Prepared(tuple(fitting), number)
+
+
+def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
+    """The array in the tensor's type, where that changes no whole number; raises :class:`TaskError`."""
+    given, wanted = f"{array.dtype}{list(array.shape)}", f"{tensor.dtype}{list(tensor.shape)}"
+    expected = f"the input {tensor.name!r} takes {wanted}"
+    if array.shape != tensor.shape:
+        raise TaskError(f"{place} {given}; {expected}")
+    if array.dtype == tensor.dtype or tensor.dtype.kind == array.dtype.kind == "S":
+        return array
+    if tensor.dtype.kind in "fc" and array.dtype.kind in "biuf":
+        return array.astype(tensor.dtype)
+    if tensor.dtype.kind in "iub" and array.dtype.kind in "biu":
+        converted = array.astype(tensor.dtype)
+        if np.array_equal(converted, array):
+            return converted
+        raise TaskError(f"{place} {given} with values outside of {tensor.dtype}; {expected}")
+    hint = ". Quantise with np.rint(real / scale) + zero_point" if tensor.quantisation else ""
+    raise TaskError(f"{place} {given}; {expected}{hint}")
+
+
+def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
+    """What ``score`` gives, checked; raises :class:`TaskError`."""
+    try:
+        given = task.score(outputs, example.target)
+        found = {str(name): float(value) for name, value in given.items()}
+    except (Exception, SystemExit) as error:
+        raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
+    place = place_of(task.score)
+    names = [metric.name for metric in task.metrics]
+    for name in names:
+        if name not in found:
+            there_are = ", ".join(list(found)[:_MOST_NAMED]) or "nothing"
+            raise TaskError(f"{place}: score gave no {name!r} for {example.id!r}, but {there_are}")
+        if not math.isfinite(found[name]):
+            raise TaskError(f"{place}: score gave {name}={found[name]} for {example.id!r}; give a finite number")
+    unknown = tuple(name for name in found if name not in names)
+    return Scores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,28 @@
+"""What metrics say of a configuration, for limits and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaltools.gates.evidence import Judged
+from evaltools.metrics.metric import Metric, present
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+
+
+def figures_by(
+    metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult
+) -> dict[str, float | None]:
+    """The figures that the result has, by name."""
+    return present({metric.name: metric.read(result, configuration) for metric in metrics})
+
+
+def judged_by(metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+    """The counts behind shares, changes against the reference, and figures over draws, where there are such."""
+    shares = {metric.name: metric.share(result, configuration) for metric in metrics if metric.share}
+    changes = {metric.name: metric.change(result, configuration) for metric in metrics if metric.change}
+    drawn = {metric.name: metric.draws(result, configuration) for metric in metrics if metric.draws}
+    return Judged(
+        shares={name: share for name, share in shares.items() if share is not None},
+        changes={name: change for name, change in changes.items() if change is not None},
+        resampled={name: values for name, values in drawn.items() if values},
+    )

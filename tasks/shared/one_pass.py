@@ -1,0 +1,182 @@
+"""One pass over the records of a run: whatever a result says of configurations and of pairs is counted in it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from evaltools.engine import Example, Outcome, Record
+from evaltools.metrics.latency import summarise_latency
+from evaltools.result.evaluation import ConfigurationResult, FailedExample
+from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
+from evaltools.tasks.shared.measured import Measured
+
+Seen = TypeVar("Seen", contravariant=True)
+Pair = tuple[str, str]
+"""The names of two configurations, ``(baseline, other)``."""
+
+
+class Accumulator(Protocol[Seen]):
+    """Takes what one configuration gave for each example that it finished, in the order of the examples."""
+
+    def add(self, example: Example, observation: Seen) -> None:
+        """Count one example."""
+
+
+class PairAccumulator(Protocol[Seen]):
+    """Takes what two configurations gave for each example that both finished, in the order of the examples."""
+
+    def add(self, baseline: Seen, other: Seen) -> None:
+        """Count one example."""
+
+
+@dataclass
+class ConfigurationSums:
+    """What the records of one configuration come to, whatever the task.
+
+    ``invokes_us`` has the time of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
+    until its outputs are read.
+    """
+
+    finished: int = 0
+    failures: list[FailedExample] = field(default_factory=list)
+    invokes_us: array[int] = field(default_factory=lambda: array("q"))
+    run_and_read_us: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, record: Record[Any]) -> None:
+        """Count one record."""
+        self.invokes_us.extend(record.invokes_us)
+        if record.read_us is not None:
+            self.run_and_read_us.append(record.invokes_us[-1] + record.read_us)
+        if record.failure is None:
+            self.finished += 1
+        else:
+            name = None if record.failure.stage == "input" else record.configuration
+            self.failures.append(FailedExample(record.example.id, name, record.failure.stage, record.failure.reason))
+
+
+@dataclass
+class PairTimes:
+    """The times of the first ``invoke`` of each example that both configurations ran, in the same order."""
+
+    baseline_us: array[int] = field(default_factory=lambda: array("q"))
+    other_us: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, baseline_us: Sequence[int], other_us: Sequence[int]) -> None:
+        """Take an example that may have failed."""
+        if baseline_us and other_us:
+            self.baseline_us.append(baseline_us[0])
+            self.other_us.append(other_us[0])
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What all records of a run come to. Times are those of the quiet phase where there was one."""
+
+    measured: Measured
+    configurations: Mapping[str, ConfigurationSums]
+    pairs: Mapping[Pair, PairTimes]
+
+    def invokes_us(self, configuration: str) -> Sequence[int]:
+        """The times that a configuration's latency sums up."""
+        quiet = self.measured.quiet
+        return self.configurations[configuration].invokes_us if quiet is None else quiet.invokes_us(configuration)
+
+    def run_and_read_us(self, configuration: str) -> Sequence[int]:
+        """The times from the last ``invoke`` of an example until its outputs are read."""
+        quiet = self.measured.quiet
+        if quiet is not None:
+            return quiet.run_and_read_us(configuration)
+        return self.configurations[configuration].run_and_read_us
+
+    def latency_ratio(self, pair: Pair) -> LatencyRatio | None:
+        """How many times as long the second configuration of a pair takes, None where no example was timed on both."""
+        times = self.pairs[pair]
+        return latency_ratio(times.baseline_us, times.other_us)
+
+    def failed_examples(self) -> list[FailedExample]:
+        """Each failure once: an input that cannot be made fails for all configurations together."""
+        failures = (failure for sums in self.configurations.values() for failure in sums.failures)
+        failed: dict[tuple[str, str | None], FailedExample] = {}
+        for failure in failures:
+            failed.setdefault((failure.example, failure.configuration), failure)
+        return list(failed.values())
+
+    def with_figures(self, entry: ConfigurationResult) -> ConfigurationResult:
+        """The configuration with what was counted; without figures, how many of its examples failed."""
+        sums = self.configurations.get(entry.name)
+        if sums is None:
+            return entry
+        if entry.status == "not measured":
+            return replace(entry, failed_examples=len(sums.failures))
+        return replace(
+            entry,
+            inference_latency=summarise_latency(self.invokes_us(entry.name)),
+            finished_examples=sums.finished,
+            failed_examples=len(sums.failures),
+        )
+
+
+def sum_up(
+    measured: Measured,
+    pairs: Sequence[Pair],
+    of_configurations: Mapping[str, Sequence[Accumulator[Any]]] | None = None,
+    of_pairs: Mapping[Pair, Sequence[PairAccumulator[Any]]] | None = None,
+) -> Sums:
+    """Go through all records once, and give each example to the accumulators of its configurations and pairs."""
+    own, paired = of_configurations or {}, of_pairs or {}
+    sums = Sums(
+        measured,
+        {name: ConfigurationSums() for name in measured.outcome.records},
+        {pair: _quiet_times(measured, pair) for pair in pairs},
+    )
+    for together in measured.outcome.by_example():
+        for name, record in together.items():
+            sums.configurations[name].add(record)
+            if record.observation is not None:
+                for accumulator in own.get(name, ()):
+                    accumulator.add(record.example, record.observation)
+        for pair in pairs:
+            baseline, other = (together.get(name) for name in pair)
+            if baseline is None or other is None:
+                continue
+            if measured.quiet is None:
+                sums.pairs[pair].add(baseline.invokes_us, other.invokes_us)
+            if baseline.observation is not None and other.observation is not None:
+                for counted in paired.get(pair, ()):
+                    counted.add(baseline.observation, other.observation)
+    return sums
+
+
+def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
+    """Those of the quiet phase, none where there was none."""
+    times = PairTimes()
+    if measured.quiet is not None:
+        own, theirs = ({each.example: each.invokes_us for each in measured.quiet.taken.get(name, [])} for name in pair)
+        for example in sorted(own.keys() & theirs.keys()):
+            times.add(own[example], theirs[example])
+    return times
+
+
+def judge_records(described: ConfigurationResult, outcome: Outcome[Any]) -> ConfigurationResult:
+    """The configuration, ``not measured`` where its records give no figures."""
+    name = described.name
+    if described.status == "not measured" or (name not in outcome.given_up and _has_success(outcome, name)):
+        return described
+    return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, name))
+
+
+def _has_success(outcome: Outcome[Any], name: str) -> bool:
+    return any(record.failure is None for record in outcome.records[name])
+
+
+def _why_no_figures(outcome: Outcome[Any], name: str) -> str:
+    if name in outcome.given_up:
+        end = outcome.given_up[name]
+        return f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"
+    if outcome.examples_done:
+        first = next((record.failure for record in outcome.records[name] if record.failure is not None), None)
+        return f"not one example succeeded{f': {first.reason}' if first else ''}"
+    return "no example was finished" if outcome.stopped else "no test configuration can run, or there is no example"

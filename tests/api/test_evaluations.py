@@ -1,0 +1,270 @@
+"""Evaluations, results and limits from Python."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evaltools as et
+from evaltools.datasets import sample
+from tests import tiny_models
+from tests.cli.sample_runs import figures
+from tests.command import evaltools_here
+from tests.tasks.own.task_files import write_task, write_values
+
+PICTURES = 30
+DATA: dict[str, Any] = {
+    "images": sample.images_dir(),
+    "ground_truth": sample.ground_truth_file(),
+    "labels": sample.labels_file(),
+}
+
+
+def imagenet(**more: Any) -> et.Result:
+    return et.imagenet(sample.model_file("int8"), **DATA, **{"num_images": PICTURES, "label_check": False, **more})
+
+
+@pytest.fixture(scope="module")
+def result() -> et.Result:
+    tests = {"<fast>": et.Configuration(use_xnnpack=True), "nowhere": "use_hexagon=true"}
+    return imagenet(tests=tests)
+
+
+def test_figures_are_there_by_name(result: et.Result) -> None:
+    fast = result["<fast>"]
+    assert 0.5 < fast.top1 <= 1.0
+    assert fast.agreement <= 1.0
+    assert fast.figures["top1"] == fast.top1
+    assert fast.delegation is not None
+    assert fast.delegation.delegated_nodes == fast.delegation.total_nodes - 1
+    assert fast.latency is not None
+    assert fast.latency_ms == pytest.approx((fast.latency.p50_us or 0) / 1000)
+    assert [entry.name for entry in result] == ["reference", "<fast>", "nowhere"]
+    assert result.complete
+
+
+def test_it_is_the_result_of_the_command(result: et.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "python.json")
+    words = ["imagenet", f"--model_file={sample.model_file('int8')}", f"--num_images={PICTURES}", "--label_check=false"]
+    words += [f"--ground_truth_images_path={DATA['images']}", f"--ground_truth_labels={DATA['ground_truth']}"]
+    words += [f"--model_output_labels={DATA['labels']}", "--config=<fast>: use_xnnpack=true"]
+    done = evaltools_here(
+        *words, "--config=nowhere: use_hexagon=true", f"--output_file_path={tmp_path / 'command.json'}"
+    )
+    assert done.code == 3, done.err
+    assert figures(tmp_path / "python.json") == figures(tmp_path / "command.json")
+
+
+def test_what_was_not_measured_says_why(result: et.Result) -> None:
+    nowhere = result["nowhere"]
+    assert not nowhere.is_measured
+    assert "Hexagon" in str(nowhere.reason)
+    with pytest.raises(AttributeError, match="nowhere has no figure 'top1'. It has none: "):
+        _ = nowhere.top1
+
+
+def test_a_name_that_is_none_is_told_with_the_nearest(result: et.Result) -> None:
+    with pytest.raises(KeyError, match="no configuration is named '<fats>'. Did you mean <fast>?"):
+        result["<fats>"]
+    with pytest.raises(AttributeError, match="<fast> has no figure 'top_1'. Did you mean top1?"):
+        _ = result["<fast>"].top_1
+
+
+def test_a_saved_result_is_loaded_again(result: et.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "r.json")
+    assert et.load(tmp_path / "r.json").result == result.result
+    with pytest.raises(et.DataError, match="no.json cannot be read"):
+        et.load(tmp_path / "no.json")
+    with pytest.raises(et.OutputError, match="cannot be written"):
+        result.save(tmp_path / "nowhere" / "r.json")
+
+
+def test_names_are_escaped_in_a_notebook(result: et.Result) -> None:
+    shown = result._repr_html_()
+    assert "<td>&lt;fast&gt;</td>" in shown
+    assert "<fast>" not in shown
+    assert "<p>nowhere was not measured: " in shown
+
+
+def test_a_table_has_a_row_per_configuration(result: et.Result) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = result.to_dataframe()
+    assert list(frame.index) == ["reference", "<fast>", "nowhere"]
+    assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
+    assert pandas.isna(frame.loc["nowhere", "top1"])
+
+
+def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(et.UsageError, match="to_dataframe needs pandas: pip install pandas"):
+        result.to_dataframe()
+
+
+def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
+    kept = et.gate(result, ["top1 >= 0.3", "top1 drop <= 90 points at 95 %"], configuration="<fast>")
+    assert kept.passed
+    kept.require()
+    broken = et.gate(result, ["top1 >= 1.0"], configuration="<fast>")
+    assert (broken.passed, broken.verdict) == (False, "fail")
+    with pytest.raises(et.LimitNotKept, match="<fast>: top1 >= 1.0: fail: top1 0."):
+        broken.require()
+    result.save(tmp_path / "r.json")
+    assert et.gate(tmp_path / "r.json", "top1 >= 0.3").verdict == "not measured"
+    with pytest.raises(et.UsageError, match="no such figure 'topp1'. Did you mean top1?"):
+        et.gate(result, ["topp1 >= 1.0"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"num_image": 3}, "--num_image: no such flag. Did you mean num_images?"),
+        ({"num_images": "many"}, "--num_images=many: not a valid value"),
+        ({"use_xnnpack": True}, "use_xnnpack is about a configuration; give tests="),
+        ({"output_file_path": "r.json"}, "output_file_path: call .save() of the result"),
+        ({"tests": {"gpu": "use_gppu=true"}}, "Did you mean use_gpu?"),
+        ({"tests": {}}, "tests is empty"),
+        ({"tests": {"gpu": 3}}, "tests: gpu: expected evaltools.Configuration(...) or the text of flags, got 3"),
+        ({"labels": "nothing.txt"}, "nothing.txt"),
+    ],
+)
+def test_what_is_wrong_is_an_error_of_evaltools(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(et.UsageError) as error:
+        et.imagenet(sample.model_file("int8"), **{**DATA, "num_images": PICTURES, **given})
+    assert message in str(error.value)
+
+
+def test_a_function_is_told_of_progress_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[et.Progress] = []
+    imagenet(progress=told.append, num_images=10)
+    assert [(each.phase, each.done) for each in told][-1][1] == 10
+    assert {each.total for each in told if not each.phase} == {10}
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("", "")
+
+
+def test_a_bar_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    imagenet(progress=True, num_images=10)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    def stop(progress: et.Progress) -> None:
+        if progress.done == 10:
+            raise KeyboardInterrupt
+
+    found = imagenet(progress=stop, workers=1)
+    assert not found.complete
+    assert found.result.stopped == "interrupted"
+    assert 10 <= found.result.examples_done < PICTURES
+    assert found["test"].is_measured
+
+
+def test_arrays_are_the_inputs_of_a_diff() -> None:
+    arrays = np.random.default_rng(1).random((4, 64, 64, 3), np.float32)
+    how: dict[str, Any] = {"tests": "use_xnnpack=true", "noise_floor_runs": 0}
+    by_batch = et.diff(sample.model_file("float32"), inputs=arrays, **how)
+    one_by_one = et.diff(sample.model_file("float32"), inputs=(array[None] for array in arrays), **how)
+    assert by_batch.result.examples_done == one_by_one.result.examples_done == 4
+    assert by_batch["test"].max_error == one_by_one["test"].max_error > 0
+
+
+def test_inputs_of_a_diff_have_names_where_there_are_several(tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(tiny_models.two_inputs())
+    shapes = _inputs(model)
+    runs = [{name: np.full(shape, number, np.float32) for name, shape in shapes.items()} for number in range(3)]
+    named = et.diff(model, inputs=runs, tests="use_xnnpack=true", noise_floor_runs=0)
+    assert named.result.examples_done == 3
+    in_order = et.diff(model, inputs=list(runs[0].values()), tests="use_xnnpack=true", noise_floor_runs=0)
+    assert in_order.result.examples_done == 1
+    with pytest.raises(et.UsageError, match="inputs is empty"):
+        et.diff(model, inputs=[])
+    with pytest.raises(et.UsageError, match="a run of inputs has 1 arrays; the model takes left: "):
+        et.diff(model, inputs=[np.zeros(3), np.zeros(3), np.zeros(3)])
+
+
+def _inputs(model: Path) -> dict[str, tuple[int, ...]]:
+    from evaltools.model import read_model
+
+    return {tensor.name: tensor.shape for tensor in read_model(model).inputs}
+
+
+def test_a_task_of_a_notebook_needs_no_file(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+
+    @et.task
+    def constant(count: int = 3) -> et.Task:
+        return et.Task(
+            examples=[et.Example(str(number), number) for number in range(count)],
+            prepare=lambda value, tensors: [np.full(tensors[0].shape, value, tensors[0].dtype)],
+            score=lambda outputs, target: {"largest": float(outputs.real(0).max())},
+            metrics=[et.mean("largest")],
+        )
+
+    found = et.run(constant, model, count=5, tests={"one": et.Configuration(num_threads=1)})
+    assert found["one"].largest == found["reference"].largest
+    assert found.result.examples_done == 5
+    assert et.gate(found, ["largest drop <= 1", "largest >= 0"]).passed
+    with pytest.raises(et.UsageError, match="is in no file that could be loaded again"):
+        et.run(constant, model, run_dir=str(tmp_path / "run"))
+
+
+def test_a_task_of_a_file_runs_by_its_name(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    file = write_task(tmp_path)
+    found = et.run(f"{file}:brightness", model, values=write_values(tmp_path), run_dir=tmp_path / "run")
+    assert found["test"].near == found["reference"].near
+    resumed = evaltools_here("resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'r.json'}")
+    assert resumed.code == 0, resumed.err
+    assert json.loads((tmp_path / "r.json").read_text())["examples_done"] == 12
+
+
+def test_a_benchmark_gives_times_by_name() -> None:
+    found = et.benchmark(
+        sample.model_file("float32"),
+        tests={"builtin": et.Configuration(kernels="builtin"), "xnnpack": "use_xnnpack=true"},
+        num_runs=3,
+        min_secs=0,
+        warmup_min_secs=0,
+        rounds=1,
+    )
+    assert found["xnnpack"].latency_ms > 0
+    taken = {entry.name: entry.delegation.delegated_nodes for entry in found if entry.delegation}
+    assert taken["builtin"] == 0 < taken["xnnpack"]
+    with pytest.raises(et.UsageError, match="benchmark has no option 'num_run'. Did you mean num_runs?"):
+        et.benchmark(sample.model_file("float32"), num_run=3)
+
+
+def test_a_model_is_inspected() -> None:
+    assert et.inspect(sample.model_file("int8"), run=False).kind.kind == "full integer"
+    with pytest.raises(et.ModelError):
+        et.inspect(__file__)
+
+
+def test_importing_it_needs_neither_numpy_nor_a_runtime() -> None:
+    program = (
+        "import sys, evaltools as et; et.task, et.Example, et.UsageError\n"
+        "heavy = {'numpy', 'ai_edge_litert', 'tflite_runtime', 'rich', 'msgspec'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_every_public_name_is_there() -> None:
+    importlib.import_module("evaltools.benchmark.run")  # a package of the name of a function
+
+    for name in et.__all__:
+        assert getattr(et, name) is not None
+    assert callable(et.benchmark)
+    with pytest.raises(AttributeError, match="module 'evaltools' has no attribute 'imagnet'"):
+        _ = et.imagnet  # type: ignore[attr-defined]

@@ -1,0 +1,70 @@
+"""A new metric is one object and one line in a task's list: limits, gates and baselines follow."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.baseline_diff import compare_with_baseline
+from evaltools.gates.criteria import parse_criterion
+from evaltools.gates.gate_file import Gate
+from evaltools.gates.hold import hold_gates
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.imagenet import metrics
+from tests.results import classified, configuration, result
+
+FILE = '''
+"""How much of an accuracy is lost between five answers and one."""
+
+from evaltools.metrics.metric import ABSENT, Metric
+
+
+def _gap(result, configuration):
+    accuracies = result.part.classified[configuration.name].metrics.topk.accuracies
+    return accuracies[-1] - accuracies[0] if accuracies else ABSENT
+
+
+GAP = Metric("topk_gap", "accuracy of the k best less that of the best, 0..1", _gap, better="lower", is_share=True,
+             against_baseline="number")
+'''
+
+
+def made(*accuracies: float) -> EvaluationResult:
+    """The test configuration has such accuracies."""
+    both = (configuration("reference", "reference"), configuration("fast"))
+    return result(*both, answered={"fast": classified(*accuracies)})
+
+
+@pytest.fixture(autouse=True)
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file, and the line."""
+    path = tmp_path / "topk_gap.py"
+    path.write_text(FILE)
+    monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, runpy.run_path(str(path))["GAP"]))
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [("topk_gap <= 30 %", "pass"), ("topk_gap <= 0.2", "fail")])
+def test_results_have_it_and_gates_limit_it(limit: str, verdict: str) -> None:
+    assert made(0.5, 0.75).configurations[1].figures["topk_gap"] == 0.25
+    gate = Gate("", "", "", "*", (parse_criterion(limit),))
+    ((decision,),) = (report.decisions for report in hold_gates([gate], {"nightly": made(0.5, 0.75)}))
+    assert (decision.verdict, decision.found) == (verdict, "topk_gap 0.25")
+
+
+def test_limits_on_it_must_make_sense() -> None:
+    with pytest.raises(UsageError, match="topk_gap is a share, 0..1, and 30 is none"):
+        parse_criterion("topk_gap <= 30")
+    with pytest.raises(UsageError, match="Did you mean topk_gap"):
+        parse_criterion("topk_gab <= 0.3")
+
+
+@pytest.mark.parametrize(("accuracies", "regressed"), [((0.5, 1.0), True), ((0.5, 0.5), False), ((0.5, 0.75), False)])
+def test_a_baseline_knows_which_direction_is_worse(accuracies: tuple[float, float], regressed: bool) -> None:
+    before, now = make_baseline(made(0.5, 0.75)), make_baseline(made(*accuracies))
+    compared = compare_with_baseline(before, now, margin=1.0)
+    changes = [entry for entry in compared.changes if (entry.configuration, entry.figure) == ("fast", "topk_gap")]
+    assert [(entry.before, entry.regressed) for entry in changes] == [(0.25, regressed)]

@@ -1,0 +1,51 @@
+"""Verdicts on means: by the interval of the paired test, and by Welch's where examples are others."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from scipy import stats
+
+from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
+from evaltools.stats.means import MeanChange
+
+
+@pytest.mark.parametrize(
+    ("change", "better", "kind"),
+    [
+        (0.0, "higher", "equivalent"),
+        (-0.02, "higher", "worse"),
+        (-0.02, "lower", "better"),
+        (0.02, "higher", "better"),
+        (0.006, "higher", "not decided"),
+    ],
+)
+def test_a_verdict_follows_from_interval_and_direction(
+    change: float, better: Literal["higher", "lower"], kind: str
+) -> None:
+    deviation = 0.03 if kind == "not decided" else 0.01
+    verdict = mean_verdict("score", MeanChange(64, change, deviation, 64, 1.0), better, margin=0.005, against="cpu")
+    assert (verdict.kind, verdict.against, verdict.change) == (kind, "cpu", change)
+    assert verdict.low is not None
+    assert verdict.low < change
+
+
+def test_one_example_decides_nothing() -> None:
+    verdict = mean_verdict("score", MeanChange(1, -0.5, 0.0, 1, 1.0), "higher", 0.005)
+    assert (verdict.kind, verdict.low) == ("not decided", None)
+
+
+def test_means_of_other_examples_are_tested_by_welch() -> None:
+    before, now = (0.8, 0.1, 40), (0.76, 0.2, 60)
+    expected = stats.ttest_ind_from_stats(0.76, 0.2, 60, 0.8, 0.1, 40, equal_var=False).pvalue
+    verdict = unpaired_mean_verdict("score", before, now, "higher")
+    assert verdict is not None
+    assert verdict.p_value == pytest.approx(expected)
+    assert verdict.kind == "not decided"
+    worse = unpaired_mean_verdict("score", before, (0.6, 0.2, 60), "higher")
+    better = unpaired_mean_verdict("score", before, (0.6, 0.2, 60), "lower")
+    assert worse is not None
+    assert better is not None
+    assert (worse.kind, better.kind) == ("worse", "better")
+    assert unpaired_mean_verdict("score", (0.8, 0.0, 1), now, "higher") is None

@@ -1,0 +1,131 @@
+"""The example of a task of one's own on photos: DeepLab against masks drawn of COCO's polygons."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from PIL import Image, ImageDraw
+
+from evaltools.configuration import Configuration
+from evaltools.engine.journal import JOURNAL_NAME
+from evaltools.model import read_model
+from evaltools.preprocess import ImageToTensor, decode_image
+from evaltools.runtime import open_session
+from tests.cli.sample_runs import figures, figures_of, journal_rows, start
+from tests.command import evaltools
+
+TASK = Path(__file__).resolve().parents[2] / "examples" / "own_task" / "segmentation.py"
+PASCAL = {5: 1, 2: 2, 16: 3, 9: 4, 44: 5, 6: 6, 3: 7, 17: 8, 62: 9, 21: 10, 67: 11, 18: 12, 19: 13, 4: 14, 1: 15,
+          64: 16, 20: 17, 63: 18, 7: 19, 72: 20}  # fmt: skip
+"""COCO's categories as classes of PASCAL VOC, which the model knows."""
+PHOTOS = 16
+LIMITS = ["iou >= 0.3", "iou drop <= 20 points at 95 %", "latency ratio <= 5"]
+
+
+@pytest.fixture(scope="module")
+def data(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Photos, and masks of the same names."""
+    folder = tmp_path_factory.mktemp("segmentation")
+    (folder / "images").mkdir()
+    (folder / "masks").mkdir()
+    coco = shared / "realdata" / "coco"
+    document = json.loads((coco / "instances.json").read_text())
+    objects = [each for each in document["annotations"] if each["category_id"] in PASCAL and not each["iscrowd"]]
+    known = {each["image_id"] for each in objects}
+    for photo in [each for each in document["images"] if each["id"] in known][:PHOTOS]:
+        mask = Image.new("L", (photo["width"], photo["height"]))
+        for each in sorted((each for each in objects if each["image_id"] == photo["id"]), key=_size):
+            for polygon in each["segmentation"]:
+                ImageDraw.Draw(mask).polygon(polygon, fill=PASCAL[each["category_id"]])
+        mask.save(folder / "masks" / Path(photo["file_name"]).with_suffix(".png").name)
+        (folder / "images" / photo["file_name"]).symlink_to(coco / "images" / photo["file_name"])
+    return folder
+
+
+def _size(annotation: dict[str, Any]) -> float:
+    return -float(annotation["area"])
+
+
+@pytest.fixture(scope="module")
+def command(data: Path, zoo: Path) -> list[str]:
+    model = zoo / "deeplabv3_mnv2_dm05_pascal_quant.tflite"
+    options = [f"--images={data / 'images'}", f"--masks={data / 'masks'}", "--use_xnnpack=true"]
+    return ["run", f"{TASK}:segmentation", str(model), *options]
+
+
+@pytest.fixture(scope="module")
+def expected(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return figures_of(command, tmp_path_factory.mktemp("whole") / "result.json")
+
+
+def mean_iou(found: npt.NDArray[Any], truth: npt.NDArray[Any]) -> float:
+    """By a confusion matrix, over the classes that are in either."""
+    confusion = np.bincount(truth.ravel().astype(int) * 256 + found.ravel().astype(int), minlength=256 * 256)
+    matrix = confusion.reshape(256, 256)
+    both, either = np.diag(matrix), matrix.sum(0) + matrix.sum(1) - np.diag(matrix)
+    return float((both[either > 0] / either[either > 0]).mean())
+
+
+def test_the_figure_is_that_of_a_confusion_matrix(expected: Any, data: Path, zoo: Path) -> None:
+    model = read_model(zoo / "deeplabv3_mnv2_dm05_pascal_quant.tflite")
+    session = open_session(model, Configuration.from_text("reference", "kernels=builtin"))
+    to_tensor = ImageToTensor(513, 513, np.dtype("uint8"), crop_fraction=None)
+    scores = []
+    for photo in sorted((data / "images").iterdir()):
+        found = session.run((to_tensor(decode_image(photo)),)).outputs[0][0]
+        mask = Image.open(data / "masks" / f"{photo.stem}.png").resize((513, 513), Image.Resampling.NEAREST)
+        scores.append(mean_iou(found, np.asarray(mask)))
+    session.close()
+    [mean] = [entry for entry in expected["part"]["means"] if entry["configuration"] == "reference"]
+    assert (mean["examples"], mean["metric"]) == (PHOTOS, "iou")
+    assert mean["mean"] == pytest.approx(np.mean(scores), rel=1e-9)
+
+
+def test_a_run_that_is_killed_goes_on_to_the_same_figures(command: list[str], expected: Any, tmp_path: Path) -> None:
+    folder, output = tmp_path / "run", tmp_path / "result.json"
+    words = [*command, f"--run_dir={folder}", f"--output_file_path={output}", "--workers=1"]
+    with start(words) as process:
+        _wait_for_examples(folder)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    done = {example for example, _ in journal_rows(folder)}
+    assert 0 < len(done) < PHOTOS
+    assert not output.exists()
+    resumed = evaltools("resume", str(folder))
+    assert resumed.code == 0, resumed.err
+    assert figures(output) == expected
+
+
+def _wait_for_examples(folder: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if (folder / JOURNAL_NAME).exists() and journal_rows(folder):
+                return
+        time.sleep(0.05)
+    raise AssertionError("no example was written down")
+
+
+def test_two_shards_give_the_same_figures_and_keep_the_same_limits(
+    command: list[str], expected: Any, tmp_path: Path
+) -> None:
+    for index in range(2):
+        words = [f"--run_dir={tmp_path / str(index)}", f"--shard_index={index}", "--shard_count=2"]
+        done = evaltools(*command, *words)
+        assert done.code == 0, done.err
+    output = tmp_path / "merged.json"
+    assert figures_of(["merge", str(tmp_path / "0"), str(tmp_path / "1")], output) == expected
+    gates = tmp_path / "gates.toml"
+    gates.write_text(f'[[gates]]\ntask = "own"\nconfiguration = "test"\nlimits = {json.dumps(LIMITS)}\n')
+    judged = evaltools("gate", f"--gates={gates}", str(output))
+    assert judged.code == 0, judged.out + judged.err
+    assert "3 pass" in judged.out

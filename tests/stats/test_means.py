@@ -1,0 +1,65 @@
+"""Means and their changes: an independent implementation, and how often the interval holds the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaltools.stats.means import MeanChange, mean_change, mean_interval
+
+
+def test_the_interval_of_a_change_is_that_of_the_paired_t_test() -> None:
+    chance = np.random.default_rng(1)
+    before, after = chance.random(40), chance.random(40)
+    found = mean_change(before.tolist(), after.tolist()).interval()
+    expected = stats.ttest_rel(after, before).confidence_interval(0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    values = np.random.default_rng(2).random(9)
+    found = mean_interval(float(values.mean()), float(values.std(ddof=1)), 9)
+    assert found is not None
+    expected = stats.t.interval(0.95, 8, values.mean(), stats.sem(values))
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-12)
+
+
+def test_without_a_difference_the_interval_still_has_a_width() -> None:
+    scores = [0.5, 0.75, 1.0] * 40
+    found = mean_change(scores, scores)
+    interval = found.interval()
+    assert (found.change, found.differing, found.span) == (0.0, 0, 1.0)
+    assert interval is not None
+    assert -0.05 < interval.low < -0.02
+    assert 0.02 < interval.high < 0.05
+
+
+def test_one_example_has_no_interval() -> None:
+    assert mean_change([0.5], [0.25]).interval() is None
+    assert math.isnan(mean_change([0.5], [0.25]).bound(0.95, upper=True))
+    assert mean_interval(0.5, 0.0, 1) is None
+
+
+@pytest.mark.parametrize("flips", [0.002, 0.02, 0.3])
+def test_the_bound_holds_the_truth_as_often_as_it_says(flips: float) -> None:
+    """Scores that change on a share of examples alone, as those of a delegate do: rarely, and then by much."""
+    chance = np.random.default_rng(3)
+    held = 0
+    for _ in range(400):
+        changed = chance.random(300) < flips
+        before = np.full(300, 0.8)
+        after = np.where(changed, before - 0.5 * chance.random(300), before)
+        held += mean_change(before.tolist(), after.tolist()).bound(0.95, upper=False) <= -0.25 * flips
+    assert held / 400 >= 0.92
+
+
+def test_as_many_examples_as_are_needed_decide() -> None:
+    change = MeanChange(count=100, change=-0.004, deviation=0.05, differing=100, span=1.0)
+    needed = change.examples_to_decide(limit=0.01, confidence=0.95)
+    assert needed is not None
+    assert MeanChange(needed, -0.004, 0.05, needed, 1.0).bound(0.95, upper=False) == pytest.approx(-0.01, abs=2e-4)
+    assert change.examples_to_decide(limit=0.004, confidence=0.95) is None

@@ -1,0 +1,154 @@
+"""A task of one's own from its request to its result, with sessions that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaltools.configuration import Configuration
+from evaltools.errors import UsageError
+from evaltools.model import ModelFile
+from evaltools.runtime import Session, TensorSpec
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.session import Array
+from evaltools.tasks.own.definition import Task, TaskFunction
+from evaltools.tasks.own.evaluation import prepare
+from evaltools.tasks.own.loading import Loaded, load_task
+from evaltools.tasks.own.request import OwnRequest
+from evaltools.tasks.own.result import OwnPart
+from evaltools.tasks.shared.evaluation import evaluate
+from tests import tiny_models
+from tests.tasks.observers import Silent
+from tests.tasks.own import task_files
+from tests.tasks.own.task_files import write_task, write_values
+
+VALUES = TensorSpec("input", np.dtype("float32"), (1, 4))
+EXAMPLES = 12
+
+
+class Shifting(FakeSession):
+    """Gives its inputs back, with a number added."""
+
+    def __init__(self, shift: Callable[[float], float]) -> None:
+        def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
+            return (inputs[0].astype(np.float32) + shift(float(inputs[0].max())),)
+
+        super().__init__(outputs)
+        self.inputs = (VALUES,)  # type: ignore[misc]
+        self.outputs = (VALUES,)  # type: ignore[misc]
+
+
+def sessions(**shifts: Callable[[float], float]) -> Callable[[ModelFile, Configuration], Session]:
+    return lambda _model, configuration: Shifting(shifts[configuration.name])
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> OwnRequest:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    return OwnRequest(
+        model_file=model,
+        reference=Configuration("reference", kernels="builtin"),
+        tests=(Configuration("a"),),
+        loaded=load_task(f"{write_task(tmp_path)}:brightness"),
+        options={"values": write_values(tmp_path, EXAMPLES), "times": 1.0},
+    )
+
+
+def part_of(asked: OwnRequest, **shifts: Callable[[float], float]) -> OwnPart:
+    result = evaluate(prepare, asked, Silent(), sessions(**shifts))
+    part: OwnPart = result.part
+    return part
+
+
+def test_each_metric_has_its_mean_with_students_interval(asked: OwnRequest) -> None:
+    part = part_of(asked, reference=lambda _value: 0.0, a=lambda value: value)
+    distances = [abs(number / 10 - 0.25) for number in range(EXAMPLES)]
+    [found] = [mean for mean in part.means if (mean.configuration, mean.metric) == ("a", "distance")]
+    expected = stats.t.interval(0.95, EXAMPLES - 1, np.mean(distances), stats.sem(distances))
+    assert found.interval is not None
+    assert found.mean == pytest.approx(np.mean(distances), rel=1e-6)
+    assert found.examples == EXAMPLES
+    assert (found.interval.low, found.interval.high) == pytest.approx(expected, rel=1e-5)
+
+
+def test_changes_are_of_the_same_examples(asked: OwnRequest) -> None:
+    part = part_of(asked, reference=lambda _value: 0.0, a=lambda value: -value)
+    differences = [number / 10 + 0.25 - 0.25 for number in range(EXAMPLES)]
+    [found] = [entry for entry in part.comparisons if entry.metric == "distance"]
+    assert (found.baseline, found.other) == ("reference", "a")
+    assert found.change.change == pytest.approx(np.mean(differences), rel=1e-5)
+    assert found.change.differing == EXAMPLES - 1
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((expected.low, expected.high), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shift", "margin", "verdicts"),
+    [
+        (-1.0, 0.005, ["worse", "worse"]),
+        (0.2, 0.005, ["better", "not decided"]),
+        (0.2, 0.3, ["equivalent", "equivalent"]),
+    ],
+)
+def test_the_verdict_knows_which_direction_is_better(
+    asked: OwnRequest, shift: float, margin: float, verdicts: list[str]
+) -> None:
+    options = {"values": write_values(Path(asked.options["values"]).parent, 60), "times": 1.0}
+    request = replace(asked, options=options, margin=margin)
+    result = evaluate(
+        prepare, request, Silent(), sessions(reference=lambda _value: 0.0, a=lambda value: shift + 1e-3 * value)
+    )
+    assert [entry.kind for entry in result.configurations[1].verdicts] == verdicts
+    assert result.configurations[1].figures.keys() == {"distance", "near"}
+
+
+def test_scores_of_every_example_are_written_where_that_was_asked_for(asked: OwnRequest) -> None:
+    part = part_of(replace(asked, record_examples=True), reference=lambda _value: 0.0, a=lambda _value: 0.25)
+    assert part.scores is not None
+    assert part.scores[3].example == "example03"
+    assert part.scores[3].scores["a"] == [pytest.approx(0.0, abs=1e-6), 1.0]
+    assert part_of(asked, reference=lambda _value: 0.0, a=lambda _value: 0.0).scores is None
+
+
+def test_a_task_that_fails_on_every_example_is_refused_before_the_pass(asked: OwnRequest, tmp_path: Path) -> None:
+    file = write_task(tmp_path, task_files.BRIGHTNESS.replace('"near": ', '"nearly": '))
+    with pytest.raises(
+        UsageError, match=r"own.py, line 19: score gave no 'near' for 'example00', but distance, nearly"
+    ):
+        part_of(replace(asked, loaded=load_task(f"{file}:brightness")), reference=float, a=float)
+
+
+def test_a_task_that_fails_on_some_examples_goes_on(asked: OwnRequest, tmp_path: Path) -> None:
+    failing = task_files.BRIGHTNESS.replace("        distance = ", "        assert target != 0.75\n        distance = ")
+    request = replace(asked, loaded=load_task(f"{write_task(tmp_path, failing)}:brightness"))
+    result = evaluate(prepare, request, Silent(), sessions(reference=float, a=float))
+    assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
+        ("example05", "reference", "score"),
+        ("example05", "a", "score"),
+    ]
+    assert "own.py, line 20: score failed for 'example05': AssertionError" in result.failed[0].reason
+    assert [entry.finished_examples for entry in result.configurations] == [EXAMPLES - 1] * 2
+
+
+def test_scores_without_a_metric_are_a_warning(asked: OwnRequest, tmp_path: Path) -> None:
+    file = write_task(tmp_path, task_files.BRIGHTNESS.replace(', et.mean("near")', ""))
+    request = replace(asked, loaded=load_task(f"{file}:brightness"))
+    result = evaluate(prepare, request, Silent(), sessions(reference=float, a=float))
+    [warning] = result.warnings
+    assert "score also gives 'near'; add evaltools.mean(\"near\") to the metrics to see it" in warning
+
+
+def test_a_run_that_is_to_be_resumed_needs_a_task_in_a_file(asked: OwnRequest, tmp_path: Path) -> None:
+    function: TaskFunction[[]] = TaskFunction(lambda: Task(examples=[], prepare=str, score=dict))  # type: ignore[arg-type]
+    request = replace(
+        asked, loaded=Loaded(function, None), execution=replace(asked.execution, run_dir=tmp_path / "run")
+    )
+    with pytest.raises(UsageError, match="is in no file that could be loaded again, so its run cannot be resumed"):
+        prepare(request)

@@ -1,0 +1,112 @@
+"""A task is found by its name, and a file that cannot be used costs one sentence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.tasks.own.definition import TaskFunction
+from evaltools.tasks.own.loading import Origin, load_task, located
+from tests.command import evaltools_here
+from tests.tasks.own import task_files
+from tests.tasks.own.task_files import write_task
+
+
+def message_of(text: str) -> str:
+    with pytest.raises(UsageError) as error:
+        load_task(text)
+    return str(error.value)
+
+
+def test_a_task_is_loaded_from_a_file(tmp_path: Path) -> None:
+    file = write_task(tmp_path)
+    loaded = load_task(f"{file}:brightness")
+    assert loaded.function.name == "brightness"
+    assert loaded.function.summary == "How near the first output is to a number."
+    assert loaded.origin == Origin(file, "brightness")
+
+
+def test_a_file_that_changed_is_loaded_again(tmp_path: Path) -> None:
+    file = write_task(tmp_path)
+    load_task(f"{file}:brightness")
+    write_task(tmp_path, task_files.BRIGHTNESS.replace("def brightness", "def warmth"))
+    assert load_task(f"{file}:warmth").function.name == "warmth"
+
+
+def test_what_lies_beside_the_file_can_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_task.py").write_text("SIZE = 4\n")
+    file = write_task(tmp_path, "from beside_the_task import SIZE\n" + task_files.BRIGHTNESS)
+    assert load_task(f"{file}:brightness").function.name == "brightness"
+    assert str(tmp_path) not in sys.path
+
+
+def test_an_installed_task_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "installed_task.py").write_text(task_files.BRIGHTNESS)
+    facts = tmp_path / "installed_task-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: installed-task\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[evaltools.tasks]\nglow = installed_task:brightness\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    loaded = load_task("glow")
+    assert loaded.origin == Origin(tmp_path / "installed_task.py", "brightness", "installed_task")
+    assert "there is no task 'glov'. Did you mean glow?" in message_of("glov")
+
+
+def test_a_function_of_a_module_can_be_found_again(tmp_path: Path) -> None:
+    file = write_task(tmp_path)
+    found = located(load_task(f"{file}:brightness").function)
+    assert found.origin is not None
+    assert found.origin.load().name == "brightness"
+
+
+def test_a_lambda_is_known_to_this_process_alone() -> None:
+    function: TaskFunction[[]] = TaskFunction(lambda: None)  # type: ignore[arg-type,return-value]
+    assert located(function).origin is None
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("import nothing_of_that_name\n", "a", "line 1: the file of the task cannot be loaded: ModuleNotFoundError"),
+        ("x = 1\n\ndef f(:\n", "a", "line 3: the file of the task cannot be loaded: SyntaxError"),
+        ("def f():\n    raise RuntimeError('out of order')\n\nf()\n", "a", "line 2: the file of the task cannot be "),
+        ("import sys\nsys.exit(3)\n", "a", "line 2: the file of the task cannot be loaded: SystemExit: 3"),
+        ("def f():\n    pass\n", "f", "f is no task but a function; put @evaltools.task above it"),
+        ("x = 1\n", "a", "has no task 'a'. As a task it has none; put @evaltools.task above a function"),
+        (task_files.BRIGHTNESS, "brightnes", "has no task 'brightnes'. Did you mean brightness? As a task it has br"),
+    ],
+)
+def test_a_file_without_that_task_costs_one_sentence(tmp_path: Path, content: str, name: str, message: str) -> None:
+    file = write_task(tmp_path, content)
+    said = message_of(f"{file}:{name}")
+    assert said.startswith(str(file))
+    assert message in said
+    assert "\n" not in said
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    expected = f"{tmp_path / 'no.py'}: the file of the task cannot be read: No such file or directory"
+    assert message_of(f"{tmp_path / 'no.py'}:a") == expected
+
+
+def test_a_file_without_the_name_of_a_task_lists_its_tasks(tmp_path: Path) -> None:
+    file = write_task(tmp_path)
+    assert message_of(str(file)) == f"{file}: which task in it? Write {file}:NAME; it has brightness"
+
+
+def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_task.py").write_text("import nothing_of_that_name\n")
+    facts = tmp_path / "broken_task-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-task\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "broken_task.py, line 1: the module broken_task of a task cannot be imported" in message_of("broken")
+    listed = evaltools_here("--help")
+    assert listed.code == 0
+    assert "cannot be used: " in listed.out

@@ -1,0 +1,193 @@
+"""A task of one's own as the engine sees it: what its functions give is checked."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evaltools as et
+from evaltools.errors import ImageError, TaskError, UsageError
+from evaltools.tasks.own.definition import Example, Quantisation, Task, TaskFunction, TaskTensor, mean
+from evaltools.tasks.own.loading import Loaded, load_task
+from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.task import OwnTask, PortableOwnTask, make_task
+from tests.tasks.own.task_files import write_task, write_values
+
+FLOATS = TaskTensor("input", (1, 2), np.dtype("float32"))
+BYTES = TaskTensor("input", (1, 2), np.dtype("uint8"), Quantisation(0.5, 3))
+
+
+def a_task(**changes: Any) -> Task:
+    given: dict[str, Any] = {
+        "examples": [Example("a", 1.0, 2.0), Example("b", 2.0, 2.0)],
+        "prepare": lambda value, tensors: [np.full((1, 2), value, np.float32)],
+        "score": lambda outputs, target: {"error": abs(float(outputs[0].max()) - target)},
+        "metrics": [mean("error", better="lower")],
+    }
+    return Task(**(given | changes))
+
+
+def made(task: Any) -> Task:
+    def function() -> Any:
+        return task
+
+    return make_task(Loaded(TaskFunction(function), None), {})
+
+
+def own_task(*tensors: TaskTensor, **changes: Any) -> OwnTask:
+    return OwnTask(made(a_task(**changes)), tensors or (FLOATS,), (FLOATS,))
+
+
+def test_inputs_are_made_and_outputs_scored() -> None:
+    task = own_task()
+    prepared = task.prepare(task.examples[1])
+    assert prepared.inputs[0].tolist() == [[2.0, 2.0]]
+    assert task.observe(prepared, [np.array([[5.0, 1.0]])]).values == (3.0,)
+    assert [example.id for example in task.examples] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"examples": []}, "the task has no examples; check what its options point at"),
+        ({"examples": ["a"]}, "example 0 is a str; give evaltools.Example(id, input, target)"),
+        ({"examples": [Example("", 1)]}, "the id of example 0 is ''; give a text that is not empty"),
+        ({"examples": [Example(7, 1)]}, "the id of example 0 is 7; give a text"),  # type: ignore[arg-type]
+        (
+            {"examples": [Example("a", 1), Example("b", 1), Example("a", 2)]},
+            "the examples 0 and 2 have the same id 'a'",
+        ),
+        ({"metrics": []}, 'metrics is []; give such as [evaltools.mean("iou", better="higher")]'),
+        ({"metrics": mean("a")}, "give such as [evaltools.mean("),
+        ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
+        ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
+        ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
+        ({"score": None}, "score is nothing; give a function"),
+        ({"examples": (Example(str(1 // n), n) for n in (1, 0))}, "its examples cannot be listed: ZeroDivisionError"),
+    ],
+)
+def test_a_task_that_cannot_be_used_is_refused_with_its_place(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        made(a_task(**changes))
+    assert "test_task.py, line " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_function_that_makes_no_task_is_refused() -> None:
+    with pytest.raises(UsageError, match="gives nothing; return an evaltools"):
+        made(None)
+
+
+def test_an_exception_of_the_function_is_told_with_its_line() -> None:
+    def broken() -> Task:
+        raise KeyError("masks")
+
+    with pytest.raises(UsageError) as error:
+        make_task(Loaded(TaskFunction(broken), None), {})
+    line = broken.__code__.co_firstlineno + 1
+    assert str(error.value) == f"{__file__}, line {line}: the task broken cannot be made: KeyError: 'masks'"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (
+            lambda _value, _tensors: [np.zeros((1, 3), np.float32)],
+            "gave float32[1, 3]; the input 'input' takes float32",
+        ),
+        (lambda _value, _tensors: [], "prepare gave 0 arrays for 'a'; the model has 1 inputs"),
+        (lambda value, _tensors: [value["x"]], "prepare failed for 'a': TypeError: 'float' object is not"),
+        (lambda _value, _tensors: None, "prepare failed for 'a': TypeError: 'NoneType' object is not iterable"),
+        (lambda _value, _tensors: [np.array([["a", "b"]])], "prepare gave <U1[1, 2]; the input 'input' takes float32"),
+    ],
+)
+def test_inputs_that_do_not_fit_fail_their_example(prepare: Callable[..., Any], message: str) -> None:
+    task = own_task(prepare=prepare)
+    with pytest.raises(TaskError) as error:
+        task.prepare(task.examples[0])
+    assert f"{__file__}, line " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_arrays_take_the_type_of_the_tensor_where_that_loses_nothing() -> None:
+    whole = own_task(BYTES, prepare=lambda value, tensors: [np.array([[1, 255]])])
+    assert whole.prepare(whole.examples[0]).inputs[0].dtype == np.uint8
+    real = own_task(prepare=lambda value, tensors: np.array([[1.5, 2.5]]))
+    assert real.prepare(real.examples[0]).inputs[0].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([[1, 256]], "with values outside of uint8"), ([[0.5, 1.0]], r"Quantise with np.rint\(real / scale\)")],
+)
+def test_values_that_the_tensor_cannot_hold_are_refused(values: Any, message: str) -> None:
+    task = own_task(BYTES, prepare=lambda value, tensors: [np.array(values)])
+    with pytest.raises(TaskError, match=message):
+        task.prepare(task.examples[0])
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda _outputs, _target: {}, "score gave no 'error' for 'a', but nothing"),
+        (lambda _outputs, _target: {"eror": 1.0}, "score gave no 'error' for 'a', but eror"),
+        (lambda _outputs, _target: {"error": float("nan")}, "score gave error=nan for 'a'; give a finite number"),
+        (lambda _outputs, _target: {"error": float("inf")}, "score gave error=inf for 'a'"),
+        (lambda _outputs, _target: 0.5, "score failed for 'a': AttributeError"),
+        (lambda _outputs, target: {"error": 1 / (target - target)}, "score failed for 'a': ZeroDivisionError"),
+    ],
+)
+def test_scores_that_cannot_be_used_fail_their_example(score: Callable[..., Any], message: str) -> None:
+    task = own_task(score=score)
+    prepared = task.prepare(task.examples[0])
+    with pytest.raises(TaskError) as error:
+        task.observe(prepared, [np.zeros((1, 2))])
+    assert f"{__file__}, line " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_scores_that_no_metric_takes_are_remembered_by_name() -> None:
+    task = own_task(score=lambda outputs, target: {"error": 1.0, "depth": 2.0})
+    assert task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))]).unknown == ("depth",)
+
+
+def test_another_process_makes_the_same_inputs(tmp_path: Path) -> None:
+    loaded = load_task(f"{write_task(tmp_path)}:brightness")
+    options = {"values": write_values(tmp_path), "times": 2.0}
+    assert loaded.origin is not None
+    task = PortableOwnTask(make_task(loaded, options), (FLOATS,), (FLOATS,), loaded.origin, options)
+    recipe = pickle.loads(pickle.dumps(task.recipe(task.examples[3])))
+    assert recipe().inputs[0].tolist() == task.prepare(task.examples[3]).inputs[0].tolist()
+
+
+def test_examples_that_are_others_each_time_are_told(tmp_path: Path) -> None:
+    loaded = load_task(f"{write_task(tmp_path)}:brightness")
+    values = write_values(tmp_path)
+    assert loaded.origin is not None
+    task = PortableOwnTask(
+        make_task(loaded, {"values": values}), (FLOATS,), (FLOATS,), loaded.origin, {"values": values}
+    )
+    values.write_text("another 1 2\n")
+    with pytest.raises(TaskError, match="gives other examples each time: number 3 was 'example03', then None"):
+        task.recipe(task.examples[3])()
+
+
+def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
+    picture = TaskTensor("input", (1, 8, 8, 3), np.dtype("uint8"))
+    with pytest.raises(TaskError, match="image_input makes one input, and the model has 2"):
+        et.image_input("a.png", [picture, picture])
+    with pytest.raises(TaskError, match=r"the model's input 'input' is float32\[1, 2\]"):
+        et.image_input("a.png", [FLOATS])
+    with pytest.raises(TaskError, match="the example's input is of type int"):
+        et.image_input(3, [picture])  # type: ignore[arg-type]
+    with pytest.raises(ImageError):
+        et.image_input(tmp_path / "missing.png", [picture])
+
+
+def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
+    assert Outputs([np.array([3, 5], np.uint8)], [BYTES]).real(0).tolist() == [0.0, 1.0]

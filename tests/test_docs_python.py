@@ -1,0 +1,81 @@
+"""The pages about Python, from top to bottom: files are written, programs run, commands give the exit code shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import evaltools
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("python.md", "own-tasks.md")
+NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
+pytestmark = pytest.mark.once
+
+
+def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    file = folder / "program_of_the_page.py"
+    file.write_text(program)
+    return subprocess.run([sys.executable, str(file)], capture_output=True, text=True, cwd=folder, timeout=300)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_of_a_page_runs(page: str, folder: Path) -> None:
+    program = ""
+    for kind, name, content in re.findall(r"```(\w+)(?: (\S+))?\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S):
+        if kind == "python" and name:
+            (folder / name).write_text(content)
+        elif kind == "python":
+            program += content
+        elif kind == "sh":
+            _run_commands(content, folder)
+        elif kind == "toml" and "gates" in content:
+            (folder / "gates.toml").write_text(content)
+            judged = evaltools("gate", "result.json", cwd=folder)
+            assert judged.code == 0, judged.out + judged.err
+    done = run(program, folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def _run_commands(content: str, folder: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    code = re.search(r"# exit code (\d+)", content)
+    done = subprocess.run(
+        content, shell=True, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == (int(code[1]) if code else 0), done.stderr
+
+
+def test_the_cells_of_the_notebook_run(folder: Path) -> None:
+    notebook: Any = json.loads(NOTEBOOK.read_text())
+    assert notebook["nbformat"] == 4
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    shown = [f"{cell}\n" if not _is_shown(cell) else _with_last_shown(cell) for cell in cells]
+    done = run("import os\nos.makedirs('examples', exist_ok=True)\nos.chdir('examples')\n" + "".join(shown), folder)
+    assert done.returncode == 0, done.stderr
+    assert "<table>" in done.stdout
+
+
+def _is_shown(cell: str) -> bool:
+    return re.fullmatch(r"\w+", cell.strip().splitlines()[-1]) is not None
+
+
+def _with_last_shown(cell: str) -> str:
+    """The cell with what it ends with shown, as a notebook does."""
+    *before, last = cell.strip().splitlines()
+    return "\n".join([*before, f"shown = {last}", "print(shown._repr_html_())", ""])
