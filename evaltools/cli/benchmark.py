@@ -154,7 +154,9 @@ def require(flags: GivenFlags) -> None:
         raise UsageError("Please specify the name of your TF Lite input file with --graph")
 
 
-def read_request(flags: GivenFlags, command: Sequence[str], native_tool: bool = False) -> Request:
+def read_request(
+    flags: GivenFlags, command: Sequence[str], folder: Path | None = None, native_tool: bool = False
+) -> Request:
     """What a command line asks for; raises :class:`UsageError` for flags that are wrong.
 
     Flags of configurations stay among the options, for those that a list states anew are told of; what becomes of them
@@ -165,7 +167,8 @@ def read_request(flags: GivenFlags, command: Sequence[str], native_tool: bool = 
     text = options.text("perf_options_list")
     found = option_configurations(text, own, ALL_OF_NATIVE if native_tool else ALL_HERE)
     found += sweep_configurations(flags.texts("sweep"), own)
-    named = configurations_of_files_and_texts(flags)
+    folder = folder or Path.cwd()
+    named = configurations_of_files_and_texts(flags, folder=folder)
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
@@ -173,10 +176,10 @@ def read_request(flags: GivenFlags, command: Sequence[str], native_tool: bool = 
     unread = unread_flags(text, own)
     if unread:
         raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")
-    return Request(KIND.name, options, None, tuple(found), command=tuple(command))
+    return Request(KIND.name, options, None, tuple(found), folder, command=tuple(command))
 
 
-def refuse_native_flags(arguments: list[str]) -> None:
+def refuse_native_flags(arguments: Sequence[str]) -> None:
     """Raise :class:`UsageError` for flags of the native tool that have no meaning here."""
     for word in arguments:
         name = word.removeprefix("--").partition("=")[0].replace("-", "_")

@@ -19,7 +19,7 @@ from evaltools.report.files import file_per_configuration
 from evaltools.report.native_benchmark import saved_lines
 from evaltools.report.native_benchmark_proto import native_benchmark_proto
 from evaltools.report.output_file import require_output_file, write_file
-from evaltools.request import Options
+from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.json_file import encode_json
 from evaltools.runtime.session import Array
@@ -79,8 +79,9 @@ def written_whole() -> list[str]:
     return [parameter.name for parameter in BEYOND_PARAMETERS if parameter.role == "output_file"]
 
 
-def planned_files(flags: Options, request: BenchmarkRequest) -> PlannedFiles:
+def planned_files(asked: Request, request: BenchmarkRequest) -> PlannedFiles:
     """Check every file that is to be written; raises :class:`UsageError`."""
+    flags = asked.options
     whole = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
     if "output_file_path" in whole and whole["output_file_path"].suffix.lower() != ".json":
         path = whole["output_file_path"]
@@ -95,7 +96,7 @@ def planned_files(flags: Options, request: BenchmarkRequest) -> PlannedFiles:
         for each in benchmark_flags.PARAMETERS
         if each.role == "output_file" and (path := flags.path(each.name)) is not None
     }
-    read = _files_read(flags, request)
+    read = asked.files_read
     written = [*whole.items(), *((name, path) for name, paths in of_rows.items() for path in paths)]
     for name, path in written:
         require_output_file(path, f"--{name}", read)
@@ -115,16 +116,6 @@ def _labels(request: BenchmarkRequest) -> list[str]:
         else candidate.configuration.name
         for candidate in request.candidates
     ]
-
-
-def _files_read(flags: Options, request: BenchmarkRequest) -> list[Path]:
-    libraries = [path for configuration in request.configurations for path in configuration.files]
-    return [*content_paths(flags), *libraries]
-
-
-def content_paths(flags: Options) -> list[Path]:
-    """The files and folders whose content is read."""
-    return [Path(text) for name in flags.stated if flags.parameters[name].is_content for text in flags.texts(name)]
 
 
 def _written(path: Path, content: bytes) -> OutputError | None:

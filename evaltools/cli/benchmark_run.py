@@ -62,7 +62,7 @@ def benchmark(asked: Request) -> int:
     flags = asked.options
     request = read_request(asked)
     accuracies_of(flags, request)
-    files = planned_files(flags, request)
+    files = planned_files(asked, request)
     lines = NativeLines(flags, request, console)
     with interrupts_restored():
         lines.start()

@@ -13,25 +13,28 @@ from evaltools.errors import UsageError
 REFERENCE_NAME: Final = "reference"
 TEST_NAME: Final = "test"
 REFERENCE_KERNELS: Final = "builtin"
+_HERE: Final = Path()
 
 
-def read_tests(flags: GivenFlags, native: bool) -> list[Configuration]:
+def read_tests(flags: GivenFlags, native: bool, folder: Path) -> list[Configuration]:
     """All test configurations; raises :class:`UsageError` for wrong flags.
 
     The configuration flags on the command line describe the configuration ``test``. It exists where there is such a
-    flag, or where no other configuration is given.
+    flag, or where no other configuration is given. Relative paths are meant from ``folder``.
     """
-    others = configurations_of_files_and_texts(flags, native)
+    others = configurations_of_files_and_texts(flags, native, folder)
     own_flags = flags.among(CONFIGURATION_PARAMETERS)
     tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
     return [*tests, *others]
 
 
-def configurations_of_files_and_texts(flags: GivenFlags, native: bool = False) -> list[Configuration]:
+def configurations_of_files_and_texts(
+    flags: GivenFlags, native: bool = False, folder: Path = _HERE
+) -> list[Configuration]:
     """Those of ``--config`` and ``--configs``; raises :class:`UsageError` for wrong flags."""
     found = [_from_config_text(text, native) for text in flags.texts("config")]
     for file in flags.texts("configs"):
-        found.extend(_from_yaml_file(Path(file), native))
+        found.extend(_from_yaml_file(folder / file, native))
     return found
 
 

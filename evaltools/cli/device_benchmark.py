@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.benchmark import KIND
-from evaltools.cli.benchmark_files import content_paths, written_whole
+from evaltools.cli.benchmark_files import written_whole
 from evaltools.cli.benchmark_request import read_request
 from evaltools.cli.benchmark_run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device_jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
@@ -36,7 +36,7 @@ from evaltools.report.benchmark_trace import trace_json
 from evaltools.report.output_file import require_output_file, write_file
 from evaltools.report.table_benchmark import print_benchmark
 from evaltools.report.table_device_run import print_device_run
-from evaltools.request import Options, Request
+from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
 from evaltools.result.device_run import HOST
 from evaltools.result.environment import describe_environment
@@ -68,7 +68,7 @@ def run_on_devices(asked: Request, own: DeviceFlags) -> int:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
     request = read_request(asked, libraries_here=False)
     accuracies = accuracies_of(flags, request)
-    files = planned_files(flags)
+    files = planned_files(asked)
     there = device_request(asked, own.root)
     work = PartWork(
         index=0,
@@ -131,10 +131,11 @@ def gravest(codes: Sequence[int]) -> int:
     return min(codes, key=_WITH_A_RESULT.index)
 
 
-def planned_files(flags: Options) -> dict[str, Path]:
+def planned_files(asked: Request) -> dict[str, Path]:
     """The files to write, by flag, checked before anything is measured; raises :class:`UsageError`."""
+    flags = asked.options
     files = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
-    read = content_paths(flags)
+    read = asked.files_read
     for name, path in files.items():
         require_output_file(path, f"--{name}", read)
     if "plot" in files:

@@ -107,7 +107,7 @@ def run_on_devices(asked: Request, own: DeviceFlags) -> int:
     binary = None if is_app else require_binary(own, asked.task)
     request = read_request(asked, libraries_here=False)
     accuracies = accuracies_of(flags, request)
-    files = planned_files(flags)
+    files = planned_files(asked)
     plan = _plan(flags, request, own.root)
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(own, console) as devices:

@@ -43,6 +43,14 @@ def run(arguments: list[str]) -> int:
     word, rest = arguments[0], arguments[1:]
     if word in (*_HELP, "help"):
         return OK if say(_help_text()) else NOT_WRITTEN
+    return carry_out_on_devices(parse(word, rest))
+
+
+def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:
+    """What the command line of a task on devices asks for; relative paths are meant from ``folder``, None: from here.
+
+    Raises :class:`UsageError` for flags that are wrong.
+    """
     kind = kind_on_devices(word)
     is_benchmark = kind is benchmark.KIND
     if is_benchmark:
@@ -53,7 +61,7 @@ def run(arguments: list[str]) -> int:
     exit_codes = DEVICE_BENCHMARK_EXIT_CODE_HELP if is_benchmark else DEVICE_EXIT_CODE_HELP
     description = DESCRIPTION.format(task=word)
     flags = parse_flags(f"device run {word}", description, f"exit codes:\n{exit_codes}", groups, rest)
-    return carry_out_on_devices(read_device_request(kind, flags, ("evaltools", "device", "run", *arguments)))
+    return _read_request(kind, flags, ("evaltools", "device", "run", word, *rest), folder or Path.cwd())
 
 
 def kind_on_devices(word: str) -> RequestKind:
@@ -74,8 +82,7 @@ def kind_on_devices(word: str) -> RequestKind:
     return evaluation_kind(task)
 
 
-def read_device_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str]) -> Request:
-    """What a command line asks for; raises :class:`UsageError` for flags that are wrong."""
+def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
     task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
     is_benchmark = kind is benchmark.KIND
     if is_benchmark:
@@ -84,15 +91,16 @@ def read_device_request(kind: RequestKind, flags: GivenFlags, command: Sequence[
         task_flags.require(f"device run {kind.command}")
     _refuse(task_flags)
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
-    own = read_device_flags(devices)
-    _require_json(flags, own)
-    native_tool = own.program != "evaltools"
+    if folder == Path.cwd():
+        read_device_flags(devices)
+    _require_json(flags)
+    native_tool = devices.text("device_program") != "evaltools"
     if is_benchmark:
-        request = benchmark.read_request(task_flags, command, native_tool)
+        request = benchmark.read_request(task_flags, command, folder, native_tool)
     else:
-        if own.program == "app":
+        if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = read_request(evaluation_kind(kind.name), task_flags, command, native_tool)
+        request = read_request(evaluation_kind(kind.name), task_flags, command, folder, native_tool)
     return replace(request, devices=devices)
 
 
@@ -125,9 +133,9 @@ def _refuse(flags: GivenFlags) -> None:
             raise UsageError(f"--{name} has no effect on devices: {parameter.refused_on_devices}")
 
 
-def _require_json(flags: GivenFlags, own: DeviceFlags) -> None:
+def _require_json(flags: GivenFlags) -> None:
     """Refuse files per configuration where every place has its own; raises :class:`UsageError`."""
-    if own.split != "each":
+    if flags.text("split") != "each":
         return
     output = flags.path("output_file_path")
     if output is not None and output.suffix.lower() != ".json":

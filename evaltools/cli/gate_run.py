@@ -15,7 +15,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.flags import GivenFlags
-from evaltools.cli.gate_runs import run_source
+from evaltools.cli.gate_runs import Run, read_run, result_of
 from evaltools.cli.streams import say
 from evaltools.cli.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
@@ -49,9 +49,10 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     is_inconclusive_allowed = flags.is_on("allow_inconclusive")
     file = read_gate_file(_gate_file(flags))
     sources = _named(results, file) if results else _runs(file)
-    files = _planned_files(flags, [file.path, *_files_read(sources, file.path.parent)])
+    runs = [read_run(source, file.path.parent) for source in sources]
+    files = _planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
     console = make_console()
-    found = _results(sources, file.path.parent, console)
+    found = _results(runs, console)
     outcome = outcome_of(
         version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
     )
@@ -106,12 +107,6 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
     return [RunSource(name, result=Path(word)) for name, word in files.items()]
 
 
-def _files_read(sources: Sequence[RunSource], folder: Path) -> list[Path]:
-    """The results, and what the flags of commands name: what is no file among them does no harm."""
-    results = [source.result for source in sources if source.result is not None]
-    return results + [folder / word.rpartition("=")[2] for source in sources for word in source.command]
-
-
 def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
     """Where to write what, checked before anything is run."""
     files: dict[str, Path] = {}
@@ -129,15 +124,15 @@ def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]
     return files
 
 
-def _results(sources: Sequence[RunSource], folder: Path, console: Console) -> dict[str, EvaluationResult]:
+def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResult]:
     """Files first: one that cannot be read is told before hours of runs."""
-    found = {source.name: read_result(source.result) for source in sources if source.result is not None}
+    found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
-        for number, source in enumerate(sources):
-            if source.result is None:
-                console.print(f"run {source.name}: evaltools {shlex.join(source.command)}")
-                found[source.name] = run_source(source, folder, Path(scratch, f"{number}.json"))
-    return {source.name: found[source.name] for source in sources}
+        for number, run in enumerate(runs):
+            if run.source.result is None:
+                console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
+                found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
+    return {run.source.name: found[run.source.name] for run in runs}
 
 
 def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from evaltools.cli.gate_runs import run_source
+from evaltools.cli.gate_runs import Run, read_run, result_of
+from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource
+from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_result
 
@@ -45,19 +48,24 @@ class SessionRuns:
 
     def file(self, source: RunSource, folder: Path) -> Path:
         """Where the result of a run lies."""
-        if source.result is not None:
-            return source.result
-        identity = hashlib.sha256(repr((str(folder), source.name, source.command)).encode()).hexdigest()[:12]
-        name = re.sub(r"[^\w.-]", "_", source.name)
-        return self._shared / identity / f"{name}.json"
+        return source.result or self._output(read_run(source, folder))
+
+    def _output(self, run: Run) -> Path:
+        """Runs that measure the same with the same files have one result."""
+        what = [str(run.folder), *run.source.command]
+        if run.request is not None:
+            what = [json.dumps(to_plain(replace(run.request, command=())), sort_keys=True)]
+        name = re.sub(r"[^\w.-]", "_", run.source.name)
+        return self._shared / digest(what) / f"{name}.json"
 
     def _command(self, source: RunSource, folder: Path) -> EvaluationResult:
-        output = self.file(source, folder)
+        run = read_run(source, folder)
+        output = self._output(run)
         output.parent.mkdir(parents=True, exist_ok=True)
         ended = output.with_suffix(".ended")
         with self._lock(output.with_suffix(".lock")):
             if not ended.exists():
-                ended.write_text(_failure(source, folder, output), encoding="utf-8")
+                ended.write_text(_failure(run, output), encoding="utf-8")
         failure = ended.read_text(encoding="utf-8")
         if failure:
             raise UsageError(failure)
@@ -76,10 +84,10 @@ class SessionRuns:
         return FileLock(file)
 
 
-def _failure(source: RunSource, folder: Path, output: Path) -> str:
+def _failure(run: Run, output: Path) -> str:
     """Why the run gave no result, empty where it did."""
     try:
-        run_source(source, folder, output)
+        result_of(run, output)
     except EvaltoolsError as error:
         return str(error)
     return ""

@@ -74,6 +74,12 @@ class Options:
             raise UsageError(f"--{name} is empty; give a path, or leave the flag out")
         return Path(self.text(name)) if self.text(name) else None
 
+    def content(self, name: str) -> list[Path]:
+        """What the value of an option names, where what lies there is read."""
+        if not self.parameters[name].is_content:
+            return []
+        return [Path(text) for text in self.texts(name)]
+
     def stating(self, values: Mapping[str, object]) -> Options:
         """The same with other values in the place of those that it had."""
         return replace(self, stated={**self.stated, **Options.of(values, self.parameters).stated})
@@ -132,6 +138,12 @@ class Request:
     def stating(self, **values: object) -> Request:
         """The same with other values of options."""
         return replace(self, options=self.options.stating(values))
+
+    @property
+    def files_read(self) -> list[Path]:
+        """The files and folders whose content is read, as options and configurations name them."""
+        of_options = [path for name in self.options.stated for path in self.options.content(name)]
+        return of_options + [path for configuration in self.configurations for path in configuration.files]
 
     def without(self, *names: str) -> Request:
         """The same with some options at their defaults."""

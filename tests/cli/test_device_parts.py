@@ -200,7 +200,7 @@ class Run:
         by_serial = {phone.serial: phone for phone in self.phones}
         devices: Any = SimpleNamespace(
             device=by_serial.__getitem__,
-            python="{1} on {0}".format,
+            python=lambda serial, kind: f"{kind.name} on {serial}",
             facts_of=facts_of,
             pool=lambda jobs, do, on_lost: Pool(tuple(by_serial), jobs, do, lambda _serial: True, self.stop, on_lost),
             stop=self.stop,

@@ -183,10 +183,10 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
 
 
 def test_a_command_that_gives_no_result_is_an_error(folder: Path) -> None:
-    write_gates(folder, KEPT, more='[runs.live]\ncommand = "imagenet --model_file=none.tflite"\n')
+    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=none.tflite"\n')
     completed = gate(folder, "--junit=j.xml")
     assert (completed.code, completed.out) == (2, "")
-    assert "run live: no result from 'evaltools imagenet --model_file=none.tflite' (exit code 2)" in completed.err
+    assert "run live: no result from 'evaltools diff --model_file=none.tflite' (exit code 2)" in completed.err
     assert not (folder / "j.xml").exists()
 
 
@@ -271,7 +271,7 @@ def test_a_result_whose_figures_cannot_be_is_refused(folder: Path) -> None:
 
 def test_what_a_command_reads_is_not_overwritten(folder: Path) -> None:
     shutil.copy(sample.labels_file(), folder / "labels.txt")
-    write_gates(folder, KEPT, more='[runs.live]\ncommand = "imagenet --model_output_labels=labels.txt"\n')
+    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n')
     completed = gate(folder, "--markdown=labels.txt")
     assert completed.code == 2
     assert "--markdown=labels.txt would overwrite an input of this run" in completed.err

@@ -17,7 +17,7 @@ from tests.cli.sample_runs import imagenet
 PICTURES = 20
 _COUNTER = """
 import os, sys
-if "evaltools.cli.main" in sys.orig_argv:
+if "evaltools.cli.main" in sys.orig_argv or "evaltools.cli.handed_over" in sys.orig_argv:
     with open({log!r}, "a") as log:
         log.write(os.getcwd() + " " + " ".join(sys.orig_argv) + chr(10))
 """

@@ -10,15 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.gate_runs import run_source
+from evaltools.cli.gate_runs import read_run, result_of
 from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.pytest_plugin.session_runs import SessionRuns
+from evaltools.result.evaluation import EvaluationResult
 from tests.cli.sample_runs import inference_diff
 from tests.pytest_plugin.projects import command_run, count_runs, gate, run_pytest, sample_command, write_gates
 
+DIFF = ("diff", "--model_file=none.tflite")
+SAID = "'evaltools diff --model_file=none.tflite'"
 XNNPACK = "xnnpack: use_xnnpack=true"
 FIVE_LIMITS = ("top1 >= 0.5", "top1 <= 1", "top5 >= 0.5", "agreement >= 0.9", "delegated_nodes >= 0.5")
+
+
+def run_source(source: RunSource, folder: Path, output: Path) -> EvaluationResult:
+    return result_of(read_run(source, folder), output)
 
 
 @pytest.mark.once
@@ -49,9 +56,9 @@ def test_a_run_is_carried_out_once_for_all_workers(
 def test_workers_without_filelock_are_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "filelock", None)
     with pytest.raises(UsageError, match=r"filelock, which is not installed: pip install 'evaltools\[pytest\]'"):
-        SessionRuns(tmp_path, has_workers=True).result(RunSource("r", ("diff",)), tmp_path)
-    with pytest.raises(UsageError, match="run r: no result from 'evaltools diff'"):
-        SessionRuns(tmp_path, has_workers=False).result(RunSource("r", ("diff",)), tmp_path)
+        SessionRuns(tmp_path, has_workers=True).result(RunSource("r", DIFF), tmp_path)
+    with pytest.raises(UsageError, match=f"run r: no result from {SAID}"):
+        SessionRuns(tmp_path, has_workers=False).result(RunSource("r", DIFF), tmp_path)
 
 
 def test_a_run_that_no_selected_test_needs_is_left_out(
@@ -109,15 +116,15 @@ def test_a_run_with_a_broken_limit_or_a_missing_delegate_has_a_result(tmp_path: 
 def test_an_older_result_is_not_taken_for_that_of_a_run_that_failed(tmp_path: Path, sample_result: Path) -> None:
     output = tmp_path / "result.json"
     output.write_bytes(sample_result.read_bytes())
-    with pytest.raises(UsageError, match=r"run new: no result from 'evaltools diff' \(exit code 2\)"):
-        run_source(RunSource("new", ("diff",)), tmp_path, output)
+    with pytest.raises(UsageError, match=rf"run new: no result from {SAID} \(exit code 2\)"):
+        run_source(RunSource("new", DIFF), tmp_path, output)
     assert not output.exists()
 
 
 def test_a_result_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(OutputError, match=r"run r: .*result\.json cannot be written: Not a directory"):
-        run_source(RunSource("r", ("diff",)), tmp_path, tmp_path / "taken" / "result.json")
+        run_source(RunSource("r", DIFF), tmp_path, tmp_path / "taken" / "result.json")
 
 
 @pytest.mark.parametrize(
@@ -136,8 +143,8 @@ def test_a_run_that_was_cut_short_has_no_result(
 
     monkeypatch.setattr(subprocess, "run", cut_short)
     with pytest.raises(error) as caught:
-        run_source(RunSource("r", ("diff",)), tmp_path, output)
-    assert str(caught.value).startswith(f"run r: no result from 'evaltools diff' ({ended}); it said:\nline 30\n")
+        run_source(RunSource("r", DIFF), tmp_path, output)
+    assert str(caught.value).startswith(f"run r: no result from {SAID} ({ended}); it said:\nline 30\n")
 
 
 def test_a_command_that_gives_no_evaluation_is_refused(tmp_path: Path) -> None:
@@ -145,10 +152,10 @@ def test_a_command_that_gives_no_evaluation_is_refused(tmp_path: Path) -> None:
         run_source(RunSource("r", ("delegates",)), tmp_path, tmp_path / "result.json")
 
 
-@pytest.mark.parametrize("flag", ["--output_file_path=x.json", "--output-file-path"])
+@pytest.mark.parametrize("flag", ["--output_file_path=x.json", "--output-file-path=x.json"])
 def test_where_the_result_goes_is_not_for_the_command_to_say(flag: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave --output_file_path out of its command"):
-        run_source(RunSource("r", ("diff", flag)), tmp_path, tmp_path / "result.json")
+        run_source(RunSource("r", (*DIFF, flag)), tmp_path, tmp_path / "result.json")
 
 
 def test_a_result_that_exists_is_read(tmp_path: Path, sample_result: Path) -> None:
@@ -156,3 +163,28 @@ def test_a_result_that_exists_is_read(tmp_path: Path, sample_result: Path) -> No
     assert [entry.name for entry in found.configurations] == ["reference", "xnnpack", "nnapi", "broken"]
     with pytest.raises(DataError, match=r"nowhere\.json cannot be read"):
         run_source(RunSource("r", result=tmp_path / "nowhere.json"), tmp_path, tmp_path / "unused.json")
+
+
+def test_a_wrong_flag_of_a_command_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^run r: --num_run=2: no such flag. Did you mean --num_runs\?"):
+        read_run(RunSource("r", (*DIFF, "--num_run=2")), tmp_path)
+    with pytest.raises(UsageError, match="^run r: its command asks for help; leave that out"):
+        read_run(RunSource("r", ("diff", "--help")), tmp_path)
+
+
+def test_commands_that_ask_for_the_same_in_other_words_share_a_result(tmp_path: Path) -> None:
+    runs = SessionRuns(tmp_path, has_workers=False)
+    same = [("--use_gpu=1", "--num_runs=2"), ("--num_runs", "2", "--use-gpu=true")]
+    files = [runs.file(RunSource("r", (*DIFF, *words)), tmp_path) for words in same]
+    assert files[0] == files[1]
+    assert runs.file(RunSource("r", (*DIFF, "--num_runs=3")), tmp_path) not in files
+
+
+def test_what_a_run_on_devices_asks_for_is_read_from_the_folder_of_the_gates(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("one: use_xnnpack=true\n")
+    words = ("device", "run", *DIFF, "--configs=c.yaml", "--device_wheels=wheels", "--serials=R5")
+    request = read_run(RunSource("r", words), tmp_path).request
+    assert request is not None
+    assert (request.folder, [entry.name for entry in request.tests]) == (tmp_path, ["one"])
+    assert request.devices is not None
+    assert request.devices.text("device_wheels") == "wheels"

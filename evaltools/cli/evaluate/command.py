@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from evaltools.cli.configurations import read_tests, require_unique_names
@@ -18,21 +19,36 @@ _OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "ref
 
 def run(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
-    kind = evaluation_kind(task)
-    flags = parse_flags(kind.command, kind.description, f"exit codes:\n{EXIT_CODE_HELP}", kind.groups, arguments)
-    request = read_request(kind, flags, ("evaltools", kind.command, *arguments))
+    request = parse(task, arguments)
     from evaltools.cli.evaluate.carry_out import carry_out
 
     return carry_out(request)
 
 
-def read_request(kind: EvaluationKind, flags: GivenFlags, command: Sequence[str], native_tool: bool = False) -> Request:
+def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:
+    """What the command line of a task asks for; relative paths are meant from ``folder``, None: from here.
+
+    Raises :class:`UsageError` for flags that are wrong.
+    """
+    kind = evaluation_kind(task)
+    flags = parse_flags(kind.command, kind.description, f"exit codes:\n{EXIT_CODE_HELP}", kind.groups, arguments)
+    return read_request(kind, flags, ("evaltools", kind.command, *arguments), folder)
+
+
+def read_request(
+    kind: EvaluationKind,
+    flags: GivenFlags,
+    command: Sequence[str],
+    folder: Path | None = None,
+    native_tool: bool = False,
+) -> Request:
     """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
+    folder = folder or Path.cwd()
     flags.require(kind.command)
     options = flags.options(leave_out=_OF_CONFIGURATIONS)
     text = flags.text("reference") if "reference" in flags else None
-    tests = read_tests(flags, native=options.text("compat") == "native")
+    tests = read_tests(flags, options.text("compat") == "native", folder)
     reference = kind.reference(options, text, native_tool)
-    request = Request(kind.name, options, reference, tuple(tests), command=tuple(command))
+    request = Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))
     require_unique_names(request.configurations)
     return request
