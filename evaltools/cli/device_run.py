@@ -10,7 +10,7 @@ from typing import Final
 
 from evaltools.cli import benchmark
 from evaltools.cli.device_run_flags import BY_NAME, PARAMETERS, DeviceFlags, read_device_flags
-from evaltools.cli.evaluate.command import read_request
+from evaltools.cli.evaluate.command import read_request, with_model_flag
 from evaltools.cli.flags import GivenFlags, parse_flags
 from evaltools.cli.streams import complain, say
 from evaltools.errors import UsageError
@@ -53,6 +53,8 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     """
     kind = kind_on_devices(word)
     is_benchmark = kind is benchmark.KIND
+    if ".py:" in word:
+        rest = with_model_flag(rest)
     if is_benchmark:
         benchmark.refuse_native_flags(rest)
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
@@ -70,9 +72,7 @@ def kind_on_devices(word: str) -> RequestKind:
 
     if word == benchmark.KIND.command:
         return benchmark.KIND
-    if ":" in word:
-        return evaluation_kind(word)
-    task = task_of(word)
+    task = word if ".py:" in word else task_of(word)
     if task is None:
         known = [*_tasks(), *TASK_ALIASES, benchmark.KIND.command]
         hint = did_you_mean(word, known)

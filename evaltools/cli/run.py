@@ -17,8 +17,6 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] in (["--help"], ["-h"]):
         print(_USAGE)
         return 0
-    named = [word for word in arguments[:2] if not word.startswith("-")]
-    if not arguments or not named or arguments[0] != named[0]:
+    if not arguments or arguments[0].startswith("-"):
         raise UsageError("which task? Write evaltools run FILE.py:NAME MODEL.tflite --option=value ...")
-    model = [f"--model_file={word}" for word in named[1:]]
-    return command.run(named[0], [*model, *arguments[len(named) :]])
+    return command.run(arguments[0], command.with_model_flag(arguments[1:]))

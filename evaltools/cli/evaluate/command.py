@@ -35,6 +35,16 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
     return read_request(kind, flags, ("evaltools", kind.command, *arguments), folder)
 
 
+def with_model_flag(words: Sequence[str]) -> list[str]:
+    """Words in which the model may stand first, as it does behind a task of one's own.
+
+    >>> with_model_flag(["m.tflite", "--values=v.txt"])
+    ['--model_file=m.tflite', '--values=v.txt']
+    """
+    is_model_first = bool(words) and not words[0].startswith("-")
+    return [f"--model_file={words[0]}", *words[1:]] if is_model_first else list(words)
+
+
 def read_request(
     kind: EvaluationKind,
     flags: GivenFlags,
