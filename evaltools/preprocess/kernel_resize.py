@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import struct
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,14 +37,16 @@ class KernelResize:
         self._input = self._interpreter.get_input_details()[0]["index"]
         self._output = self._interpreter.get_output_details()[0]["index"]
         self._size_in = (1, 1)
+        self._one_at_a_time = threading.Lock()
 
     def __call__(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-        """Resize ``(H, W, 3)`` uint8 to ``(height, width, 3)`` float32."""
-        if image.shape[:2] != self._size_in:
-            self._interpreter.resize_tensor_input(self._input, (1, *image.shape))
-            self._interpreter.allocate_tensors()
-            self._size_in = (image.shape[0], image.shape[1])
-        self._interpreter.tensor(self._input)()[0] = image
-        self._interpreter.invoke()
-        resized: npt.NDArray[np.float32] = self._interpreter.get_tensor(self._output)[0]
-        return resized
+        """Resize ``(H, W, 3)`` uint8 to ``(height, width, 3)`` float32; threads take turns."""
+        with self._one_at_a_time:
+            if image.shape[:2] != self._size_in:
+                self._interpreter.resize_tensor_input(self._input, (1, *image.shape))
+                self._interpreter.allocate_tensors()
+                self._size_in = (image.shape[0], image.shape[1])
+            self._interpreter.tensor(self._input)()[0] = image
+            self._interpreter.invoke()
+            resized: npt.NDArray[np.float32] = self._interpreter.get_tensor(self._output)[0]
+            return resized

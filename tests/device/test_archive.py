@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -24,7 +23,7 @@ from evaltools.device.on_device import lay_out, main, what_is_here
 from evaltools.errors import DataError, OutputError
 from evaltools.task_kind import RequestKind, kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
-from tests.evaluation_set import EvaluationSet
+from tests import tiny_models
 
 COCO = evaluation_kind("coco")
 KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(evaluation_kind, kind_names()))
@@ -296,10 +295,10 @@ def test_several_folders_of_pictures_and_none_are_told_apart(tmp_path: Path) -> 
     assert list((part / "empty").iterdir()) == []
 
 
-def test_the_request_is_carried_out_in_the_folder_of_the_part(evaluation: EvaluationSet, tmp_path: Path) -> None:
+def test_the_request_is_carried_out_in_the_folder_of_the_part(tmp_path: Path) -> None:
     part, file = tmp_path / "part", tmp_path / "request.json"
     part.mkdir()
-    shutil.copy(evaluation.model, part / "m.tflite")
+    (part / "m.tflite").write_bytes(tiny_models.classifier(classes=4, seed=1))
     words = ["--graph=m.tflite", "--dry_run=true", "--output_file_path=result.json"]
     file.write_bytes(to_bytes(benchmark.read_request(parse_flags("", "", "", benchmark.GROUPS, words), [])))
     done = on_device(part, "--", str(file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil, floor
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.preprocess import central_crop_box, legacy_bilinear
+from evaltools.preprocess.kernel_resize import KernelResize
 
 
 def scalar_bilinear(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.float32]:
@@ -55,3 +57,16 @@ def test_equals_the_definition_bit_for_bit(size_in: tuple[int, int], size_out: t
 )
 def test_crop_rounds_half_away_from_zero(height: int, width: int, box: tuple[int, int, int, int]) -> None:
     assert tuple(central_crop_box(height, width, 0.875)) == box
+
+
+def test_threads_that_share_the_kernel_take_turns() -> None:
+    pytest.importorskip("ai_edge_litert.interpreter")
+    kernel = KernelResize(24, 24)
+    images = [np.random.default_rng(seed).integers(0, 256, (40 + seed, 30, 3), np.uint8) for seed in range(4)]
+    expected = [kernel(image).copy() for image in images]
+
+    def resize(turn: int) -> bool:
+        return np.array_equal(kernel(images[turn % 4]), expected[turn % 4])
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(resize, range(400)))
