@@ -86,3 +86,12 @@ def test_the_identity_of_a_run_is_of_values_not_of_their_spelling() -> None:
     assert identity("--label_offset=0") != identity(), "but here to state it means something of its own"
     assert identity("--workers=3", "--margin=0.1", "--progress=none") == identity(), "they change no record"
     assert identity("--use_gpu=1") == identity(), "configurations are compared as what they ran on"
+
+
+def test_input_files_are_the_same_wherever_they_lie() -> None:
+    def identity(text: str) -> dict[str, str]:
+        return flags_to_repeat(request_of("inference_diff", f"--input_files={text}").options)
+
+    assert identity("in=/data/a.npy") == identity("in=a.npy") == identity("in=other/a.npy")
+    assert identity("in=a.npy") != identity("out=a.npy")
+    assert identity("in=a.npy") != identity("in=b.npy")

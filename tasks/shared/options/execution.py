@@ -162,10 +162,22 @@ def flags_to_repeat(options: Options) -> dict[str, str]:
         if not parameter.must_agree or parameter.is_content:
             continue
         if isinstance(value, tuple):
-            found[f"--{name}"] = ", ".join(value)
+            texts = map(_without_folder, value) if parameter.role == "named_files" else value
+            found[f"--{name}"] = ", ".join(texts)
         elif not parameter.is_as_left_out(value):
             found[f"--{name}"] = format_value(value)
     return found
+
+
+def _without_folder(named_file: str) -> str:
+    """``NAME=PATH`` or ``PATH`` wherever the file lies.
+
+    >>> _without_folder("in=/data/a.npy"), _without_folder("in=a.npy"), _without_folder("data/a.npy")
+    ('in=a.npy', 'in=a.npy', 'a.npy')
+    """
+    folder, slash, file = named_file.rpartition("/")
+    name = folder.partition("=")[0] + "=" if "=" in folder else ""
+    return f"{name}{file}" if slash else named_file
 
 
 def _workers(flags: Options) -> int | None:
