@@ -34,7 +34,7 @@ def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
     return {"input_files": (str(folder),)}
 
 
-def _runs(inputs: Any, model: ModelFile) -> list[dict[str, npt.NDArray[Any]]]:
+def _runs(inputs: Any, model: ModelFile) -> list[dict[str, Any]]:
     """The arrays of each run by the names of the inputs."""
     if _is_one(inputs, model):
         return [_run(inputs, model)]
