@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -152,4 +153,4 @@ def _type_of(hint: Any) -> tuple[type | None, tuple[Value, ...], bool]:
 
 
 def _shown(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint).replace("pathlib.", "")
+    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else re.sub(r"\b(?:\w+\.)+", "", str(hint))
