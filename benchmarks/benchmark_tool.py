@@ -20,21 +20,21 @@ from typing import Any, Final
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
 from evaltools.benchmark.loop import PhaseLimits, run_phase
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
 from evaltools.runtime import Session, open_session
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 
 PARAMETERS: Final = (
-    Parameter("graph", "string", "", "A .tflite model; without it, the sample's.", repeatable=True),
-    Parameter("configuration", "string", "", "Flags of the configuration to measure."),
-    Parameter("rounds", "int32", 15, "Turns of bare loop and evaltools."),
-    Parameter("runs", "int32", 100, "Runs in each turn."),
-    Parameter("litert_rounds", "int32", 3, "Turns of litert-benchmark and evaltools; 0: none."),
+    Parameter("graph", "A .tflite model; without it, the sample's.", repeatable=True),
+    Parameter("configuration", "Flags of the configuration to measure."),
+    Parameter("rounds", "Turns of bare loop and evaltools.", default=15),
+    Parameter("runs", "Runs in each turn.", default=100),
+    Parameter("litert_rounds", "Turns of litert-benchmark and evaltools; 0: none.", default=3),
 )
 
 

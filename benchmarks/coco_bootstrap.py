@@ -26,19 +26,19 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from benchmarks.coco_metrics import box_area, pixels, synthetic_set
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.metrics.coco_matches import image_matches
 from evaltools.parameter import Parameter
 from evaltools.stats.coco_bootstrap import coco_figures, percentile_interval, resample_weights
 
 PARAMETERS = (
-    Parameter("pictures", "int32", 5000, "Pictures in the synthetic set."),
-    Parameter("detections", "int32", 0, "Detections per picture of the synthetic set; 0: once 10, once 100."),
-    Parameter("categories", "int32", 80, "Categories of the synthetic set."),
-    Parameter("resamples", "int32", 1000, "Resamples."),
-    Parameter("seed", "int32", 1, "Seed of the set and of the resamples."),
-    Parameter("annotations", "string", "", "A COCO instances file, for the synthetic set."),
-    Parameter("results", "string", "", "A COCO results file; once for each configuration.", repeatable=True),
+    Parameter("pictures", "Pictures in the synthetic set.", default=5000),
+    Parameter("detections", "Detections per picture of the synthetic set; 0: once 10, once 100.", default=0),
+    Parameter("categories", "Categories of the synthetic set.", default=80),
+    Parameter("resamples", "Resamples.", default=1000),
+    Parameter("seed", "Seed of the set and of the resamples.", default=1),
+    Parameter("annotations", "A COCO instances file, for the synthetic set."),
+    Parameter("results", "A COCO results file; once for each configuration.", repeatable=True),
 )
 NAMES = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
 

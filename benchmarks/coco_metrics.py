@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.metrics.coco_stats import (
     EVALUATORS,
     DetectedObject,
@@ -26,10 +26,10 @@ from evaltools.metrics.native_average_precision import Objects, native_average_p
 from evaltools.parameter import Parameter
 
 PARAMETERS = (
-    Parameter("pictures", "int32", 5000, "Pictures in the set."),
-    Parameter("detections", "int32", 100, "Detections per picture; an SSD gives 10, most others 100."),
-    Parameter("categories", "int32", 80, "Categories."),
-    Parameter("seed", "int32", 1, "Seed of the set."),
+    Parameter("pictures", "Pictures in the set.", default=5000),
+    Parameter("detections", "Detections per picture; an SSD gives 10, most others 100.", default=100),
+    Parameter("categories", "Categories.", default=80),
+    Parameter("seed", "Seed of the set.", default=1),
 )
 OBJECTS_PER_PICTURE = 7.3
 SIDE = 600.0

@@ -14,15 +14,15 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.datasets import sample
 from evaltools.parameter import Parameter
 
 PARAMETERS: Final = (
-    Parameter("serials", "string", "", "The device."),
-    Parameter("adb", "string", "", "The adb binary."),
-    Parameter("device_python", "string", "python3", "Python on the device."),
-    Parameter("rounds", "int32", 3, "Turns of each; the fastest counts."),
+    Parameter("serials", "The device."),
+    Parameter("adb", "The adb binary."),
+    Parameter("device_python", "Python on the device.", default="python3"),
+    Parameter("rounds", "Turns of each; the fastest counts.", default=3),
 )
 
 

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOptions, Prepared, Record
 from evaltools.engine.describe import Role, describe_entry
@@ -35,10 +35,10 @@ from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 
 PARAMETERS = (
-    Parameter("examples", "int32", 50_000, "Pictures of the run."),
-    Parameter("configurations", "int32", 3, "Configurations of the run, the first of them the reference."),
-    Parameter("rounds", "int32", 3, "Rounds."),
-    Parameter("journal", "string", "", "For the benchmark's own process: the folder of the journal to sum up."),
+    Parameter("examples", "Pictures of the run.", default=50_000),
+    Parameter("configurations", "Configurations of the run, the first of them the reference.", default=3),
+    Parameter("rounds", "Rounds.", default=3),
+    Parameter("journal", "For the benchmark's own process: the folder of the journal to sum up."),
 )
 CLASSES: Final = 1000
 

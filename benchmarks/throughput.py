@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from PIL import Image
 
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
@@ -38,7 +38,7 @@ from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
 from evaltools.runtime import Session, open_session
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.outputs import operator_output_map
 from evaltools.tasks.coco.task import CocoOptions, CocoTask, detector_input
@@ -46,14 +46,14 @@ from evaltools.tasks.coco.truth import load_pictures
 from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
 
 PARAMETERS = (
-    Parameter("task", "string", "imagenet", "What to measure.", choices=("imagenet", "coco")),
-    Parameter("model_file", "string", "", "The .tflite model; without it, the sample's int8 model."),
-    Parameter("ground_truth_images_path", "string", "", "Folder of pictures; without it, the sample's."),
-    Parameter("ground_truth_labels", "string", str(sample.ground_truth_file()), "imagenet: labels of the pictures."),
-    Parameter("model_output_labels", "string", str(sample.labels_file()), "imagenet: labels of the outputs."),
-    Parameter("configuration", "string", "", "Flags of the configuration to measure."),
-    Parameter("repeat", "int32", 1, "How often the pictures are taken again in one pass."),
-    Parameter("rounds", "int32", 5, "Rounds of each measurement."),
+    Parameter("task", "What to measure.", default="imagenet", choices=("imagenet", "coco")),
+    Parameter("model_file", "The .tflite model; without it, the sample's int8 model."),
+    Parameter("ground_truth_images_path", "Folder of pictures; without it, the sample's."),
+    Parameter("ground_truth_labels", "imagenet: labels of the pictures.", default=str(sample.ground_truth_file())),
+    Parameter("model_output_labels", "imagenet: labels of the outputs.", default=str(sample.labels_file())),
+    Parameter("configuration", "Flags of the configuration to measure."),
+    Parameter("repeat", "How often the pictures are taken again in one pass.", default=1),
+    Parameter("rounds", "Rounds of each measurement.", default=5),
 )
 MOST_READY_INPUTS = 1000
 Share = TypeVar("Share")

@@ -28,28 +28,20 @@ _DELEGATE_KEYS: Final = {delegate.key: delegate for delegate in DELEGATES if del
 OWN_PARAMETERS: Final = (
     Parameter(
         "runtime",
-        "string",
-        AUTO,
         "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
         "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for.",
+        default=AUTO,
         choices=(AUTO, *RUNTIMES),
     ),
     Parameter(
         "kernels",
-        "string",
-        "default",
         "CPU kernels: default (the runtime adds XNNPACK), builtin (no XNNPACK), reference (plain C++, slow).",
+        default="default",
         choices=KERNELS,
     ),
-    Parameter("num_interpreter_threads", "int32", 1, "CPU threads of the interpreter; -1: the runtime decides."),
-    Parameter("num_threads", "int32", -1, "Another name for num_interpreter_threads, which the native tools ignore."),
-    Parameter(
-        "delegate",
-        "string",
-        "",
-        "Switch one delegate on, before those of --use_* flags.",
-        choices=("", *_DELEGATE_KEYS),
-    ),
+    Parameter("num_interpreter_threads", "CPU threads of the interpreter; -1: the runtime decides.", default=1),
+    Parameter("num_threads", "Another name for num_interpreter_threads, which the native tools ignore.", default=-1),
+    Parameter("delegate", "Switch one delegate on, before those of --use_* flags.", choices=("", *_DELEGATE_KEYS)),
 )
 CONFIGURATION_PARAMETERS: Final = {parameter.name: parameter for parameter in OWN_PARAMETERS} | dict(PARAMETERS)
 """Every flag that describes a configuration, by name."""

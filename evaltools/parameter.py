@@ -44,6 +44,7 @@ what becomes of the records, and what is shown. run: where a run is kept, and wh
 """
 
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+_TYPES: Final[Mapping[type, TypeName]] = {bool: "bool", int: "int32", float: "float", str: "string"}
 _INT32_LIMIT: Final = 1 << 31
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _CONTENT: Final = ("input_file", "input_folder", "pictures")
@@ -60,7 +61,7 @@ class NotNative:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A command-line flag: its name, type, default and meaning.
+    """A command-line flag: its name, meaning and default, whose type is that of every value.
 
     ``choices`` lists the accepted strings or numbers (empty: any). ``platforms`` says where the flag exists or does
     something in the native tools. ``repeatable`` flags may be given several times. ``log`` is what native logs call the
@@ -70,13 +71,12 @@ class Parameter:
     which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its default; those that a command
     lacks do not count. ``in_parts`` is the value for the parts of a run that is divided among devices: what it asks for
     is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
-    tools cannot have it.
+    tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise.
     """
 
     name: str
-    type: TypeName
-    default: Value
     help: str
+    default: Value = ""
     platforms: str = "all"
     choices: tuple[Value, ...] = ()
     repeatable: bool = False
@@ -89,6 +89,12 @@ class Parameter:
     in_parts: Value | None = None
     refused_on_devices: str = ""
     not_native: NotNative | None = None
+    declared_type: TypeName | None = None
+
+    @property
+    def type(self) -> TypeName:
+        """Of every value: the declared type, else that of the default."""
+        return self.declared_type or _TYPES[type(self.default)]
 
     @property
     def is_path(self) -> bool:
@@ -120,7 +126,7 @@ class Parameter:
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.
 
-        >>> Parameter("use_gpu", "bool", False, "").parse("true")
+        >>> Parameter("use_gpu", "", default=False).parse("true")
         True
         """
         value = self._read(text)
@@ -147,8 +153,8 @@ class Parameter:
     def canonical(self, text: str) -> str:
         """The one text of all that mean the same.
 
-        >>> use_gpu = Parameter("use_gpu", "bool", False, "")
-        >>> use_gpu.canonical("1"), Parameter("margin", "float", 0.005, "").canonical("1e-2")
+        >>> use_gpu = Parameter("use_gpu", "", default=False)
+        >>> use_gpu.canonical("1"), Parameter("margin", "", default=0.005).canonical("1e-2")
         ('true', '0.01')
         """
         return format_value(self.parse(text))
@@ -162,7 +168,7 @@ class Parameter:
 
         Raises :class:`DataError` for named files that are not there.
 
-        >>> files = Parameter("input_layer_value_files", "string", "", "", role="layer_files")
+        >>> files = Parameter("input_layer_value_files", "", role="layer_files")
         >>> files.rewrite("ids:a.bin,in:b.bin", lambda path: f"/data/{path}")
         'ids:/data/a.bin,in:/data/b.bin'
         """
@@ -192,7 +198,7 @@ class Parameter:
     def logged(self, value: Value) -> str:
         """The flag as native logs name it: booleans as 1 and 0, floats with six digits, ``%g``.
 
-        >>> Parameter("min_secs", "float", 1.0, "", log="Min runs duration (seconds)").logged(0.5)
+        >>> Parameter("min_secs", "", default=1.0, log="Min runs duration (seconds)").logged(0.5)
         'Min runs duration (seconds): [0.5]'
         """
         return f"{self.log}: [{_as_streamed(value)}]"
@@ -246,7 +252,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 def split_flag(word: str, known: Mapping[str, Parameter]) -> tuple[str, str]:
     """``--use-gpu=true``, ``use_gpu=true``, ``--use_gpu`` and ``--nouse_gpu`` -> name and text.
 
-    >>> known = {"use_gpu": Parameter("use_gpu", "bool", False, "")}
+    >>> known = {"use_gpu": Parameter("use_gpu", "", default=False)}
     >>> split_flag("--nouse_gpu", known), split_flag("use-gpu", known), split_flag("--other=a=b", known)
     (('use_gpu', 'false'), ('use_gpu', 'true'), ('other', 'a=b'))
     """

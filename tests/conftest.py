@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from evaltools.delegates import Delegate
-from evaltools.runtime.child_process import ChildProcess
-from evaltools.runtime.isolated import IsolatedSession
+from evaltools.runtime.process.child import ChildProcess
+from evaltools.runtime.process.isolated import IsolatedSession
 from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"

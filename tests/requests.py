@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.request import Request
 from evaltools.tasks.shared.kind import evaluation_kind
 

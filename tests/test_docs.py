@@ -110,18 +110,13 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli import (
-        baseline,
-        benchmark,
-        benchmark_flags,
-        convert,
-        demo,
-        device_list,
-        device_run_flags,
-        gate,
-        inspect,
-        power,
-    )
+    from evaltools.cli.benchmark import command as benchmark
+    from evaltools.cli.benchmark import flags as benchmark_flags
+    from evaltools.cli.convert import command as convert
+    from evaltools.cli.device import list as device_list
+    from evaltools.cli.device import run_flags as device_run_flags
+    from evaltools.cli.judge import baseline, gate, power
+    from evaltools.cli.look import demo, inspect
 
     groups = [
         *benchmark.GROUPS.values(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
-from evaltools.report.output_file import write_file
+from evaltools.report.files.output_file import write_file
 from evaltools.result.json_file import encode_json
 
 if TYPE_CHECKING:

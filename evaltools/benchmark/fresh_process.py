@@ -20,7 +20,7 @@ from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
-from evaltools.runtime.isolated import IsolatedSession, open_isolated
+from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array, Opening
 from evaltools.stats.latency_ratio import drift
 

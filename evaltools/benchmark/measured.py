@@ -115,7 +115,7 @@ def profile_of(
     session: Session, model: ModelFile, configuration: Configuration, inputs: Sequence[Array], runs: int
 ) -> OpProfile:
     """Profile operators in this process; raises what that raises."""
-    from evaltools.runtime.litert_profiler import profile_operators
+    from evaltools.runtime.profiler.opening import profile_operators
 
     session.close()
     return profile_operators(model, configuration, inputs, runs)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from evaltools.benchmark.figures import figures_of
 from evaltools.benchmark.fresh_process import Inputs, Progress, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.engine import NotMeasured
-from evaltools.report.benchmark_figures import figures_of
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.stats.median_interval import rounds_ratio
 

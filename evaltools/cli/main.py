@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from evaltools.cli.streams import complain, say
+from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
@@ -25,7 +25,7 @@ _DEBUG: Final = "--debug"
 
 
 class Command(NamedTuple):
-    """Where a command lives and what it is for."""
+    """Its module in this folder, and what it is for."""
 
     module: str
     summary: str
@@ -33,26 +33,20 @@ class Command(NamedTuple):
 
 COMMANDS: Final = {
     "benchmark": Command(
-        "evaltools.cli.benchmark", "How fast: load, first run, steady state, memory, operators; many options in one run"
+        "benchmark.command", "How fast: load, first run, steady state, memory, operators; many options in one run"
     ),
-    "run": Command("evaltools.cli.run", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
-    "resume": Command("evaltools.cli.runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
-    "merge": Command("evaltools.cli.runs.merge", "One result from the shards of a run"),
-    "gate": Command("evaltools.cli.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
-    "inspect": Command(
-        "evaltools.cli.inspect", "What kind of model is this, which delegates fit, what do they take of it"
-    ),
-    "convert": Command(
-        "evaltools.cli.convert", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"
-    ),
-    "baseline": Command("evaltools.cli.baseline", "Keep what a release found, and hold later results against it"),
-    "power": Command("evaltools.cli.power", "How many pictures do I need to see a drop of accuracy"),
-    "doctor": Command(
-        "evaltools.cli.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"
-    ),
-    "device": Command("evaltools.cli.device", "Phones and boards over adb: what they are; any task there"),
-    "delegates": Command("evaltools.cli.delegates", "The delegates, their flags, and where each one runs"),
-    "demo": Command("evaltools.cli.demo", "The sample pictures and models that come with evaltools"),
+    "run": Command("evaluate.own_task", "A task of your own: run FILE.py:NAME MODEL.tflite --option=value ..."),
+    "resume": Command("runs.resume", "Go on with an interrupted run, from the journal of its --run_dir"),
+    "merge": Command("runs.merge", "One result from the shards of a run"),
+    "gate": Command("judge.gate", "Are the limits in gates.toml kept? For CI: JUnit, Markdown, exit code"),
+    "inspect": Command("look.inspect", "What kind of model is this, which delegates fit, what do they take of it"),
+    "convert": Command("convert.command", "Ground truth for coco and imagenet from COCO, YOLO, VOC or ILSVRC files"),
+    "baseline": Command("judge.baseline", "Keep what a release found, and hold later results against it"),
+    "power": Command("judge.power", "How many pictures do I need to see a drop of accuracy"),
+    "doctor": Command("look.doctor", "Which runtimes, delegates and tools work here, and what to do for the others"),
+    "device": Command("device.command", "Phones and boards over adb: what they are; any task there"),
+    "delegates": Command("look.delegates", "The delegates, their flags, and where each one runs"),
+    "demo": Command("look.demo", "The sample pictures and models that come with evaltools"),
 }
 TASK_ALIASES: Final = {"diff": "inference-diff"}
 
@@ -116,7 +110,7 @@ def _dispatch(arguments: list[str]) -> int:
     if name not in COMMANDS:
         complain(f"evaltools: {name!r} is no command.{did_you_mean(name, command_names())}\n{_help_text()}")
         return USAGE
-    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[name].module).run
+    run: Callable[[list[str]], int] = importlib.import_module(f"evaltools.cli.{COMMANDS[name].module}").run
     return run(rest)
 
 

@@ -12,14 +12,13 @@ COREML: Final = Delegate(
     key="coreml",
     enabled_by="use_coreml",
     parameters=(
-        Parameter("use_coreml", "bool", False, "Apply the Core ML delegate.", _PLATFORMS, log="Use CoreML"),
+        Parameter("use_coreml", "Apply the Core ML delegate.", default=False, platforms=_PLATFORMS, log="Use CoreML"),
         Parameter(
             "coreml_version",
-            "int32",
-            0,
             "Core ML version; 0 means the newest.",
-            _PLATFORMS,
-            (0, 2, 3),
+            default=0,
+            platforms=_PLATFORMS,
+            choices=(0, 2, 3),
             log="CoreML version",
         ),
     ),

@@ -44,8 +44,6 @@ EXTERNAL: Final = Delegate(
     parameters=(
         Parameter(
             "external_delegate_path",
-            "string",
-            "",
             "Shared library of the delegate; a path switches it on. Given again, it adds another delegate, which takes "
             "what those before it left; the external_delegate_* flags behind a path belong to that one.",
             repeatable=True,
@@ -54,16 +52,13 @@ EXTERNAL: Final = Delegate(
         ),
         Parameter(
             "external_delegate_options",
-            "string",
-            "",
             'Options for it, key1:value1;key2:"value with : or ;".',
             log="External delegate options",
         ),
         Parameter(
             "external_delegate_per_worker",
-            "bool",
-            False,
             "true: each worker may load it for itself. false: it owns its device, and all workers share one session.",
+            default=False,
             not_native=NotNative("a native tool has one worker"),
         ),
     ),

@@ -12,10 +12,8 @@ STABLE: Final = Delegate(
     parameters=(
         Parameter(
             "stable_delegate_settings_file",
-            "string",
-            "",
             "JSON file (TFLiteSettings) with stable_delegate_loader_settings.delegate_path; a path switches it on.",
-            "all but Windows",
+            platforms="all but Windows",
             log="Delegate settings file path",
             role="library",
         ),

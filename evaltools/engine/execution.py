@@ -14,7 +14,7 @@ from evaltools.engine.opening import Open, Opened
 from evaltools.engine.task import Example
 from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.runtime import Session
-from evaltools.runtime.restarting import RestartingSession
+from evaltools.runtime.process.restarting import RestartingSession
 
 _WORTH_A_WORKER: Final = 8
 Stamp = tuple[int, int, int] | None

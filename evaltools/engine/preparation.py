@@ -20,9 +20,9 @@ from pebble import ProcessExpired, ProcessPool
 
 from evaltools.engine.task import Example, Failure, PortableTask, Prepared, Task
 from evaltools.errors import ImageError, TaskError
-from evaltools.runtime.child_process import interrupts_kept_back, leave_interrupts_to_parent, server_context
+from evaltools.runtime.process.child import interrupts_kept_back, leave_interrupts_to_parent, server_context
+from evaltools.runtime.process.shared_arrays import Parcel, SharedArrays
 from evaltools.runtime.session import TensorSpec
-from evaltools.runtime.shared_arrays import Parcel, SharedArrays
 
 Recipes = Sequence[Callable[[], Prepared]]
 _TRIES: Final = 3

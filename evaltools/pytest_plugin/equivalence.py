@@ -11,7 +11,7 @@ from evaltools.gates.verdict import GRADES
 from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
-from evaltools.report.words import kind_in_words, why_in_words
+from evaltools.report.words.verdicts import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
 
 WITHIN: Final = GRADES[:-1]

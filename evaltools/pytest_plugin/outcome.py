@@ -9,7 +9,7 @@ from typing import Literal
 from evaltools.gates.decide import Decision
 from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.table_cells import one_line
+from evaltools.report.tables.cells import one_line
 
 Kind = Literal["pass", "fail", "skip", "xfail"]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from evaltools.cli.gate_runs import Run, read_run, result_of
+from evaltools.cli.judge.gate_runs import Run, read_run, result_of
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource

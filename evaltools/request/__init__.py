@@ -22,7 +22,7 @@ Stated = Value | tuple[str, ...]
 class Options:
     """What was stated, parsed, by the names of parameters; all else has its default.
 
-    >>> known = {"workers": Parameter("workers", "int32", 1, ""), "progress": Parameter("progress", "bool", True, "")}
+    >>> known = {"workers": Parameter("workers", "", default=1), "progress": Parameter("progress", "", default=True)}
     >>> options = Options.of({"workers": "4"}, known)
     >>> options.number("workers"), options.is_on("progress"), "progress" in options
     (4, True, False)

@@ -1,4 +1,4 @@
-"""A verdict as data: what was concluded, from which numbers, and why; ``evaltools/report/words.py`` makes sentences."""
+"""A verdict as data: what was concluded, from which numbers, and why; ``report/words/verdicts.py`` makes sentences."""
 
 from __future__ import annotations
 

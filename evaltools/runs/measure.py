@@ -6,7 +6,7 @@ from functools import partial
 
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.shared.evaluation import evaluate, merge
 from evaltools.tasks.shared.kind import EvaluationKind
 from evaltools.tasks.shared.measuring import Observer

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
-from evaltools.report.table_cells import one_line
+from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectedPicture
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from evaltools.datasets.image_folder import printable_name
 from evaltools.errors import ImageError, OutputError, UsageError
 from evaltools.preprocess import decode_image
-from evaltools.report.files import file_per_configuration
-from evaltools.report.output_file import require_output_file, write_measured
-from evaltools.report.planned_files import files_read
+from evaltools.report.files.evaluation import file_per_configuration
+from evaltools.report.files.output_file import require_output_file, write_measured
+from evaltools.report.files.planned import files_read
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.detections_file import coco_results

@@ -6,8 +6,8 @@ from typing import Any
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
-from evaltools.report.native_latency import fill_latency
-from evaltools.report.table_cells import one_line
+from evaltools.native.lines.latency import fill_latency
+from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
 

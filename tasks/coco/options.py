@@ -17,38 +17,32 @@ from evaltools.tasks.shared.options.pictures import (
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 
 _EVALUATION: Final = (
-    Parameter("model_file", "string", "", "The .tflite detector. Required.", role="input_file", required=True),
+    Parameter("model_file", "The .tflite detector. Required.", role="input_file", required=True),
     IMAGES_PATH,
-    Parameter("ground_truth_annotations", "string", "", "COCO instances_*.json of the pictures.", role="input_file"),
+    Parameter("ground_truth_annotations", "COCO instances_*.json of the pictures.", role="input_file"),
     Parameter(
         "ground_truth_proto",
-        "string",
-        "",
         "The native tool's binary ground_truth.pb instead. With neither, boxes of configurations are only compared.",
         role="input_file",
     ),
     Parameter(
         "model_output_labels",
-        "string",
-        "",
         "Label file: line i (from 0) names category i. Optional: names are checked and drawn.",
         role="input_file",
     ),
     OUTPUT_FILE_PATH,
     Parameter(
         "debug_mode",
-        "bool",
-        False,
         "Print every detection to stdout, in the native tool's lines.",
+        default=False,
         about="result",
         not_native=_IN_THE_RESULT,
     ),
     NUM_IMAGES,
     Parameter(
         "score_threshold",
-        "float",
-        0.0,
         "Leave out detections with a lower score, everywhere; 0: keep all.",
+        default=0.0,
         not_native=NotNative("the native tool keeps every detection"),
     ),
     MAX_FAILED_EXAMPLES,
@@ -57,60 +51,52 @@ _READING: Final = (
     NORMALIZATION,
     Parameter(
         "resize",
-        "string",
-        "stretch",
         "stretch: straight to the input's size, as native. letterbox, letterbox_top_left: keep the aspect ratio, in "
         "the middle or at the top left, and map boxes back.",
+        default="stretch",
         choices=("stretch", "letterbox", "letterbox_top_left"),
         not_native=NotNative("the native tool stretches pictures"),
     ),
     Parameter(
         "letterbox_fill",
-        "int32",
-        114,
         "Pixel value around a letterboxed picture, 0..255.",
+        default=114,
         only_with=("resize=letterbox|letterbox_top_left",),
         not_native=NotNative("the native tool stretches pictures"),
     ),
     Parameter(
         "output_map",
-        "string",
-        "auto",
         "Which output is what: boxes=0,classes=1,scores=2,count=3 with numbers or names. auto: from the operator, else "
         "by shapes, names and values, which the output names.",
+        default="auto",
         not_native=NotNative("the native tool reads outputs by their order", ("boxes=0,classes=1,scores=2,count=3",)),
     ),
     Parameter(
         "class_offset",
-        "string",
-        "auto",
         "Category of a class: a number to add (native: 1), or dense for the k-th category that exists (80->90 in "
         "COCO). auto: what fits the ground truth, which the output names.",
+        default="auto",
         not_native=NotNative("the native tool adds 1 to every class", ("1", "+1")),
     ),
 )
 _OUTPUT: Final = (
     Parameter(
         "coco_evaluator",
-        "string",
-        "pycocotools",
         "What takes the COCO figures; faster-coco-eval gives the same ones (pip install 'evaltools[fast]').",
+        default="pycocotools",
         choices=("pycocotools", "faster-coco-eval"),
     ),
     Parameter(
         "bootstrap_resamples",
-        "int32",
-        1000,
         "Draws of the pictures by which changes of the COCO figures are judged; 0: not judged, which saves time.",
+        default=1000,
         about="result",
         in_parts=0,
     ),
     MARGIN,
-    Parameter("record_examples", "bool", False, "Write every detection to the JSON result.", about="result"),
+    Parameter("record_examples", "Write every detection to the JSON result.", default=False, about="result"),
     Parameter(
         "detections_path",
-        "string",
-        "",
         "Write the detections in the COCO results format: FILE.json for the first test configuration, FILE.NAME.json "
         "for the others and the reference.",
         role="output_file",
@@ -120,8 +106,6 @@ _OUTPUT: Final = (
     ),
     Parameter(
         "disagreements_path",
-        "string",
-        "",
         "Draw a PNG: the pictures where boxes differ most from the reference, with ground truth, reference and test.",
         role="output_file",
         about="result",

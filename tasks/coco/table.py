@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.metrics.coco_stats import CategoryPrecision
-from evaltools.report.table_cells import delegated, median, one_line, print_not_measured, speed, speed_heading
-from evaltools.report.words import change_in_words
+from evaltools.report.tables.cells import delegated, median, one_line, print_not_measured, speed, speed_heading
+from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
 

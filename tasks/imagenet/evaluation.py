@@ -17,7 +17,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.label_check import shifted
 from evaltools.tasks.imagenet.label_probe import explain_label_count, require_fitting_labels

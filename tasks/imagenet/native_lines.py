@@ -6,7 +6,7 @@ from typing import Any
 
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
-from evaltools.report.native_latency import fill_latency
+from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.imagenet.result import ImagenetPart
 

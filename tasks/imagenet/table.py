@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.report.table_cells import delegated, median, p_value, print_not_measured, speed, speed_heading
-from evaltools.report.words import change_in_words
+from evaltools.report.tables.cells import delegated, median, p_value, print_not_measured, speed, speed_heading
+from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.imagenet.result import Classified, Comparison, ImagenetPart
 

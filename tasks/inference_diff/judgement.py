@@ -20,7 +20,7 @@ from evaltools.gates.verdict import (
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
-from evaltools.report.words import size_in_words
+from evaltools.report.words.verdicts import size_in_words
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant

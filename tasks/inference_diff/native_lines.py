@@ -8,7 +8,7 @@ from typing import Any
 
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
-from evaltools.report.native_latency import fill_latency
+from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.tasks.inference_diff.result import InferenceDiff

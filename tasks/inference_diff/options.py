@@ -11,34 +11,28 @@ _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
 _AVG_ERROR_ALONE: Final = NotNative("the native tool gives avg_error alone; --max_avg_error limits that")
 _EVALUATION: Final = (
-    Parameter("model_file", "string", "", "The .tflite model. Required.", role="input_file", required=True),
+    Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
     Parameter(
         "output_file_path",
-        "string",
-        "",
         "Result file: *.json is ours, anything else the native tool's binary protobuf.",
         role="output_file",
         about="result",
     ),
     Parameter(
         "num_runs",
-        "int32",
-        50,
         "Runs, each with inputs of its own; with files or pictures: as many as they hold.",
+        default=50,
         given_counts=True,
     ),
     Parameter(
         "warmup_runs",
-        "int32",
-        1,
         "Runs of each configuration before those that count; --compat=native: 0.",
+        default=1,
         given_counts=True,
         not_native=NotNative("the native tool has no warm-up", (0,)),
     ),
     Parameter(
         "reference_model_file",
-        "string",
-        "",
         "Another model for the reference, such as the float one.",
         role="input_file",
         only_with=("load_reference=",),
@@ -46,32 +40,26 @@ _EVALUATION: Final = (
     ),
     Parameter(
         "signature",
-        "string",
-        "",
         "Run the function of this signature instead of the main one.",
         not_native=NotNative("the native tool runs the main function"),
     ),
     Parameter(
         "max_failed_examples",
-        "int32",
-        -1,
         "Stop once more than this many runs have failed; -1: no limit.",
+        default=-1,
         not_native=ENDS_AT_FAILURE,
     ),
 )
 _INPUTS: Final = (
     Parameter(
         "seed",
-        "int32",
-        1,
         "Seed of the random inputs; 1 gives those of the native tool.",
+        default=1,
         only_with=("load_reference=",),
         not_native=NotNative("the native tool has a seed of its own"),
     ),
     Parameter(
         "input_range",
-        "string",
-        "",
         "NAME:LOW:HIGH, values of an input, both reached by whole numbers. May be repeated.",
         repeatable=True,
         only_with=("load_reference=",),
@@ -79,8 +67,6 @@ _INPUTS: Final = (
     ),
     Parameter(
         "input_files",
-        "string",
-        "",
         "NAME=PATH or PATH: .npy, .npz, raw bytes, or a folder of those, instead of random numbers. May be repeated.",
         repeatable=True,
         role="named_files",
@@ -89,8 +75,6 @@ _INPUTS: Final = (
     ),
     Parameter(
         "input_images",
-        "string",
-        "",
         "Folder of pictures for the input [1,height,width,3].",
         role="pictures",
         only_with=("load_reference=",),
@@ -98,47 +82,34 @@ _INPUTS: Final = (
     ),
     Parameter(
         "normalization",
-        "string",
-        "auto",
         "Values of pictures: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, "
         'or "mean=M[,M,M];std=S[,S,S]".',
+        default="auto",
         only_with=("input_images", "load_reference="),
         not_native=_OWN_INPUTS,
     ),
     Parameter(
-        "input_shape",
-        "string",
-        "",
-        "NAME:1,224,224,3 for a dynamic shape. May be repeated.",
-        repeatable=True,
-        not_native=_OWN_INPUTS,
+        "input_shape", "NAME:1,224,224,3 for a dynamic shape. May be repeated.", repeatable=True, not_native=_OWN_INPUTS
     ),
 )
 _JUDGEMENT: Final = (
     Parameter(
         "noise_floor_runs",
-        "int32",
-        10,
         "Runs over which CPU variants, precisions and repeatability are measured; 0: none. --compat=native: 0.",
+        default=10,
         given_counts=True,
         in_parts=0,
         not_native=NotNative("the native tool compares the test with one reference alone", (0,)),
     ),
-    Parameter(
-        "max_avg_error", "string", "", "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True
-    ),
+    Parameter("max_avg_error", "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True),
     Parameter(
         "max_quanta",
-        "string",
-        "",
         "Largest difference in quanta, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
         not_native=_AVG_ERROR_ALONE,
     ),
     Parameter(
         "min_snr_db",
-        "string",
-        "",
         "Smallest SNR in dB, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
         not_native=_AVG_ERROR_ALONE,
@@ -147,8 +118,6 @@ _JUDGEMENT: Final = (
 _TWO_MACHINES: Final = (
     Parameter(
         "save_outputs",
-        "string",
-        "",
         "New folder for inputs and outputs of all runs.",
         role="output_folder",
         refused_on_devices="outputs stay on the device; save those of this computer, and give the devices "
@@ -156,17 +125,14 @@ _TWO_MACHINES: Final = (
     ),
     Parameter(
         "load_reference",
-        "string",
-        "",
         "Folder of --save_outputs, perhaps of another machine, as the reference.",
         role="input_folder",
         not_native=_OWN_REFERENCE,
     ),
     Parameter(
         "allow_model_mismatch",
-        "bool",
-        False,
         "Accept --load_reference of another model file.",
+        default=False,
         only_with=("load_reference",),
         not_native=_OWN_REFERENCE,
     ),

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from evaltools.gates.verdict import GRADES
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.report.table_cells import delegated, median, milliseconds, speed
-from evaltools.report.words import outputs_in_words
+from evaltools.report.tables.cells import delegated, median, milliseconds, speed
+from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict

@@ -19,9 +19,9 @@ from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
 from evaltools.model import ModelFile, read_model
-from evaltools.report.table_cells import device_text
+from evaltools.report.tables.cells import device_text
 from evaltools.runtime import Session
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 
 State = Literal["works", "missing", "elsewhere"]

@@ -12,7 +12,7 @@ from evaltools.model import ModelFile
 from evaltools.model.contents import Graph
 from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, OperatorLeft
 from evaltools.runtime import Session, one_runtime_per_package, open_session
-from evaltools.runtime.isolated import Opener, open_isolated
+from evaltools.runtime.process.isolated import Opener, open_isolated
 
 _TIMEOUT_S: Final = 120.0
 _LONGEST_REASON: Final = 1200

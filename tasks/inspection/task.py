@@ -21,7 +21,7 @@ from evaltools.result.inspection import (
     TensorFacts,
 )
 from evaltools.runtime import open_session
-from evaltools.runtime.isolated import Opener
+from evaltools.runtime.process.isolated import Opener
 from evaltools.tasks.inspection.runs import try_delegates
 
 

@@ -13,8 +13,8 @@ from typing import Final
 from evaltools.configuration import AUTO, CONFIGURATION_PARAMETERS, Configuration
 from evaltools.delegates import PARAMETERS, parse_external_options
 from evaltools.errors import UsageError
+from evaltools.native.logs.evaluation import NativeTask
 from evaltools.parameter import Value
-from evaltools.report.native_eval_log import NativeTask
 from evaltools.request import Options
 
 _ELSEWHERE: Final = "leave it out, or take --device_program=evaltools"

@@ -9,14 +9,14 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, Delegate, DelegateSettings
 from evaltools.delegates.nnapi import nnapi_may_use_cpu
-from evaltools.report.delegate_log import (
+from evaltools.native.logs.delegate_use import delegate_used, delegation_proof, of_main_graph
+from evaltools.native.logs.delegates import (
     DelegateLog,
     TakenNodes,
     read_delegate_log,
     taken_by,
     undelegated,
 )
-from evaltools.report.delegate_use import delegate_used, delegation_proof, of_main_graph
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 
 _XNNPACK: Final = next(delegate for delegate in DELEGATES if delegate.name == "XNNPACK")

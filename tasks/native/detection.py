@@ -18,9 +18,9 @@ from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.native.logs.evaluation import LoggedPicture
+from evaltools.native.logs.run import DetectorFigures
 from evaltools.preprocess import picture_header
-from evaltools.report.native_eval_log import LoggedPicture
-from evaltools.report.native_run import DetectorFigures
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.data import coco_data

@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import DataError
 from evaltools.gates.limits import check_limits
 from evaltools.metrics.native_error import NativeError
-from evaltools.report.native_run import INVOCATIONS, DiffFigures, NativeDifference
+from evaltools.native.logs.run import INVOCATIONS, DiffFigures, NativeDifference
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.judgement import METRIC

@@ -12,7 +12,7 @@ from typing import Final
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import digest
 from evaltools.errors import UsageError
-from evaltools.report.native_run import ClassifierFigures, NativeRun
+from evaltools.native.logs.run import ClassifierFigures, NativeRun
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.task_kind import with_task_figures

@@ -12,7 +12,7 @@ from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.topk import TopKAccuracy
-from evaltools.report.native_run import ClassifierFigures, NativeLatency
+from evaltools.native.logs.run import ClassifierFigures, NativeLatency
 from evaltools.result.evaluation import ConfigurationResult
 
 NOTHING_TIMED: Final = NativeLatency(0, 0, 0, 0, 0, 0.0, None)

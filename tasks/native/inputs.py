@@ -12,8 +12,8 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.datasets.native_ground_truth import NativeGroundTruth
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.model import ModelFile, read_model
+from evaltools.native.logs.evaluation import NativeTask
 from evaltools.preprocess import NATIVE, ImageToTensor
-from evaltools.report.native_eval_log import NativeTask
 from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import check_detector

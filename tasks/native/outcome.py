@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaltools.errors import DataError, UsageError
-from evaltools.report.delegate_use import FALLBACK_HINT
-from evaltools.report.native_eval_log import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
-from evaltools.report.native_eval_proto import read_evaluation_proto
-from evaltools.report.native_run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
+from evaltools.native.logs.delegate_use import FALLBACK_HINT
+from evaltools.native.logs.evaluation import FAILED, UNCONSUMED, NativeEvaluationLog, parse_evaluation_log
+from evaltools.native.logs.evaluation_proto import read_evaluation_proto
+from evaltools.native.logs.run import ClassifierFigures, NativeFigures, NativeRun, require_agreement, task_of
 from evaltools.result.device import DeviceFacts
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.native.delegation import NativeDelegation, delegation_of

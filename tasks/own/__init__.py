@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _SHARED: Final = (
     Parameter(
         "model_file",
-        "string",
-        "",
         "The .tflite model; it may also stand behind the task's name. Required.",
         role="input_file",
         required=True,
@@ -34,7 +32,7 @@ _SHARED: Final = (
     MAX_FAILED_EXAMPLES,
     MARGIN,
     Parameter(
-        "record_examples", "bool", False, "Write the scores of every example to the JSON result.", about="result"
+        "record_examples", "Write the scores of every example to the JSON result.", default=False, about="result"
     ),
 )
 

@@ -103,9 +103,9 @@ def _option(parameter: inspect.Parameter, hint: Any, place: str) -> Option:
     help_text = f"{text} {stated}".strip()
     declared = Parameter(
         name,
-        _TYPES[wanted],
-        _flag_default(wanted, default),
         help_text,
+        default=_flag_default(wanted, default),
+        declared_type=_TYPES[wanted],
         choices=choices,
         role="input_file" if wanted is Path else "plain",
         required=required,
@@ -125,7 +125,8 @@ def _flag_default(wanted: type, default: Any) -> Value:
     """What ``--help`` says; nothing for an option without a default."""
     if default is None:
         return ""
-    return str(default) if wanted is Path else default
+    value: Value = str(default) if wanted is Path else wanted(default)
+    return value
 
 
 def _help(hint: Any) -> tuple[str, Any]:
@@ -153,4 +154,5 @@ def _type_of(hint: Any) -> tuple[type | None, tuple[Value, ...], bool]:
 
 
 def _shown(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else re.sub(r"\b(?:\w+\.)+", "", str(hint))
+    is_plain = isinstance(hint, type) and not typing.get_args(hint)
+    return hint.__name__ if is_plain else re.sub(r"\b(?:\w+\.)+", "", str(hint))

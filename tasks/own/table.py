@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.report.table_cells import delegated, median, print_not_measured, speed, speed_heading
-from evaltools.report.words import score_change_in_words
+from evaltools.report.tables.cells import delegated, median, print_not_measured, speed, speed_heading
+from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.own.result import MetricMean, OwnPart
 

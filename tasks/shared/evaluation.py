@@ -18,7 +18,7 @@ from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import Verdict
-from evaltools.runtime.isolated import open_isolated
+from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations

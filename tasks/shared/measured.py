@@ -8,7 +8,7 @@ from typing import Any
 
 from evaltools.engine import Execution, Outcome, QuietTimes
 from evaltools.result.evaluation import ExecutionUsed, Restarted
-from evaltools.runtime.restarting import Restarts
+from evaltools.runtime.process.restarting import Restarts
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from evaltools.errors import ModelError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec, WatchedSession
-from evaltools.runtime.restarting import RestartingSession, Restarts
+from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.run_identity import QUIET
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup

@@ -15,7 +15,7 @@ import pytest
 import evaltools as et
 from evaltools.datasets import sample
 from tests import tiny_models
-from tests.cli.sample_runs import figures
+from tests.cli.evaluate.sample_runs import figures
 from tests.command import evaltools_here
 from tests.tasks.own.task_files import write_task, write_values
 

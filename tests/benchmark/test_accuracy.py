@@ -19,9 +19,9 @@ from evaltools.result.json_file import to_json
 from evaltools.tasks.imagenet.result import Classified
 from tests import results
 from tests.results import classified, configuration
-from tests.tasks.coco_results import detection_result
-from tests.tasks.test_inference_diff_report import comparison
-from tests.tasks.test_inference_diff_report import result as diff_result
+from tests.tasks.coco.results import detection_result
+from tests.tasks.inference_diff.test_report import comparison
+from tests.tasks.inference_diff.test_report import result as diff_result
 
 NOTHING = Classified(ClassificationMetrics(TopKAccuracy(0, ()), 0, 0), [])
 SHARD = ExecutionUsed(1, 4, "1/3", 0, None, {}, {}, {}, None)

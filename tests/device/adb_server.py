@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from evaltools.device.errors import AdbMissing, ServerFailed
-from evaltools.device.process import end_group, run_adb
+from evaltools.device.adb.errors import AdbMissing, ServerFailed
+from evaltools.device.adb.process import end_group, run_adb
 
 _PROBED: Final = range(5554, 5586)
 """Ports at which every adb server looks for emulators."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.delegates import PARAMETERS
-from evaltools.report.native_eval_log import NativeTask
+from evaltools.native.logs.evaluation import NativeTask
 from evaltools.tasks.native.inputs import NATIVE_ENDINGS
 
 GPU_WARNINGS: Final = (

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from tests.device.programs import Facts as Facts
-from tests.device.programs import dumpsys, getprop
+from tests.device.shell_programs import Facts as Facts
+from tests.device.shell_programs import dumpsys, getprop
 
 if TYPE_CHECKING:
     from tests.device.fault_proxy import FaultProxy

@@ -19,7 +19,7 @@ import pytest
 from evaltools.engine import Failure, Prepared, preparation
 from evaltools.engine.preparation import InOtherProcess, InThisProcess, Preparer, Ready, preparers
 from evaltools.runtime import TensorSpec
-from evaltools.runtime.shared_arrays import SharedArrays
+from evaltools.runtime.process.shared_arrays import SharedArrays
 from tests.engine.recipes import SHAPE, Recipes
 
 MANY = 1000

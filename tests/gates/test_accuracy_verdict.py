@@ -6,7 +6,7 @@ import pytest
 from scipy import optimize
 
 from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN, accuracy_verdict
-from evaltools.report.words import change_in_words
+from evaltools.report.words.verdicts import change_in_words
 from evaltools.stats.proportions import PairedCounts, change_interval, expected_bound, mcnemar_p
 
 QUANTILE = 1.959963985

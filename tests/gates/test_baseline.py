@@ -12,7 +12,7 @@ from scipy import stats
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
-from evaltools.report.words import baseline_change_in_words
+from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.evaluation import ExecutionUsed
 from evaltools.tasks.imagenet.result import ExampleAnswer, ExampleRecord
 from tests.results import configuration, result, with_part

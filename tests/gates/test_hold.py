@@ -26,9 +26,9 @@ from evaltools.stats.proportions import PairedCounts
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange
 from tests.results import configuration, result, topk_of, with_part
-from tests.tasks.coco_results import detection_result
-from tests.tasks.test_inference_diff_report import DIFFERENCE, comparison, judged
-from tests.tasks.test_inference_diff_report import result as diff_result
+from tests.tasks.coco.results import detection_result
+from tests.tasks.inference_diff.test_report import DIFFERENCE, comparison, judged
+from tests.tasks.inference_diff.test_report import result as diff_result
 
 PER_OUTPUT = {name for name, metric in all_metrics().items() if metric.is_per_output}
 REFERENCE = configuration("reference", "reference")

@@ -12,7 +12,7 @@ from evaltools.gates.verdict import Grade, OutputVerdict, Yardsticks, judge_boxe
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values, summarise_differences
-from evaltools.report.words import reasons_in_words
+from evaltools.report.words.verdicts import reasons_in_words
 
 
 def held_against(

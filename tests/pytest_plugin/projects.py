@@ -12,12 +12,12 @@ import pytest
 import scipy.stats  # noqa: F401
 
 import evaltools.pytest_plugin.collect  # noqa: F401
-from tests.cli.sample_runs import imagenet
+from tests.cli.evaluate.sample_runs import imagenet
 
 PICTURES = 20
 _COUNTER = """
 import os, sys
-if "evaltools.cli.main" in sys.orig_argv or "evaltools.cli.handed_over" in sys.orig_argv:
+if "evaltools.cli.main" in sys.orig_argv or "evaltools.cli.runs.handed_over" in sys.orig_argv:
     with open({log!r}, "a") as log:
         log.write(os.getcwd() + " " + " ".join(sys.orig_argv) + chr(10))
 """

@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.datasets import sample
 from evaltools.pytest_plugin.equivalence import diff_words
-from tests.cli.sample_runs import inference_diff
+from tests.cli.evaluate.sample_runs import inference_diff
 from tests.pytest_plugin.projects import count_runs, plain_pytest
 
 FLOAT32 = str(sample.model_file("float32"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.report.native_benchmark_log import parse_benchmark_log
+from evaltools.native.logs.benchmark import parse_benchmark_log
 from tests.command import evaltools_here
 
 pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")

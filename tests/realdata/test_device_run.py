@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli import device_runs
-from tests.cli.sample_runs import figures, figures_of
+from tests.cli.device import runs as device_runs
+from tests.cli.evaluate.sample_runs import figures, figures_of
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 

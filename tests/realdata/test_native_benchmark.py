@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from evaltools.cli.benchmark_flags import LOGGED, PARAMETERS, REFUSED
+from evaltools.cli.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.native.lines import benchmark as native_benchmark
+from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log
+from evaltools.native.logs.delegates import LoggedDelegation
 from evaltools.parameter import Parameter, Value, format_value
-from evaltools.report import native_benchmark
-from evaltools.report.delegate_log import LoggedDelegation
-from evaltools.report.native_benchmark_log import NativeBenchmarkLog, parse_benchmark_log
 from evaltools.result.benchmark import Memory
 from evaltools.result.evaluation import DelegateUsed, DelegationProof
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.report.native_benchmark_rows import row_of_log
+from evaltools.native.logs.benchmark_rows import row_of_log
 from evaltools.result.benchmark import BenchmarkRow
 
 

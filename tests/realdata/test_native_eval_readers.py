@@ -13,12 +13,12 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.delegates import DELEGATES, PARAMETERS
 from evaltools.errors import DataError
-from evaltools.report.delegate_log import read_delegate_log
-from evaltools.report.native_eval_log import NativeEvaluationLog, NativeTask, parse_evaluation_log
-from evaltools.report.native_eval_proto import read_evaluation_proto
-from evaltools.report.native_run import ClassifierFigures, DiffFigures, proof_lines, require_agreement, task_of
+from evaltools.native.logs.delegates import read_delegate_log
+from evaltools.native.logs.evaluation import NativeEvaluationLog, NativeTask, parse_evaluation_log
+from evaltools.native.logs.evaluation_proto import read_evaluation_proto
+from evaltools.native.logs.run import ClassifierFigures, DiffFigures, proof_lines, require_agreement, task_of
 from evaltools.tasks.native.command import NativePaths, configuration_flags, native_command
-from tests.report.native_eval_rendering import rendered
+from tests.native.logs.native_eval_rendering import rendered
 
 NUMBER: Final = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
 TOOLS: Final[dict[str, NativeTask]] = {"imagenet": "imagenet", "coco": "coco", "idiff": "inference_diff"}

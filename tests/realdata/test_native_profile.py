@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.report.native_profile import initialization_csv, initialization_text, profile_csv, profile_text
+from evaltools.native.lines.profile import initialization_csv, initialization_text, profile_csv, profile_text
 from tests.realdata.recorded_profiles import comparable, graphs_of, profile_of, reports
 
 RECORDED = {

@@ -20,7 +20,7 @@ from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.runtime import open_session
-from tests.cli.sample_runs import figures, figures_of, journal_rows, start
+from tests.cli.evaluate.sample_runs import figures, figures_of, journal_rows, start
 from tests.command import evaltools
 
 TASK = Path(__file__).resolve().parents[2] / "examples" / "own_task" / "segmentation.py"

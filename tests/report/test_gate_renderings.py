@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from evaltools.cli.terminal import make_console
+from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.decide import Decision, GateVerdict
 from evaltools.gates.hold import GateReport
-from evaltools.report.gate_junit import junit_xml
-from evaltools.report.gate_markdown import escape, markdown_summary
-from evaltools.report.gate_table import print_gates
-from evaltools.report.gate_words import GateOutcome, counts, outcome_of
+from evaltools.report.files.gates.junit import junit_xml
+from evaltools.report.files.gates.markdown import escape, markdown_summary
+from evaltools.report.tables.gates import print_gates
+from evaltools.report.words.gates import GateOutcome, counts, outcome_of
 from evaltools.result.json_file import encode_json
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'

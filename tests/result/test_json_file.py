@@ -13,9 +13,9 @@ from evaltools.errors import DataError
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_result, result_schema, to_json
 from tests.results import configuration, result
-from tests.tasks.coco_results import detection_result
-from tests.tasks.test_inference_diff_report import comparison, judged
-from tests.tasks.test_inference_diff_report import result as diff_result
+from tests.tasks.coco.results import detection_result
+from tests.tasks.inference_diff.test_report import comparison, judged
+from tests.tasks.inference_diff.test_report import result as diff_result
 
 
 def test_a_result_reads_back_as_it_was(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from evaltools import task_kind
-from evaltools.cli.terminal import make_console
+from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
-from evaltools.report.native import native_lines
-from evaltools.report.table import print_result
+from evaltools.native.lines.evaluation import native_lines
+from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_result, to_json
 from tests.result.own_task import Part

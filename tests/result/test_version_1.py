@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
-from evaltools.report.words import change_in_words, outputs_in_words, reasons_in_words
+from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
 from evaltools.result.json_file import read_result, to_json
 
 FOLDER = Path(__file__).parent / "version_1"

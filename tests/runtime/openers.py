@@ -18,9 +18,10 @@ from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.errors import ConfigurationUnavailable, InferenceError
 from evaltools.model import ModelFile, read_model
-from evaltools.runtime import Inference, Session, TensorSpec, compiled_npu, open_session
+from evaltools.runtime import Inference, Session, TensorSpec, open_session
+from evaltools.runtime.compiled import npu as compiled_npu
 from evaltools.runtime.fake import FakeSession
-from evaltools.runtime.isolated import IsolatedSession, open_isolated
+from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array
 
 NO_MODEL = ModelFile(Path("none.tflite"), "", 0, (), (), 0, None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored, print_early_end, print_to_stdout
-from evaltools.cli.terminal import make_console
-from evaltools.report.planned_files import planned_files
+from evaltools.cli.shared.terminal import make_console
+from evaltools.report.files.planned import planned_files
 from evaltools.request import Request
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.configurations import read_tests, require_unique_names
-from evaltools.cli.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.configurations import read_tests, require_unique_names
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Request

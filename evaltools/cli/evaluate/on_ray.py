@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.progress import show_progress
-from evaltools.cli.terminal import make_console
+from evaltools.cli.shared.progress import show_progress
+from evaltools.cli.shared.terminal import make_console
 from evaltools.request import Request
 from evaltools.runs.on_ray import shards_on_ray
 

@@ -10,14 +10,14 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.cli.progress import show_progress
-from evaltools.cli.streams import say
+from evaltools.cli.shared.progress import show_progress
+from evaltools.cli.shared.streams import say
 from evaltools.engine import Tally
 from evaltools.errors import OutputError
-from evaltools.report.files import rendered
-from evaltools.report.native import native_lines
-from evaltools.report.output_file import write_measured
-from evaltools.report.table import print_configurations, print_result
+from evaltools.native.lines.evaluation import native_lines
+from evaltools.report.files.evaluation import rendered
+from evaltools.report.files.output_file import write_measured
+from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 _ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))

@@ -19,11 +19,11 @@ def run(arguments: list[str]) -> int:
     parser = run_folder_parser("resume RUN_DIR", DESCRIPTION, "those of the run that goes on")
     parser.add_argument("run_dir", metavar="RUN_DIR", type=Path, help="The folder of the run.")
     known, words = parser.parse_known_args(arguments)
-    from evaltools.cli.device_run_flags import BY_NAME
+    from evaltools.cli.device.run_flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(known.run_dir, BY_NAME)
     request = changed(stored, read_given(stored, words), lambda parameter: parameter.may_differ)
-    from evaltools.cli.handed_over import carry_out
+    from evaltools.cli.runs.handed_over import carry_out
 
     return carry_out(request)

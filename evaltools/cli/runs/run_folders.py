@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evaltools.cli.flags import parse_flags
+from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Options, Request

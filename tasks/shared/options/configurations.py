@@ -9,16 +9,12 @@ from evaltools.parameter import Parameter
 CANDIDATES: Final = (
     Parameter(
         "config",
-        "string",
-        "",
         'One more configuration, "NAME: flag=value flag=value". May be repeated.',
         repeatable=True,
         about="configurations",
     ),
     Parameter(
         "configs",
-        "string",
-        "",
         "YAML file that maps names to flags. May be repeated.",
         repeatable=True,
         role="input_file",
@@ -27,16 +23,13 @@ CANDIDATES: Final = (
 )
 ALLOW_FALLBACK: Final = Parameter(
     "allow_fallback",
-    "bool",
-    False,
     "Measure a configuration on the CPU where its delegate cannot be created or takes nothing; the result says so.",
+    default=False,
 )
 PARAMETERS: Final = (
     *CANDIDATES,
     Parameter(
         "reference",
-        "string",
-        "",
         "Flags of the configuration that the others are held against; builtin kernels and one thread unless stated. "
         "none: no reference.",
         only_with=("load_reference=",),
@@ -44,8 +37,6 @@ PARAMETERS: Final = (
     ALLOW_FALLBACK,
     Parameter(
         "compat",
-        "string",
-        "",
         "native: do what the native tool does also where that is a trap (docs/native-differences.md).",
         choices=("", "native"),
     ),

@@ -11,41 +11,34 @@ from evaltools.request import Options
 ENDS_AT_FAILURE: Final = NotNative("the native tool ends at the first example that fails", (0,))
 IMAGES_PATH: Final = Parameter(
     "ground_truth_images_path",
-    "string",
-    "",
     "Folder of pictures, taken in order of their names. Required.",
     role="pictures",
     required=True,
 )
 OUTPUT_FILE_PATH: Final = Parameter(
     "output_file_path",
-    "string",
-    "",
     "Result file: *.json is ours, anything else the native tool's binary protobuf.",
     role="output_file",
     about="result",
 )
-NUM_IMAGES: Final = Parameter("num_images", "int32", 0, "Evaluate the first N pictures; 0: all.")
+NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
 NORMALIZATION: Final = Parameter(
     "normalization",
-    "string",
-    "auto",
     "Input values: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, or "
     '"mean=M[,M,M];std=S[,S,S]".',
+    default="auto",
     not_native=NotNative("the native tool feeds values of its own, -1..1 to float models"),
 )
 MARGIN: Final = Parameter(
     "margin",
-    "float",
-    0.005,
     "Change of accuracy, 0..1, that counts as none in the verdict; 0.005 is half a point.",
+    default=0.005,
     about="result",
 )
 MAX_FAILED_EXAMPLES: Final = Parameter(
     "max_failed_examples",
-    "int32",
-    -1,
     "Stop once more than this many examples have failed; -1: no limit.",
+    default=-1,
     not_native=ENDS_AT_FAILURE,
 )
 

@@ -1,0 +1,172 @@
+"""Prints the lines of benchmark_model while ``evaltools benchmark`` measures, and for a person what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.benchmark.options import BenchmarkOptions, Candidate
+from evaltools.cli.benchmark import flags as benchmark_flags
+from evaltools.cli.benchmark.request import BenchmarkRequest
+from evaltools.cli.evaluate.output import ignore_interrupts
+from evaltools.cli.shared.streams import say
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.native.lines.benchmark import (
+    delegation_lines,
+    initialized_line,
+    loaded_line,
+    memory_lines,
+    model_size_line,
+    performance_options_line,
+    running_line,
+    signature_line,
+    starting_lines,
+    stat_lines,
+    summary_lines,
+    timings_line,
+)
+from evaltools.native.lines.profile_report import profile_report
+from evaltools.native.lines.stat_line import stat_figures
+from evaltools.parameter import Parameter, Value, split_flag
+from evaltools.report.tables.benchmark import model_names
+from evaltools.report.tables.cells import one_line
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.request import Options
+from evaltools.result.benchmark import BenchmarkRow, Phase, Round
+from evaltools.runtime.session import Opening
+
+
+class NativeLines:
+    """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be."""
+
+    def __init__(self, flags: Options, request: BenchmarkRequest, console: Console) -> None:
+        self.is_written = True
+        self._flags = flags
+        self._request = request
+        self._options: Final[BenchmarkOptions] = request.options
+        self._console = console
+        self._candidate: Candidate = request.candidates[0]
+        self._several: Final = len(request.candidates) > 1
+        self._done = self._round = 0
+        self._is_open = False
+
+    def start(self) -> None:
+        """Before the first measurement."""
+        if self._request.uses_list:
+            self._print([performance_options_line(self._flags.text("perf_options_list"))])
+        self._print([f"WARN: {text}" for text in self._request.warnings])
+
+    def begins(self, candidate: Candidate, round_number: int) -> None:
+        """The flags, as the native tool reads them."""
+        self._candidate = candidate
+        self._is_open = False
+        self._round = round_number
+        self._done += 1
+        if self._several or self._options.rounds > 1:
+            total = len(self._request.candidates) * self._options.rounds
+            name = f"{candidate.model.path.name}, {candidate.configuration.name}"
+            self._console.print(f"{self._done} of up to {total}: {name}, round {round_number + 1}", style="dim")
+        given = _logged(self._flags, candidate)
+        self._print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
+
+    def opened(self, row: BenchmarkRow, opening: Opening) -> None:
+        """The model and its delegates."""
+        self._is_open = True
+        if self._round == 0:
+            self._console.print(f"{row.name}  {describe_configuration(row)}")
+        model = self._candidate.model
+        self._print(
+            [
+                loaded_line(model.path),
+                *([signature_line(model.signature)] if model.signature else []),
+                *(f"WARN: {text}" for text in self._request.notes[self._candidate.model_number]),
+                *delegation_lines(row.delegates, row.delegation),
+                model_size_line(model.size_bytes),
+                initialized_line(opening.total_us),
+                self._running(0),
+            ]
+        )
+
+    def warmed_up(self, phase: Phase) -> None:
+        """The warm-up; regular runs follow where it succeeded."""
+        following = [self._running(1)] if phase.failure is None else []
+        self._print([*stat_lines(stat_figures(phase.invokes_us)), *following])
+
+    def measured(self, found: Round) -> None:
+        """Regular runs, all times in one line, memory."""
+        warm_up, regular = stat_figures(found.warm_up.invokes_us), stat_figures(found.regular.invokes_us)
+        timings = timings_line(found.opening.total_us, warm_up, regular)
+        self._print([*stat_lines(regular), timings, *memory_lines(found.memory)])
+
+    def failed(self, candidate: Candidate, reason: str) -> None:
+        """It is said again below the table, where a person looks for it."""
+        if not self._is_open:
+            self._print([loaded_line(candidate.model.path)])
+        if self._several:
+            self._console.print(f"{candidate.configuration.name} failed: {reason}", style="red")
+
+    def profiled(self, profile: OpProfile, opening: Opening) -> None:
+        """The operators, where no file was asked for; a file is written at the end."""
+        if "op_profiling_output_file" in self._flags or "profiling_output_csv_file" in self._flags:
+            return
+        report = profile_report(profile, opening, self._flags.text("op_profiling_output_mode"))
+        self._say(f"INFO: {report}")
+
+    def finished(self) -> None:
+        """Ctrl-C must not lose what is not written yet."""
+        ignore_interrupts()
+
+    def summary(self, rows: Sequence[BenchmarkRow]) -> None:
+        """All configurations, fastest first."""
+        if not self._several:
+            return
+        names = model_names([model.path for model in self._request.models])
+        prefix = [f"{name}, " if len(names) > 1 else "" for name in names]
+        listed = [
+            (
+                prefix[row.model] + row.name,
+                stat_figures([time for entry in row.rounds for time in entry.regular.invokes_us])
+                if row.status == "measured"
+                else None,
+            )
+            for row in rows
+        ]
+        self._print(summary_lines(listed))
+
+    def text(self, lines: Sequence[str]) -> None:
+        """More lines for stdout."""
+        self._print(lines)
+
+    def _running(self, phase: int) -> str:
+        limits = self._options.phases[phase]
+        return running_line(limits.min_runs, limits.min_secs, limits.max_secs)
+
+    def _print(self, lines: Sequence[str]) -> None:
+        if lines:
+            self._say("\n".join(one_line(line) for line in lines))
+
+    def _say(self, text: str) -> None:
+        self.is_written = say(text) and self.is_written
+
+
+def _logged(flags: Options, candidate: Candidate) -> list[tuple[Parameter, Value]]:
+    """The benchmark's flags, with the model's own path; then a configuration's."""
+    known = {parameter.name: parameter for parameter in benchmark_flags.PARAMETERS}
+    given = [
+        (known[name], value) for name, value in flags.stated.items() if name in known and not isinstance(value, tuple)
+    ]
+    return [*given, (known["graph"], str(candidate.model.path)), *_configuration_flags(candidate.configuration)]
+
+
+def _configuration_flags(configuration: Configuration) -> list[tuple[Parameter, Value]]:
+    """As the native tool knows them; a thread number goes by the name of its flag there."""
+    found = []
+    for word in configuration.to_flags():
+        name, text = split_flag(word, CONFIGURATION_PARAMETERS)
+        name = "num_threads" if name == "num_interpreter_threads" else name
+        parameter = CONFIGURATION_PARAMETERS[name]
+        found.append((parameter, parameter.parse(text)))
+    return found

@@ -1,0 +1,1 @@
+"""``evaltools device``: phones and boards over adb."""

@@ -1,0 +1,58 @@
+"""``evaltools device clean``: delete what runs have kept on devices."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
+from evaltools.cli.device.run_flags import DEFAULT_ROOT, read_root
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.cli.shared.streams import complain, say
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.parameter import Parameter
+
+DESCRIPTION: Final = """\
+Deletes what evaltools device run has kept on devices for the next run: models, data and programs. Runs that go on there
+are ended first. Nothing else in the folder is touched. stdout: a line per device."""
+PARAMETERS: Final = (
+    *CHOICE_OF_DEVICES,
+    Parameter("device_folder", "The folder to delete, as given to evaltools device run.", default=DEFAULT_ROOT),
+)
+EXIT_CODES: Final = """\
+exit codes:
+  0  everything is deleted
+  2  a flag is wrong
+  3  a device cannot be used, or something cannot be deleted there
+  5  stdout could not be written"""
+
+
+def run(arguments: list[str]) -> int:
+    """Delete the folders; returns the exit code."""
+    flags = parse_flags("device clean", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments).options()
+    root = read_root(flags.text("device_folder"))
+    serials = read_serials(flags.text("serials")) if "serials" in flags else ()
+    port = read_port(flags)
+    flags.path("adb")
+    from evaltools.device.adb.adb import Adb
+    from evaltools.device.adb.errors import DeviceError
+    from evaltools.device.files.store import clear
+
+    adb = Adb(flags.text("adb"), port)
+    if not serials:
+        every = flags.text("serials") == ALL
+        serials = tuple(device.serial for device in adb.devices()) if every else (adb.choose(),)
+    is_clean, is_written = bool(serials), True
+    for serial in serials:
+        try:
+            size = clear(adb, serial, root)
+        except DeviceError as error:
+            complain(f"evaltools: {error}")
+            is_clean = False
+        else:
+            done = f"{root} deleted, {size} KiB" if size else "nothing there"
+            is_written = say(f"{serial}: {done}") and is_written
+    if not serials:
+        complain("evaltools: no device is connected; plug one in, or run adb connect HOST:PORT")
+    if not is_clean:
+        return NOT_MEASURED
+    return OK if is_written else NOT_WRITTEN

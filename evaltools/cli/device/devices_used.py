@@ -1,0 +1,268 @@
+"""The devices of one run: chosen, looked at, made ready when they are first needed, left clean."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from rich.console import Console
+from rich.filesize import decimal
+
+from evaltools.cli.device.run_flags import DEFAULT_ROOT, DeviceFlags
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.errors import DeviceError, NoSuchDevice
+from evaltools.device.adb.found import look_at_devices
+from evaltools.device.adb.patience import patiently
+from evaltools.device.files.store import DeviceStore, clear_unused, new_mark
+from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
+from evaltools.device.programs.pool import Done, Job, Pool, PoolOutcome
+from evaltools.device.programs.python_program import Needed, PythonProgram, install
+from evaltools.device.programs.wheel import write_own_wheel
+from evaltools.errors import UsageError
+from evaltools.result.device import DeviceFacts
+from evaltools.result.device_run import DeviceLeftOut, LostAttempt
+from evaltools.task_kind import RequestKind
+
+_BETWEEN_LINES_S: Final = 10.0
+_OWN_NAME: Final = "evaltools"
+
+
+class DevicesUsed:
+    """The devices that a run may use; a context, at whose end nothing runs there any more, or is said to.
+
+    ``mark`` is that of a run which may have been begun before, so that what that has left is ended. Making it raises
+    :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where there is no device,
+    or one that was named cannot be used.
+
+    Attributes:
+        facts: of each device at the beginning
+        left_out: the devices that cannot be used, where all were asked for
+        stop: set to have everything on the devices ended
+    """
+
+    def __init__(self, own: DeviceFlags, console: Console, mark: str = "") -> None:
+        self._others_wheels = _one_of_each(own.wheels, console)
+        self.adb = Adb(own.adb, own.port)
+        self.stop = threading.Event()
+        self.facts, self.left_out = _usable(self.adb, own)
+        for entry in self.left_out:
+            console.print(f"left out: {entry.reason}")
+        self._own = own
+        self._console = console
+        self._options = PartOptions(
+            patience_s=own.patience_s,
+            timeout_s=own.part_timeout_s,
+            cool_down_c=own.cool_down_c,
+            cool_down_timeout_s=own.cool_down_timeout_s,
+            taskset=own.taskset,
+            mark=mark or new_mark(),
+        )
+        self._devices = {serial: self._device(serial) for serial in self.serials}
+        self._pythons: dict[str, PythonProgram] = {}
+        self._temporary = tempfile.TemporaryDirectory(prefix="evaltools-")
+        self._making = threading.Lock()
+        self._wheels: tuple[Path, ...] = ()
+
+    @property
+    def serials(self) -> tuple[str, ...]:
+        """Of the devices that can be used."""
+        return tuple(facts.serial for facts in self.facts)
+
+    def __enter__(self) -> DevicesUsed:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._temporary.cleanup()
+        for serial, device in self._devices.items():
+            problem = device.clean_up()
+            if problem is not None:
+                self._console.print(
+                    f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
+                    f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
+                    f"{self._cleaning(serial)} ends and deletes all"
+                )
+                continue
+            if self._own.keeps_files:
+                device.store.release()
+                continue
+            try:
+                if not clear_unused(self.adb, serial, self._own.root, device.store.lease):
+                    self._console.print(
+                        f"evaltools: {serial}: the files there were kept, because another run uses them; "
+                        f"{self._cleaning(serial)} ends it and deletes them"
+                    )
+            except DeviceError as error:
+                self._console.print(
+                    f"evaltools: not everything could be deleted: {error}; try again with {self._cleaning(serial)}"
+                )
+
+    def _cleaning(self, serial: str) -> str:
+        """The command that ends and deletes what is left on a device."""
+        own = self._own
+        words = ["evaltools", "device", "clean", f"--serials={serial}"]
+        words += [f"--adb={own.adb}"] if own.adb else []
+        words += [f"--adb_port={own.port}"] if own.port is not None else []
+        words += [f"--device_folder={own.root}"] if own.root != DEFAULT_ROOT else []
+        return shlex.join(words)
+
+    def facts_of(self, serial: str) -> DeviceFacts:
+        """A device as it was at the beginning, with the Python that is used where one was named."""
+        facts = next(facts for facts in self.facts if facts.serial == serial)
+        program = self._pythons.get(serial)
+        if program is None or not self._own.python:
+            return facts
+        return replace(facts, python=program.version, python_path=program.python)
+
+    def device(self, serial: str) -> PartDevice:
+        """A device, for parts."""
+        return self._devices[serial]
+
+    def python(self, serial: str, kind: RequestKind) -> PythonProgram:
+        """Evaltools on a device, where it is put if it is not there; raises :class:`DeviceError`."""
+        store, program = self._devices[serial].store, self._pythons.get(serial)
+        if program is None or not store.has(program.folder):
+            needed = Needed(kind.command, kind.modules_on_devices)
+            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._own.python)
+        return program
+
+    def _device(self, serial: str) -> PartDevice:
+        own, told = self._own, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told, self._options.mark)
+        return PartDevice(store, self._options, self.stop, self._console.print)
+
+    def pool(
+        self, jobs: Sequence[Job], do: Callable[[str, Job], Done], on_lost: Callable[[Job, LostAttempt], None]
+    ) -> Pool[Done]:
+        """What does parts by these devices."""
+        return Pool(self.serials, jobs, do, self.is_back, self.stop, on_lost)
+
+    def run(self, pool: Pool[Done]) -> PoolOutcome[Done]:
+        """Do the parts of a pool of these devices; those that could not be used are left out, too."""
+        outcome = pool.run()
+        outcome.left_out[:0] = self.left_out
+        return outcome
+
+    def is_back(self, serial: str) -> bool:
+        """Whether a device that was lost can be used again, within the time that it may be away.
+
+        What was there before may be gone, so that it is looked at anew.
+        """
+        self._pythons.pop(serial, None)
+        self._devices[serial].store.forget()
+        try:
+            patiently(self.adb, serial, partial(self.adb.shell, serial, "true"), self._own.patience_s, self.stop)
+        except DeviceError:
+            return False
+        return True
+
+    def _all_wheels(self) -> tuple[Path, ...]:
+        with self._making:
+            if not self._wheels:
+                self._wheels = (write_own_wheel(Path(self._temporary.name)), *self._others_wheels)
+            return self._wheels
+
+
+class Sending:
+    """Says on stderr how far a file has come that takes long."""
+
+    def __init__(self, serial: str, console: Console) -> None:
+        self._serial = serial
+        self._console = console
+        self._file: Path | None = None
+        self._arrived = 0
+        self._last = 0.0
+
+    def __call__(self, file: Path, arrived: int, size: int) -> None:
+        """Take how many of the ``size`` bytes of a file have arrived; fewer than before: it is sent again."""
+        if file != self._file or arrived < self._arrived:
+            self._file, self._last = file, time.monotonic()
+        self._arrived = arrived
+        if arrived >= size:
+            self._file = None
+        elif time.monotonic() - self._last >= _BETWEEN_LINES_S:
+            self._last = time.monotonic()
+            name = file.name.removesuffix(ARCHIVE)
+            self._console.print(f"{self._serial}: sending {name}, {decimal(arrived)} of {decimal(size)}", style="dim")
+
+
+def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
+    """The wheels without those of evaltools, which is sent as it is here; all are unpacked into one folder.
+
+    Raises :class:`UsageError` where two are of one package.
+    """
+    found: dict[str, Path] = {}
+    for wheel in wheels:
+        name = re.sub(r"[-_.]+", "-", wheel.name.partition("-")[0]).lower()
+        if name == _OWN_NAME:
+            console.print(f"left aside: {wheel}: evaltools is sent to the devices as it is here")
+        elif name in found:
+            raise UsageError(
+                f"--device_wheels: {found[name]} and {wheel} are both {name}, and one would be unpacked over the "
+                "other; leave the one for the devices' processor and Python there, and delete the other"
+            )
+        else:
+            found[name] = wheel
+    return tuple(found.values())
+
+
+def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
+    """The devices asked for. One that is named must be there or be reached; of ``all`` those that can be used.
+
+    Raises :class:`DeviceError` where there is none, or one that was named cannot be used.
+    """
+    wanted = own.serials
+    if not own.all_devices and not wanted:
+        wanted = (adb.choose(),)
+    for serial in wanted:
+        adb.reconnect_if_unlisted(serial)
+    left_out: list[DeviceLeftOut] = []
+    usable: list[DeviceFacts] = []
+    for device, found in look_at_devices(adb, wanted):
+        error = found if isinstance(found, DeviceError) else _why_not_used(found, own.taskset, usable)
+        if isinstance(found, DeviceFacts) and error is None:
+            usable.append(found)
+        elif error is not None:
+            if wanted:
+                raise error
+            left_out.append(DeviceLeftOut(device.serial, error.kind, str(error)))
+    if not usable:
+        reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
+        raise NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
+    return tuple(usable), left_out
+
+
+def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
+    """Why a device cannot be used beside others; None where it can."""
+    for other in others:
+        if facts.identity and facts.identity == other.identity:
+            return DeviceError(
+                f"{facts.serial} is the same device as {other.serial}, connected twice, and would disturb itself; "
+                "name one of the two in --serials",
+                facts.serial,
+            )
+    return _why_not_bound(facts, mask)
+
+
+def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
+    """Why a program cannot be bound to the CPUs of a mask; None where it can, or the device does not say."""
+    if not mask or facts.cpus is None:
+        return None
+    count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
+    if int(mask, 16) % (1 << count):
+        return None
+    return DeviceError(
+        f"{facts.serial}: --taskset={mask} names none of its {count} CPUs; give a mask of them, such as "
+        f"{(1 << count) - 1:x} for all",
+        facts.serial,
+    )

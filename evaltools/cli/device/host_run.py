@@ -1,0 +1,51 @@
+"""A request on this computer, in a process of its own, to be compared with devices."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaltools.cli.device.jobs import last_lines
+from evaltools.cli.runs.handed_over import write_request
+from evaltools.errors import UsageError
+from evaltools.request import Request
+from evaltools.task_kind import request_kind
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """A request that was carried out here: its exit code, and what it printed to stdout."""
+
+    code: int
+    out: str
+
+
+def run_here(request: Request, good_codes: Collection[int]) -> HostRun:
+    """Carry out a request, whose paths are meant from this folder.
+
+    Raises :class:`UsageError` with the last lines where that ends with another exit code.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+        file = Path(folder, "request.json")
+        write_request(request, file)
+        with subprocess.Popen(
+            [sys.executable, "-m", "evaltools.cli.runs.handed_over", str(file)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        ) as process:  # fmt: skip
+            try:
+                out, err = process.communicate()
+            except BaseException:
+                process.terminate()
+                process.communicate()
+                raise
+    if process.returncode not in good_codes:
+        command = request_kind(request.task).command
+        raise UsageError(
+            f"what was to run on this computer, evaltools {command}, ended with exit code {process.returncode}: "
+            f"{last_lines(err)}. Try that command here by itself"
+        )
+    return HostRun(process.returncode, out)

@@ -1,0 +1,87 @@
+"""A request as devices get it: files under the paths that they have there, and only what is for devices to know."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from evaltools.device.files.store import remote_path
+from evaltools.errors import DataError
+from evaltools.parameter import Parameter
+from evaltools.request import Request
+from evaltools.runs.stored import rewritten
+
+
+@dataclass
+class SentFiles:
+    """What a request names: single files with their paths below ``root`` on a device, and folders by their names there.
+
+    ``pictures`` are folders of which a part gets its own pictures, ``folders`` are sent whole.
+    """
+
+    root: str
+    files: dict[Path, str] = field(default_factory=dict)
+    pictures: dict[str, Path] = field(default_factory=dict)
+    folders: dict[str, Path] = field(default_factory=dict)
+
+    def take(self, parameter: Parameter | None, path: Path) -> str:
+        """What the value of a parameter is called on the device; None: a file that the task itself is in."""
+        if parameter is None:
+            return self.take_file(path)
+        if not parameter.is_sent or parameter.role == "machine_path":
+            return str(path)
+        if parameter.role == "pictures":
+            self.pictures[parameter.name] = path
+            return parameter.name
+        if parameter.role == "library" and not path.is_file():
+            return _there(parameter, path)
+        if parameter.role == "input_folder" or path.is_dir():
+            return self._take_folder(path)
+        return self.take_file(path)
+
+    def take_file(self, path: Path) -> str:
+        """The path that a file will have on the device."""
+        if path not in self.files:
+            self.files[path] = remote_path(self.root, path)
+        return self.files[path]
+
+    def _take_folder(self, path: Path) -> str:
+        name = next((name for name, known in self.folders.items() if known == path), f"folder-{len(self.folders)}")
+        self.folders[name] = path
+        return name
+
+
+def _there(library: Parameter, path: Path) -> str:
+    """A library that is not here, and so must be on the device."""
+    if posixpath.isabs(path):
+        return str(path)
+    raise DataError(f"--{library.name}={path}: there is no such file here, and it is no absolute path on the device")
+
+
+@dataclass(frozen=True)
+class DeviceRequest:
+    """A ``request`` with the names that files have on devices, and what is sent for it; see :class:`SentFiles`."""
+
+    request: Request
+    files: Mapping[Path, str]
+    pictures: Mapping[str, Path]
+    folders: Mapping[str, Path]
+
+
+def device_request(request: Request, root: str) -> DeviceRequest:
+    """The request for devices; ``root`` is the folder for evaltools there.
+
+    Raises :class:`DataError` for files that are missing.
+    """
+    sent = SentFiles(root)
+    there = rewritten(replace(request, devices=None), sent.take, Path())
+    return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
+
+
+def told(request: Request) -> Request:
+    """The request without what is about the result, the run as a whole, or devices."""
+    parameters = request.options.parameters.values()
+    kept = request.without(*(each.name for each in parameters if not each.is_sent))
+    return replace(kept, devices=None, command=())

@@ -1,0 +1,47 @@
+"""``evaltools baseline``: keep what a release found, and hold later results against it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter, did_you_mean
+from evaltools.tasks.shared.options.pictures import MARGIN, read_margin
+
+DESCRIPTION: Final = """\
+Keep what a result found in a small file, and hold later results against it.
+  save RESULT.json    make the file; one that exists is not touched
+  diff RESULT.json    what changed since, with the statistics of paired examples where they are the same
+  update RESULT.json  show what changed, then replace the file
+RESULT.json is what --output_file_path of an evaluation gives; --record_examples=true makes changes of Top-k testable.
+stdout: what was found."""
+PARAMETERS: Final = (
+    Parameter("baseline_file", "The file to keep, or to compare with.", default="baseline.json", role="output_file"),
+    MARGIN,
+)
+ACTIONS: Final = ("save", "diff", "update")
+EXIT_CODES: Final = """\
+exit codes:
+  0  saved, updated, or nothing became worse
+  1  something became worse
+  2  a flag or a file is wrong
+  3  a configuration of the baseline was not measured
+  5  the file could not be written"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one action; returns the exit code."""
+    words = [word for word in arguments if not word.startswith("-")]
+    flags = parse_flags("baseline", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(words) :])
+    if len(words) != 2 or arguments[:2] != words:
+        raise UsageError("give an action and a result first: evaltools baseline save|diff|update RESULT.json")
+    action, result = words
+    if action not in ACTIONS:
+        hint = did_you_mean(action, ACTIONS)
+        raise UsageError(f"{action!r} is no action of evaltools baseline; use one of {', '.join(ACTIONS)}.{hint}")
+    baseline_file = flags.path("baseline_file")
+    assert baseline_file is not None
+    from evaltools.cli.judge.baseline_run import act
+
+    return act(action, result, baseline_file, read_margin(flags.options()))

@@ -1,0 +1,145 @@
+"""``evaltools gate`` behind its flags: read or run, judge, write, print."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools import exit_codes
+from evaltools.cli.judge.gate_runs import Run, read_run, result_of
+from evaltools.cli.shared.flags import GivenFlags
+from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.terminal import make_console, text_for_stdout
+from evaltools.errors import OutputError, UsageError
+from evaltools.gates.decide import GateVerdict
+from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
+from evaltools.gates.hold import hold_gates, report_unjudged
+from evaltools.report.files.gates.junit import junit_xml
+from evaltools.report.files.gates.markdown import markdown_summary
+from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.tables.gates import print_gates
+from evaltools.report.words.gates import GateOutcome, outcome_of
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import encode_json, read_result
+
+_DEFAULTS: Final = ("gates.toml", "pyproject.toml")
+_RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
+    "junit": junit_xml,
+    "markdown": markdown_summary,
+    "output_file_path": encode_json,
+}
+_EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
+    "pass": exit_codes.OK,
+    "inconclusive": exit_codes.INCONCLUSIVE,
+    "fail": exit_codes.LIMIT_BROKEN,
+    "not measured": exit_codes.NOT_MEASURED,
+}
+
+
+def gate(flags: GivenFlags, results: Sequence[str]) -> int:
+    """Hold results, or the runs of the file where none are given, against its gates; returns the exit code."""
+    is_inconclusive_allowed = flags.is_on("allow_inconclusive")
+    file = read_gate_file(_gate_file(flags))
+    sources = _named(results, file) if results else _runs(file)
+    runs = [read_run(source, file.path.parent) for source in sources]
+    files = _planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
+    console = make_console()
+    found = _results(runs, console)
+    outcome = outcome_of(
+        version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
+    )
+    not_written = _write(outcome, files)
+    if not say(text_for_stdout(partial(print_gates, outcome))):
+        not_written.append(OutputError("stdout cannot be written"))
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return exit_codes.NOT_WRITTEN
+    if outcome.verdict == "inconclusive" and is_inconclusive_allowed:
+        return exit_codes.OK
+    return _EXIT_CODES[outcome.verdict]
+
+
+def _gate_file(flags: GivenFlags) -> Path:
+    given = flags.path("gates")
+    if given is not None:
+        return given
+    for name in _DEFAULTS:
+        if os.path.exists(name):
+            return Path(name)
+    raise UsageError(
+        f"there is neither {' nor '.join(_DEFAULTS)} in this folder; write one as docs/gates.md shows, or give "
+        "--gates=FILE"
+    )
+
+
+def _runs(file: GateFile) -> tuple[RunSource, ...]:
+    if not file.runs:
+        raise UsageError(
+            f"there is no result to judge: {file.path} has no [runs.NAME]; add some, or give the result files: "
+            "evaltools gate RESULT.json"
+        )
+    return file.runs
+
+
+def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
+    """The results given as words, each by the name of the run whose file it is, or else by its own."""
+    runs = {os.path.realpath(run.result): run.name for run in file.runs if run.result is not None}
+    files: dict[str, str] = {}
+    for word in results:
+        name = runs.get(os.path.realpath(word), Path(word).stem) if word else ""
+        if not name or "\0" in word:
+            raise UsageError(f"{word!r} is no name of a result file; give evaltools gate RESULT.json")
+        if name in files:
+            raise UsageError(
+                f"{files[name]} and {word} are both taken for the run {name!r}; name one of them in {file.path}: "
+                f"[runs.NAME] with result = {word!r}"
+            )
+        files[name] = word
+    return [RunSource(name, result=Path(word)) for name, word in files.items()]
+
+
+def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
+    """Where to write what, checked before anything is run."""
+    files: dict[str, Path] = {}
+    for name in _RENDERERS:
+        path = flags.path(name)
+        if path is None:
+            continue
+        if name == "output_file_path" and path.suffix.lower() != ".json":
+            raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
+        require_output_file(path, f"--{name}", inputs)
+        same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
+        if same:
+            raise UsageError(f"--{name}={path} is the file of --{same[0]}, too; give another name")
+        files[name] = path
+    return files
+
+
+def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResult]:
+    """Files first: one that cannot be read is told before hours of runs."""
+    found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
+    with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
+        for number, run in enumerate(runs):
+            if run.source.result is None:
+                console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
+                found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
+    return {run.source.name: found[run.source.name] for run in runs}
+
+
+def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:
+    failed = []
+    for name, path in files.items():
+        try:
+            write_file(path, _RENDERERS[name](outcome))
+        except OutputError as error:
+            failed.append(error)
+    return failed

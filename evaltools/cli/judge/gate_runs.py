@@ -1,0 +1,134 @@
+"""From a run of ``gates.toml`` to its result: its request in a process of its own, or the file that exists."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaltools import exit_codes
+from evaltools.cli.runs.handed_over import write_request
+from evaltools.errors import EvaltoolsError, OutputError, UsageError
+from evaltools.gates.gate_file import RunSource
+from evaltools.request import Request
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.json_file import read_result
+
+WITH_RESULT: Final = (
+    exit_codes.OK,
+    exit_codes.LIMIT_BROKEN,
+    exit_codes.NOT_MEASURED,
+    exit_codes.EXAMPLES_FAILED,
+)
+"""Exit codes of an evaluation that measured what it could."""
+_OUTPUT_FLAG: Final = "output_file_path"
+_MOST_LINES: Final = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a file of gates whose relative paths are meant from ``folder``.
+
+    ``request`` is what its command asks for; None for a result that exists, and for commands that only put results
+    together.
+    """
+
+    source: RunSource
+    folder: Path
+    request: Request | None
+
+    @property
+    def files_read(self) -> list[Path]:
+        """The result, or what its command names, as far as that is known: what is no file among it does no harm."""
+        if self.source.result is not None:
+            return [self.source.result]
+        if self.request is None:
+            return [self.folder / word for word in self.source.command]
+        return [self.folder / path for path in self.request.files_read]
+
+
+def read_run(source: RunSource, folder: Path) -> Run:
+    """Read the command of a run; raises :class:`UsageError`, which names the run, for flags that are wrong."""
+    try:
+        request = _request(source.command, folder.resolve())
+    except UsageError as error:
+        raise UsageError(f"run {source.name}: {error}") from None
+    if request is not None and _OUTPUT_FLAG in request.options:
+        raise UsageError(f"run {source.name}: leave --{_OUTPUT_FLAG} out of its command; the gates say where it goes")
+    return Run(source, folder, request)
+
+
+def _request(words: Sequence[str], folder: Path) -> Request | None:
+    from evaltools.cli.device.run import parse as parse_device_run
+    from evaltools.cli.evaluate.command import parse, with_model_flag
+    from evaltools.cli.main import task_of
+
+    task = task_of(words[0]) if words else None
+    try:
+        if task is not None:
+            return parse(task, words[1:], folder)
+        if words[:1] == ("run",) and len(words) > 1:
+            return parse(
+                os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], with_model_flag(words[2:]), folder
+            )
+        if words[:2] == ("device", "run") and len(words) > 2:
+            return parse_device_run(words[2], words[3:], folder)
+    except SystemExit:
+        raise UsageError("its command asks for help; leave that out") from None
+    return None
+
+
+def result_of(run: Run, output: Path) -> EvaluationResult:
+    """The result of a run; ``output`` is where its command writes it.
+
+    Raises an :class:`EvaltoolsError` with the end of what the command said where it gives no result, and what
+    :func:`read_result` raises where a file is none.
+    """
+    source = run.source
+    if source.result is not None:
+        return read_result(source.result)
+    try:
+        output.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"run {source.name}: {output} cannot be written: {error.strerror}") from error
+    with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
+        arguments = ["evaltools.cli.main", *source.command, f"--{_OUTPUT_FLAG}={output.absolute()}"]
+        if run.request is not None:
+            file = Path(scratch, "request.json")
+            write_request(run.request.stating(**{_OUTPUT_FLAG: output.absolute()}), file)
+            arguments = ["evaltools.cli.runs.handed_over", str(file)]
+        completed = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=run.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+        )
+    if completed.returncode in WITH_RESULT and output.exists():
+        return read_result(output)
+    raise _no_result(source, completed.returncode, completed.stderr)
+
+
+def _no_result(source: RunSource, code: int, said: str) -> EvaltoolsError:
+    end = "\n".join(line.rstrip() for line in said.splitlines()[-_MOST_LINES:]) or "nothing on stderr"
+    command = shlex.join(("evaltools", *source.command))
+    message = f"run {source.name}: no result from {command!r} ({_ended(code)}); it said:\n{end}"
+    return OutputError(message) if code == exit_codes.NOT_WRITTEN else UsageError(message)
+
+
+def _ended(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended by signal {-code}"

@@ -1,0 +1,63 @@
+"""``evaltools power``: how many examples it takes to see a drop of accuracy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.streams import say
+from evaltools.errors import UsageError
+from evaltools.exit_codes import NOT_WRITTEN, OK
+from evaltools.parameter import Parameter
+
+DESCRIPTION: Final = """\
+How many examples do I need to see a drop of accuracy, or how surely do as many as I have show it? For the exact McNemar
+test on paired examples, which evaltools imagenet makes."""
+_SUREST: Final = 0.9999
+PARAMETERS: Final = (
+    Parameter("drop", "The drop to be seen, 0..1; 0.005 is half a point. Required.", default=0.0),
+    Parameter(
+        "flip_rate",
+        "Share of examples, 0..1, that one configuration has right and the other wrong: lost and gained, by the number "
+        "of examples in a first small run. Required.",
+        default=0.0,
+    ),
+    Parameter("power", "How surely the drop shall be seen, 0..1.", default=0.8),
+    Parameter("confidence", "Confidence of the test, 0..1; 0.95 calls p <= 0.05 a difference.", default=0.95),
+    Parameter("num_images", "Say how surely as many examples show the drop.", default=0),
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Compute and print."""
+    flags = parse_flags("power", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    drop, flip_rate, power, confidence = _rates(flags)
+    images = flags.number("num_images")
+    if images < 0:
+        raise UsageError(f"--num_images={images}: use 1 or more")
+    from evaltools.stats.power import MOST_EXAMPLES, examples_to_see, mcnemar_power
+
+    what = f"a drop of {100 * drop:g} points with {100 * flip_rate:g} % flips"
+    lines = []
+    if images:
+        seen = mcnemar_power(images, drop, flip_rate, 1 - confidence)
+        lines.append(f"{images} examples show {what} with a probability of {100 * seen:.1f} %")
+    needed = examples_to_see(drop, flip_rate, power, 1 - confidence)
+    number = f"more than {MOST_EXAMPLES}" if needed is None else str(needed)
+    lines.append(f"{number} examples show {what} with a probability of {100 * power:g} %")
+    lines.append(f"(exact McNemar test, p <= {1 - confidence:.3g})")
+    return OK if say("\n".join(lines)) else NOT_WRITTEN
+
+
+def _rates(flags: GivenFlags) -> tuple[float, float, float, float]:
+    missing = [f"--{name}=..." for name in ("drop", "flip_rate") if name not in flags]
+    if missing:
+        raise UsageError(f"missing: {' '.join(missing)}. See evaltools power --help")
+    drop, flip_rate = flags.real("drop"), flags.real("flip_rate")
+    if not 0 < drop <= flip_rate <= 1:
+        message = f"--drop={drop:g} --flip_rate={flip_rate:g}: 0 < drop <= flip rate <= 1 is needed"
+        raise UsageError(f"{message}, because every lost example is a flip")
+    for name in ("power", "confidence"):
+        if not 0.5 <= flags.real(name) <= _SUREST:
+            raise UsageError(f"--{name}={flags.real(name):g}: use 0.5 to {_SUREST:g}")
+    return drop, flip_rate, flags.real("power"), flags.real("confidence")

@@ -1,0 +1,1 @@
+"""``evaltools doctor``, ``delegates``, ``inspect`` and ``demo``: what there is."""

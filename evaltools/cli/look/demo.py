@@ -1,0 +1,157 @@
+"""``evaltools demo``: the three tasks on the embedded sample, with what this machine has."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from evaltools import exit_codes
+from evaltools.cli.evaluate import command as evaluate
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.streams import complain
+from evaltools.datasets import sample
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+from evaltools.report.files.output_file import require_writable
+
+DESCRIPTION: Final = """\
+Evaluates the models of the embedded sample, four classifiers (200 drawn pictures of 12 figures) and two detectors (60
+drawn pictures with several figures each): the builtin CPU kernels against XNNPACK, plain C++ kernels, a second runtime
+if one is installed, and an external delegate if one is given. First how far apart the numbers are (inference-diff),
+then whether it matters (imagenet, coco)."""
+PARAMETERS: Final = (
+    Parameter("models", "Classifiers to evaluate, separated by commas.", default=",".join(sample.MODELS)),
+    Parameter("detectors", "Detectors to evaluate, separated by commas.", default=",".join(sample.DETECTION_MODELS)),
+    Parameter("external_delegate_path", "Shared library of a delegate to evaluate too.", role="library"),
+    Parameter(
+        "disagreements_path",
+        "Picture of the boxes that differ most, of the last detector; empty: none.",
+        default="demo_disagreements.png",
+        role="output_file",
+        about="result",
+    ),
+)
+NEXT_STEPS: Final = """
+What to look at:
+  verdict     inference-diff: whether a difference is more than the CPU variants' own, and which precision explains it
+  delegated   nodes that ran on a delegate: proof that it did the work
+  agrees      share of pictures with the same first answer as the reference; lost and gained are its flips
+  matched     coco: boxes that both find; lost and new are those without a partner, other class those named otherwise
+  int8        an external delegate for float models takes nothing of it, so it is not measured: never a CPU number
+Next: the same on your own model and pictures, with any of the flags in docs/delegate-flags.md:
+  evaltools inference-diff --model_file=... --config "mine: use_xnnpack=true"
+  evaltools imagenet --model_file=... --ground_truth_images_path=... --ground_truth_labels=... \\
+    --model_output_labels=... --config "mine: use_xnnpack=true" --output_file_path=result.json
+  evaltools coco --model_file=... --ground_truth_images_path=... --ground_truth_annotations=instances.json \\
+    --config "mine: use_xnnpack=true" --disagreements_path=worst.png
+"""
+
+
+class _Step(NamedTuple):
+    """One task of the demo."""
+
+    task: str
+    arguments: list[str]
+
+
+def run(arguments: list[str]) -> int:
+    """Run the demo; configurations that cannot run here are shown as such and do not count as an error.
+
+    The native lines on stdout are left out: the tables say it all.
+    """
+    flags = parse_flags("demo", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    classifiers = _names(flags, "models", "model", sample.MODELS)
+    detectors = _names(flags, "detectors", "detector", sample.DETECTION_MODELS)
+    configurations = _configurations(flags.text("external_delegate_path"))
+    picture = _picture(flags) if detectors else None
+    before = _state(picture)
+    for step in [*_classifier_steps(classifiers), *_detector_steps(detectors, picture)]:
+        command = [*step.arguments, *configurations]
+        complain(f"\n$ evaltools {step.task.replace('_', '-')} {shlex.join(command)}")
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = evaluate.run(step.task, command)
+        if code not in (exit_codes.OK, exit_codes.NOT_MEASURED):
+            return code
+    if _state(picture) != before:
+        complain(f"\nThe boxes that differ most are drawn in {picture}: ground truth, reference, and the other side.")
+    complain(NEXT_STEPS)
+    return exit_codes.OK
+
+
+def _names(flags: GivenFlags, flag: str, what: str, known: tuple[str, ...]) -> list[str]:
+    names = [name for name in flags.text(flag).split(",") if name]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(f"--{flag}: {unknown[0]!r} is no {what} of the sample; use some of {','.join(known)}")
+    return names
+
+
+def _picture(flags: GivenFlags) -> Path | None:
+    """Where to draw the boxes that differ. A name that was given must do; where the default does not, none is drawn."""
+    name = "disagreements_path"
+    if not flags.text(name):
+        return None
+    picture = Path(flags.text(name))
+    if picture.suffix.lower() != ".png":
+        raise UsageError(f"--{name}={picture}: the picture is a PNG; give a name that ends in .png")
+    try:
+        require_writable(picture, f"--{name}")
+    except UsageError as error:
+        if name in flags:
+            raise
+        complain(f"the boxes that differ are not drawn: {error}")
+        return None
+    return picture
+
+
+def _state(path: Path | None) -> tuple[int, int] | None:
+    """Which file is there and when it was written; differs once another one is."""
+    try:
+        status = path.stat() if path else None
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns) if status else None
+
+
+def _classifier_steps(names: list[str]) -> Iterator[_Step]:
+    pictures = [
+        f"--ground_truth_images_path={sample.images_dir()}",
+        f"--ground_truth_labels={sample.ground_truth_file()}",
+        f"--model_output_labels={sample.labels_file()}",
+    ]
+    for name in names:
+        model = f"--model_file={sample.model_file(name)}"
+        inputs = [f"--input_images={sample.images_dir()}", "--num_runs=20"]
+        yield _Step("inference_diff", [model, *inputs])
+        yield _Step("imagenet", [model, *pictures])
+
+
+def _detector_steps(names: list[str], picture: Path | None) -> Iterator[_Step]:
+    pictures = [
+        f"--ground_truth_images_path={sample.detection_images_dir()}",
+        f"--ground_truth_annotations={sample.detection_annotations_file()}",
+        f"--model_output_labels={sample.detection_labels_file()}",
+    ]
+    for name in names:
+        arguments = [f"--model_file={sample.detection_model_file(name)}", *pictures]
+        if name == names[-1] and picture is not None:
+            arguments.append(f"--disagreements_path={picture}")
+        yield _Step("coco", arguments)
+
+
+def _configurations(external_delegate: str) -> list[str]:
+    configurations = ["xnnpack: use_xnnpack=true", "plain C++: kernels=reference"]
+    if importlib.util.find_spec("ai_edge_litert") and importlib.util.find_spec("tflite_runtime"):
+        configurations.append("tflite_runtime: runtime=tflite_runtime")
+    if external_delegate:
+        options = shlex.quote("precision:bf16")
+        path = shlex.quote(external_delegate)
+        configurations.append(
+            f"bf16 delegate: external_delegate_path={path} external_delegate_options={options} use_xnnpack=false"
+        )
+    return [f"--config={configuration}" for configuration in configurations]

@@ -1,0 +1,67 @@
+"""``evaltools doctor``: what can be measured on this machine, proven by running a small model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.cli.shared.streams import complain, say
+from evaltools.errors import OutputError
+from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
+from evaltools.parameter import Parameter
+
+if TYPE_CHECKING:
+    from evaltools.tasks.inspection.machine_check import Finding
+
+DESCRIPTION: Final = (
+    "Which runtimes, delegates and tools are usable here. Each runtime and delegate runs a small model in a process of "
+    "its own, and its numbers are held against plain kernels. What is missing is named with the next step."
+)
+PARAMETERS: Final = (
+    Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result"),
+)
+_TITLES: Final = {
+    "runtime": "runtimes",
+    "delegate": "delegates",
+    "tool": "tools",
+    "package": "optional packages",
+}
+_MARKS: Final = {"works": "yes", "missing": "no", "elsewhere": "-"}
+
+
+def run(arguments: list[str]) -> int:
+    """Print what was found as it is found. Exit code 3: no runtime works."""
+    given = parse_flags("doctor", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    from evaltools.tasks.inspection.machine_check import environment, findings
+
+    is_written = say(environment())
+    found: list[Finding] = []
+    for finding in findings():
+        if not found or found[-1].kind != finding.kind:
+            is_written = say(f"\n{_TITLES[finding.kind]}") and is_written
+        is_written = say("\n".join(_lines(finding))) and is_written
+        found.append(finding)
+    if given.text("output_file_path"):
+        _write(Path(given.text("output_file_path")), found)
+    if not any(finding.state == "works" for finding in found if finding.kind == "runtime"):
+        complain("evaltools: no runtime works here, so nothing can be measured; pip install 'evaltools[litert]'")
+        return NOT_MEASURED
+    return OK if is_written else NOT_WRITTEN
+
+
+def _lines(finding: Finding) -> list[str]:
+    lines = [f"  {_MARKS[finding.state]:<3}  {finding.name:<31} {finding.proof}".rstrip()]
+    if finding.state == "missing" and finding.next_step:
+        lines.append(f"         {finding.next_step}")
+    return lines
+
+
+def _write(path: Path, found: Sequence[Finding]) -> None:
+    try:
+        path.write_text(json.dumps([asdict(finding) for finding in found], indent=2) + "\n")
+    except OSError as error:
+        raise OutputError(f"--output_file_path={path} cannot be written: {error.strerror or error}") from error

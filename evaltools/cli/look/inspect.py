@@ -1,0 +1,46 @@
+"""``evaltools inspect``: what is in a model, of which kind it is, which delegates fit, and what they take of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+DESCRIPTION: Final = """\
+What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK and the GPU
+take of it here, and what is known to go wrong on GPUs and in fp16. Every claim says what it rests on.
+The model is given as the first word or as --model_file. stdout: the findings."""
+PARAMETERS: Final = (
+    Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
+    Parameter("run", "Open the model with XNNPACK and the GPU, to see what they take of it.", default=True),
+    Parameter("output_file_path", "JSON file with everything that was found.", role="output_file", about="result"),
+)
+EXIT_CODES: Final = """\
+exit codes:
+  0  the model was inspected; a delegate that could not be tried is named as such
+  2  a flag or the model is wrong
+  5  the findings could not be written"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, _with_flag(arguments))
+    if not flags.text("model_file"):
+        raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
+    from evaltools.cli.look.inspect_run import inspect
+
+    return inspect(flags)
+
+
+def _with_flag(arguments: Sequence[str]) -> list[str]:
+    """The same words with a model in the first place given as a flag.
+
+    >>> _with_flag(["a.tflite", "--run=false"])
+    ['--model_file=a.tflite', '--run=false']
+    """
+    if arguments and not arguments[0].startswith("-"):
+        return [f"--model_file={arguments[0]}", *arguments[1:]]
+    return list(arguments)

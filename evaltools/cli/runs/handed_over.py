@@ -1,0 +1,70 @@
+"""``python -m evaltools.cli.runs.handed_over FILE``: carries out a request that another process wrote.
+
+Its paths are meant from the folder that this process runs in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evaltools.cli.main import exit_code_of
+from evaltools.errors import DataError
+from evaltools.request import Request
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry it out; returns the exit code."""
+    (file,) = arguments
+    return exit_code_of(
+        lambda: carry_out(replace(read_request(Path(file)), folder=Path.cwd())), "interrupted before there was a result"
+    )
+
+
+def carry_out(request: Request) -> int:
+    """Carry out a request of whatever kind, on whatever it is for; returns the exit code."""
+    from evaltools.cli.benchmark.command import KIND as BENCHMARK
+
+    if request.devices is not None:
+        from evaltools.cli.device.run import carry_out_on_devices
+
+        return carry_out_on_devices(request)
+    if request.task == BENCHMARK.name:
+        from evaltools.cli.benchmark.run import benchmark
+
+        return benchmark(request)
+    from evaltools.cli.evaluate.carry_out import carry_out as evaluate
+
+    return evaluate(request)
+
+
+def write_request(request: Request, file: Path) -> None:
+    """Write a request for another process."""
+    file.write_bytes(to_bytes(request))
+
+
+def to_bytes(request: Request) -> bytes:
+    """A request as it is handed over."""
+    from evaltools.engine.run_folder import encode
+    from evaltools.request.plain import to_plain
+
+    return encode(to_plain(request)).encode()
+
+
+def read_request(file: Path) -> Request:
+    """What another process has written; raises :class:`DataError` where that is no request."""
+    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.request.plain import from_plain
+
+    try:
+        plain = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{file} cannot be read: {error}") from error
+    return from_plain(plain, BY_NAME)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

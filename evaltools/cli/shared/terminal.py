@@ -1,0 +1,51 @@
+"""The console on stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+from rich.console import Console
+
+from evaltools.cli.shared.streams import discard
+
+_WIDTH_WITHOUT_TERMINAL = 160
+
+
+class _LastingConsole(Console):
+    """A console whose reader may go away: what it prints is then lost, and nothing else."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError:
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        if sys.stderr is not None:
+            discard(sys.stderr)
+
+
+def make_console(file: IO[str] | None = None) -> Console:
+    """A console on stderr, or on ``file``, that prints text as it is: names from outside are neither markup nor emoji.
+
+    Without a terminal lines are not cut at 80 columns.
+    """
+    target = file or sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    width = None if target.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return _LastingConsole(file=target, width=width, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def text_for_stdout(show: Callable[[Console], None]) -> str:
+    """What ``show`` prints on a console, as wide as stdout where that is a terminal, without blanks at line ends."""
+    text = io.StringIO()
+    console = make_console(text)
+    if sys.stdout is not None and sys.stdout.isatty():
+        console.width = shutil.get_terminal_size().columns
+    show(console)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

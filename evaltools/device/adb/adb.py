@@ -1,0 +1,162 @@
+"""A client of adb: the binary as a subprocess, with every answer proven."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from evaltools.device.adb.answer import LONGEST_COMMAND, Answer, read_answer, wrap_command
+from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
+from evaltools.device.adb.patience import stop_if_asked
+from evaltools.device.adb.process import AdbRun, find_adb, run_adb
+from evaltools.device.adb.states import NOT_LISTED, USABLE, error_of_state, next_step, parse_devices
+from evaltools.errors import UsageError
+from evaltools.result.device import ListedDevice
+
+SHELL_TIMEOUT_S: Final = 20.0
+_SERVER_TIMEOUT_S: Final = 15.0
+_CONNECT_TIMEOUT_S: Final = 15.0
+_LONGEST_OF_OLD_DEVICES: Final = 4000
+_SERIAL_VARIABLE: Final = "ANDROID_SERIAL"
+
+
+class Adb:
+    """The devices of one adb server.
+
+    ``path`` is the adb binary (see :func:`find_adb`). ``port`` names a server of its own; without it adb follows
+    ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_ADDRESS and ANDROID_ADB_SERVER_PORT. ``environment`` replaces that of this
+    process. All methods may be called from several threads.
+    """
+
+    def __init__(self, path: str = "", port: int | None = None, environment: Mapping[str, str] | None = None) -> None:
+        self.path = find_adb(path, environment)
+        self.port = port
+        self._environment = environment
+        self._starting = threading.Lock()
+
+    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+        """Run adb with these arguments; its server is started before where there is none, so only the command prints.
+
+        This is done every time, as a server may end between two commands; one that runs answers in 5 ms.
+        """
+        with self._starting:
+            self._run_once(["start-server"], _SERVER_TIMEOUT_S)
+        return self._run_once(arguments, timeout_s, stop)
+
+    def _run_once(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
+        own_server = [] if self.port is None else ["-P", str(self.port)]
+        return run_adb([self.path, *own_server, *arguments], timeout_s, self._environment, stop)
+
+    def devices(self) -> tuple[ListedDevice, ...]:
+        """The devices that the server knows; raises :class:`ServerFailed` where it gives no list."""
+        done = self.run(["devices", "-l"], _SERVER_TIMEOUT_S)
+        found = parse_devices(done.out.decode("utf-8", "replace"))
+        if found is None:
+            got = f"no answer in {_SERVER_TIMEOUT_S:g} s" if done.code is None else f"no list{done.quote()}"
+            raise ServerFailed(
+                f"{self.path} devices: {got}; look at the server with adb kill-server and adb start-server, "
+                "and at ADB_SERVER_SOCKET and ANDROID_ADB_SERVER_PORT where they are set"
+            )
+        return found
+
+    def state(self, serial: str) -> str:
+        """The state of a device in adb's words, ``not found`` where it is not listed."""
+        return next((found.state for found in self.devices() if found.serial == serial), NOT_LISTED)
+
+    def choose(self, serial: str = "") -> str:
+        """The serial number to use: the one given, else ANDROID_SERIAL, else that of the only usable device.
+
+        One that is named as HOST:PORT and is not listed is connected. Raises :class:`SeveralDevices`,
+        :class:`NoSuchDevice`, or the error of the state that the device is in.
+        """
+        variables = os.environ if self._environment is None else self._environment
+        named = serial or variables.get(_SERIAL_VARIABLE, "")
+        if named:
+            self.reconnect_if_unlisted(named)
+            state = self.state(named)
+            if state != USABLE:
+                raise error_of_state(named, state, "adb shell")
+            return named
+        found = self.devices()
+        usable = [device.serial for device in found if device.state == USABLE]
+        if len(usable) > 1:
+            raise SeveralDevices(
+                f"{len(usable)} devices are connected and none is named: {', '.join(usable)}; "
+                "name one with --serials=SERIAL or the variable ANDROID_SERIAL"
+            )
+        if usable:
+            return usable[0]
+        if len(found) == 1:
+            raise error_of_state(found[0].serial, found[0].state, "adb shell")
+        if found:
+            states = ", ".join(f"{device.serial} is {device.state}" for device in found)
+            raise NoSuchDevice(f"no device can be used: {states}; evaltools device list says what to do")
+        raise NoSuchDevice(f"no device is connected; {next_step(NOT_LISTED)}")
+
+    def features(self, serial: str) -> tuple[str, ...]:
+        """What the device's and this computer's adb can both do, in order; empty for devices of before Android 7."""
+        done = self.run(["-s", serial, "features"], _SERVER_TIMEOUT_S)
+        if done.code != 0:
+            raise self._why(serial, "adb features", done, _SERVER_TIMEOUT_S)
+        return tuple(sorted(set(done.out.decode("utf-8", "replace").split())))
+
+    def shell(
+        self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S, stop: threading.Event | None = None
+    ) -> Answer:
+        """Run a command in the device's shell, with empty stdin; an exit code other than 0 is no error here.
+
+        Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set
+        meanwhile, and :class:`ConnectionLost` where the answer is not whole (the command may then still run), or the
+        error of the state that the device is in; and :class:`UsageError` for a command that no device takes.
+        """
+        mark = f"evaltools-{uuid.uuid4().hex}"
+        wrapped = wrap_command(command, mark)
+        if len(wrapped.encode()) > LONGEST_COMMAND or "\0" in wrapped:
+            raise UsageError(
+                f"a command of {len(wrapped.encode())} bytes is too long for adb, or holds a zero byte; "
+                f"put it into a file of at most {LONGEST_COMMAND} bytes per line, push it and run that"
+            )
+        done = self.run(["-s", serial, "shell", wrapped], timeout_s, stop)
+        answer = read_answer(done.out, done.err, mark)
+        if answer is None:
+            stop_if_asked(serial, stop)
+            self._refuse_if_too_long(serial, wrapped)
+            raise self._why(serial, "adb shell", done, timeout_s)
+        return answer
+
+    def _refuse_if_too_long(self, serial: str, wrapped: str) -> None:
+        """Raise :class:`UsageError` for a command that a device of before Android 7 never gets."""
+        length = len(wrapped.encode())
+        if length > _LONGEST_OF_OLD_DEVICES and "shell_v2" not in self.features(serial):
+            raise UsageError(
+                f"{serial}: a command of {length} bytes is too long for a device of before Android 7, which may take "
+                f"no more than {_LONGEST_OF_OLD_DEVICES}; put it into a file, push it and run that"
+            )
+
+    def reconnect(self, serial: str) -> None:
+        """Bring a device at HOST:PORT back after a cut; others come back by themselves. Success shows in its state."""
+        if ":" in serial:
+            self.run(["connect", serial], _CONNECT_TIMEOUT_S)
+
+    def reconnect_if_unlisted(self, serial: str) -> None:
+        """Bring a device at HOST:PORT back that the server does not list."""
+        if self.state(serial) == NOT_LISTED:
+            self.reconnect(serial)
+
+    def _why(self, serial: str, doing: str, done: AdbRun, timeout_s: float) -> DeviceError:
+        """Why adb did not do it: from the time, and from the device's state, never from its messages.
+
+        Where something was printed, the device was there, whatever it is now.
+        """
+        state = self.state(serial)
+        if done.code is None and state == USABLE:
+            return DeviceTimeout(
+                f"{serial}: {doing} gave no answer within {timeout_s:g} s; the command may still run there. "
+                "Look at the device, the cable and the network, or allow more time",
+                serial,
+            )
+        error = error_of_state(serial, USABLE if done.out else state, doing)
+        return type(error)(f"{error}{done.quote()}", serial)

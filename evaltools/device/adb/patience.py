@@ -1,0 +1,63 @@
+"""What a device that was away for a moment is owed: the same thing once more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evaltools.device.adb.errors import MAY_PASS, DeviceStopped
+
+if TYPE_CHECKING:
+    from evaltools.device.adb.adb import Adb
+
+Found = TypeVar("Found")
+
+_BETWEEN_TRIES_S: Final = 1.0
+
+
+def patiently(
+    adb: Adb, serial: str, act: Callable[[], Found], patience_s: float, stop: threading.Event | None = None
+) -> Found:
+    """Do ``act`` again while the device or the adb server is away, and bring the device back between the tries.
+
+    ``patience_s``: seconds from the first failure on after which its last error is raised; a try under way is not cut
+    short, and 0 means one try. ``act`` must bear to be done twice: its answer may get lost after it was done. Raises
+    :class:`DeviceStopped` between two tries where ``stop`` is set.
+    """
+    limit: float | None = None
+    while True:
+        stop_if_asked(serial, stop)
+        try:
+            return act()
+        except MAY_PASS:
+            now = time.monotonic()
+            limit = now + patience_s if limit is None else limit
+            if now >= limit:
+                raise
+        rest(_BETWEEN_TRIES_S, stop)
+        stop_if_asked(serial, stop)
+        adb.reconnect(serial)
+
+
+def stop_if_asked(serial: str, stop: threading.Event | None) -> None:
+    """Raise :class:`DeviceStopped` where ``stop`` is set.
+
+    >>> event = threading.Event()
+    >>> stop_if_asked("R58M", event)
+    >>> event.set()
+    >>> stop_if_asked("R58M", event)
+    Traceback (most recent call last):
+    evaltools.device.adb.errors.DeviceStopped: R58M: stopped as asked; run it again to go on
+    """
+    if stop is not None and stop.is_set():
+        raise DeviceStopped(f"{serial}: stopped as asked; run it again to go on", serial)
+
+
+def rest(seconds: float, stop: threading.Event | None = None) -> None:
+    """Wait, at most until ``stop`` is set."""
+    if stop is None:
+        time.sleep(seconds)
+    else:
+        stop.wait(seconds)

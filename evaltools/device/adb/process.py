@@ -1,0 +1,110 @@
+"""One run of the adb binary: with a limit of time, no stdin, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaltools.device.adb.answer import last_words
+from evaltools.device.adb.errors import AdbMissing
+from evaltools.errors import UsageError
+
+ADB_VARIABLE: Final = "ADB"
+_STOP_LOOK_S: Final = 0.2
+_INSTALL: Final = (
+    "install Android's platform tools (Debian and Ubuntu: apt install adb), or give --adb=PATH or the variable ADB"
+)
+
+
+@dataclass(frozen=True)
+class AdbRun:
+    """What an adb process gave: ``code`` is None where it was ended because its time was over.
+
+    No code is a proof of anything: adb exits with 0 where the link dies in the middle of a command.
+    """
+
+    code: int | None
+    out: bytes
+    err: bytes
+
+    def quote(self) -> str:
+        """The last line that was printed, by adb or by the command that it ran, for a message."""
+        return last_words(self.out, self.err)
+
+
+def find_adb(given: str = "", environment: Mapping[str, str] | None = None) -> str:
+    """The adb binary: ``given`` (the flag --adb), else the variable ADB, else the one in PATH.
+
+    Raises :class:`UsageError` where one is named and cannot be run, :class:`AdbMissing` where there is none.
+
+    >>> find_adb("/no/such/adb")
+    Traceback (most recent call last):
+    evaltools.errors.UsageError: --adb=/no/such/adb is no program; give the path of the adb binary
+    """
+    variables = os.environ if environment is None else environment
+    named = given or variables.get(ADB_VARIABLE, "")
+    found = shutil.which(named or "adb", path=variables.get("PATH"))
+    if found is not None:
+        return found
+    if named:
+        source = f"--adb={given}" if given else f"{ADB_VARIABLE}={named}"
+        raise UsageError(f"{source} is no program; give the path of the adb binary")
+    raise AdbMissing(f"adb is neither given nor in PATH; {_INSTALL}")
+
+
+def run_adb(
+    command: Sequence[str],
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> AdbRun:
+    """Run adb to its end, or end its process group after ``timeout_s`` seconds, and where ``stop`` is set.
+
+    It writes into files: a server that it starts would keep a pipe open. Raises :class:`AdbMissing` where the binary
+    cannot be run.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=None if environment is None else dict(environment),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdbMissing(f"{command[0]} cannot be run: {error.strerror}; {_INSTALL}") from error
+        try:
+            code = _wait(process, timeout_s, stop)
+        finally:
+            end_group(process)
+        out.seek(0)
+        err.seek(0)
+        return AdbRun(code, out.read(), err.read())
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> int | None:
+    """The exit code, None where it did not end by itself."""
+    limit = time.monotonic() + timeout_s
+    while (left := limit - time.monotonic()) > 0 and not (stop is not None and stop.is_set()):
+        try:
+            return process.wait(left if stop is None else min(left, _STOP_LOOK_S))
+        except subprocess.TimeoutExpired:
+            continue
+    return process.poll()
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads its group, with all in the group; one that has ended is left alone."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,1 @@
+"""Files on devices: sent, kept, fetched."""

@@ -1,0 +1,383 @@
+"""Files to and from a device: under another name first, compared by their sha256, then renamed.
+
+On the device that name is another for each transfer, ``NAME.<12 digits>.part``, so that two desks can send the same
+file. It is deleted where the transfer fails. It stays where the device does not come back, or this process is killed
+after the last byte (adb's daemon deletes a file that breaks off); a later :func:`push` of the same name deletes it when
+it is older than two days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import shlex
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.errors import (
+    MAY_PASS,
+    CommandFailed,
+    ConnectionLost,
+    DeviceError,
+    DeviceTimeout,
+    NoPermission,
+    NoSpace,
+    TransferFailed,
+)
+from evaltools.device.adb.patience import patiently, stop_if_asked
+from evaltools.device.adb.process import AdbRun
+from evaltools.errors import DataError, OutputError
+
+PART: Final = ".part"
+_LEAST_TIMEOUT_S: Final = 60.0
+_SLOWEST_BYTES_PER_S: Final = 500_000.0
+_BLOCK: Final = 1 << 20
+_PATIENCE_AT_END_S: Final = 5.0
+_PROGRESS_S: Final = 1.0
+_PROGRESS_TIMEOUT_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A file that is the same on both sides; ``was_there``: it had not to be sent."""
+
+    size_bytes: int
+    sha256: str
+    was_there: bool = False
+
+
+def push(
+    adb: Adb,
+    serial: str,
+    local: Path,
+    remote: str,
+    timeout_s: float | None = None,
+    patience_s: float = 0.0,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Transfer:
+    """Put a file on the device, whole or not at all; one with the same sha256 is left there.
+
+    ``remote`` is an absolute path of the device; its folder is made. ``timeout_s`` is that of the sending, by default a
+    minute and more for large files. A link that is lost is waited for ``patience_s`` seconds, and the file is sent
+    again from its beginning; what cannot pass is raised at once. ``stop`` ends the sending.
+    ``on_progress`` gets the bytes that have arrived about once a second, from another thread; they fall where the file
+    is sent again. Raises :class:`DataError` where ``local`` cannot be read, and :class:`DeviceError`, of which
+    :class:`NoSpace`, :class:`NoPermission` and :class:`TransferFailed` are about files.
+    """
+    size, digest = local_sum(local)
+    if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size, stop), patience_s, stop) == digest:
+        return Transfer(size, digest, was_there=True)
+    part = f"{remote}.{uuid.uuid4().hex[:12]}{PART}"
+    sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
+    try:
+        with _reporting(partial(_arrived, adb, serial, part), size, on_progress):
+            patiently(adb, serial, sending.send, patience_s, stop)
+    except BaseException as error:
+        with suppress(DeviceError):  # the error that led here is the one to tell
+            patiently(adb, serial, sending.give_up, min(patience_s, _PATIENCE_AT_END_S))
+        if isinstance(error, MAY_PASS):
+            raise type(error)(f"{local} could not be sent to {remote}. {error}", serial) from error
+        raise
+    return Transfer(size, digest)
+
+
+def pull(
+    adb: Adb,
+    serial: str,
+    remote: str,
+    local: Path,
+    timeout_s: float | None = None,
+    patience_s: float = 0.0,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Transfer:
+    """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
+
+    ``patience_s``, ``stop`` and ``on_progress`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
+    cannot be written, and :class:`DeviceError` as :func:`push` does.
+    """
+    part = Path(os.path.abspath(local) + PART)
+    try:
+        local.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{local} cannot be replaced: {error.strerror}") from error
+    size = patiently(adb, serial, partial(_remote_size, adb, serial, remote), patience_s, stop)
+    fetch = partial(_fetch, adb, serial, remote, local, part, timeout_s, stop)
+    with _reporting(partial(_size_here, part), size, on_progress):
+        try:
+            return patiently(adb, serial, fetch, patience_s, stop)
+        except MAY_PASS as error:
+            raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
+
+
+@dataclass(frozen=True)
+class _Sending:
+    """A file on its way to the device: ``part`` is its name there until it is whole."""
+
+    adb: Adb
+    serial: str
+    local: Path
+    remote: str
+    part: str
+    size: int
+    digest: str
+    timeout_s: float
+    stop: threading.Event | None = None
+
+    def send(self) -> None:
+        """Send it from its beginning, and give it its name."""
+        adb, serial, remote, part = self.adb, self.serial, self.remote, shlex.quote(self.part)
+        folder = shlex.quote(posixpath.dirname(remote))
+        prepared = adb.shell(
+            serial,
+            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part} || exit 1; "
+            f"find {folder} -maxdepth 1 -name {shlex.quote(_stale_names(remote))} -ctime +1 "
+            "-exec rm -f {} \\; > /dev/null 2>&1; true",
+        )
+        if prepared.code != 0:
+            raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
+        done = adb.run(["-s", serial, "push", os.path.abspath(self.local), self.part], self.timeout_s, self.stop)
+        stop_if_asked(serial, self.stop)
+        if _remote_sum(adb, serial, self.part, self.size, self.stop) != self.digest:
+            raise self._why_not_whole(done)
+        moved = adb.shell(serial, f"mv -f {part} {shlex.quote(remote)}")
+        if moved.code != 0:
+            raise _why_not_written(adb, serial, remote, self.size, moved.quote())
+
+    def _why_not_whole(self, done: AdbRun) -> DeviceError | DataError:
+        """Why the file on the device is another one: less of it is a lost link where the device has the space."""
+        arrived = _arrived(self.adb, self.serial, self.part) or 0
+        self.give_up()
+        if local_sum(self.local)[1] != self.digest:
+            return DataError(f"{self.local} changed while it was sent to {self.serial}; let it rest, then try again")
+        error = _why_not_written(self.adb, self.serial, self.remote, self.size, done.quote())
+        if type(error) is not TransferFailed or arrived == self.size:
+            return error
+        return _cut_short(self.serial, "push", self.remote, arrived, self.size, done, self.timeout_s)
+
+    def give_up(self) -> None:
+        """Delete what is there of it."""
+        self.adb.shell(self.serial, f"rm -f {shlex.quote(self.part)}")
+
+
+def _fetch(
+    adb: Adb,
+    serial: str,
+    remote: str,
+    local: Path,
+    part: Path,
+    timeout_s: float | None,
+    stop: threading.Event | None,
+) -> Transfer:
+    """Fetch it from its beginning, and give it its name."""
+    size = _remote_size(adb, serial, remote)
+    digest = _remote_sum(adb, serial, remote, size, stop)
+    if digest is None:
+        raise NoPermission(f"{serial}: {remote} cannot be read; look at its permissions with ls -l", serial)
+    limit_s = timeout_s or _timeout(size)
+    try:
+        part.unlink(missing_ok=True)
+        done = adb.run(["-s", serial, "pull", remote, str(part)], limit_s, stop)
+        stop_if_asked(serial, stop)
+        if not part.is_file() or local_sum(part)[1] != digest:
+            adb.shell(serial, "true")  # names a lost link as such
+            raise _why_not_fetched(serial, remote, part, size, done, limit_s)
+        part.replace(local)
+    except OSError as error:
+        raise OutputError(f"{local} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return Transfer(size, digest)
+
+
+def _why_not_fetched(
+    serial: str, remote: str, part: Path, size: int, done: AdbRun, timeout_s: float
+) -> DeviceError | OutputError:
+    arrived = _size_here(part) or 0
+    if not os.access(part.parent, os.W_OK):
+        return OutputError(f"{part.parent} cannot be written: {remote} of {serial} was to come there")
+    free = shutil.disk_usage(part.parent).free
+    if free < size - arrived:
+        return OutputError(
+            f"{remote} of {serial} ({size} bytes) does not fit into {part.parent}, which has {free} free; delete some"
+        )
+    if arrived < size:
+        return _cut_short(serial, "pull", remote, arrived, size, done, timeout_s)
+    return TransferFailed(
+        f"{serial}: {remote} ({size} bytes) did not arrive as it is there{done.quote()}; does something still write "
+        "the file? Try again when it does not",
+        serial,
+    )
+
+
+def _cut_short(
+    serial: str, doing: str, remote: str, arrived: int, size: int, done: AdbRun, timeout_s: float
+) -> DeviceError:
+    """Why only some of a file arrived, where both sides could take it."""
+    if done.code is None:
+        return DeviceTimeout(
+            f"{serial}: adb {doing} of {remote} had brought {arrived} of {size} bytes after {timeout_s:g} s; "
+            "look at the device, the cable and the network, or allow more time",
+            serial,
+        )
+    return ConnectionLost(
+        f"{serial}: the connection was lost during adb {doing} of {remote}: {arrived} of {size} bytes arrived"
+        f"{done.quote()}; look at the cable or the network, then run it again",
+        serial,
+    )
+
+
+@contextmanager
+def _reporting(
+    arrived: Callable[[], int | None], size: int, on_progress: Callable[[int], None] | None
+) -> Iterator[None]:
+    """Tell how many bytes have arrived about once a second, and all of them at the end; nothing after the block."""
+    if on_progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(_PROGRESS_S):
+            try:
+                count = arrived()
+            except DeviceError:
+                continue  # the transfer itself says what is wrong
+            if count is not None:
+                on_progress(count)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+    on_progress(size)
+
+
+def _arrived(adb: Adb, serial: str, part: str) -> int | None:
+    """The bytes of a file of the device, None where there is none."""
+    name = shlex.quote(part)
+    answer = adb.shell(serial, f"stat -c %s {name} 2> /dev/null || wc -c < {name}", _PROGRESS_TIMEOUT_S)
+    return int(answer.text) if answer.code == 0 else None
+
+
+def _size_here(path: Path) -> int | None:
+    """The bytes of a file here, None where there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _stale_names(remote: str) -> str:
+    r"""The pattern of the names that files on their way to ``remote`` have.
+
+    >>> _stale_names("/data/local/tmp/a[1].tflite")
+    'a\\[1].tflite.????????????.part'
+    """
+    name = re.sub(r"([\\*?\[])", r"\\\1", posixpath.basename(remote))
+    return f"{name}.{'?' * 12}{PART}"
+
+
+def _timeout(size: int) -> float:
+    return _LEAST_TIMEOUT_S + size / _SLOWEST_BYTES_PER_S
+
+
+def local_sum(path: Path) -> tuple[int, str]:
+    """Size in bytes and sha256 of a file here; raises :class:`DataError` where it cannot be read."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    return size, digest.hexdigest()
+
+
+def _remote_sum(adb: Adb, serial: str, path: str, size: int, stop: threading.Event | None) -> str | None:
+    """The sha256 of a file of the device, None where it cannot be read; :class:`CommandFailed` without sha256sum."""
+    quoted = shlex.quote(path)
+    answer = adb.shell(
+        serial,
+        f"test -f {quoted} && test -r {quoted} || exit 1; for tool in '' toybox busybox; do "
+        f"$tool sha256sum < {quoted} 2> /dev/null && exit 0; done; exit 3",
+        _timeout(size),
+        stop,
+    )
+    if answer.code == 1:
+        return None
+    digest = answer.text.split()[:1]
+    if answer.code != 0 or not digest or len(digest[0]) != 64:
+        raise CommandFailed(
+            f"{serial}: no sha256sum, which every Android from 6 on and every Linux has{answer.quote()}; "
+            "files cannot be compared without it, so use another device",
+            serial,
+        )
+    return digest[0]
+
+
+def _remote_size(adb: Adb, serial: str, path: str) -> int:
+    answer = adb.shell(
+        serial, f"test -f {shlex.quote(path)} && test -r {shlex.quote(path)} && wc -c < {shlex.quote(path)}"
+    )
+    if answer.code != 0:
+        raise _why_not_read(adb, serial, path, answer)
+    return int(answer.text)
+
+
+def _why_not_read(adb: Adb, serial: str, path: str, answer: Answer) -> DeviceError:
+    if adb.shell(serial, f"test -f {shlex.quote(path)}").code == 0:
+        return NoPermission(f"{serial}: {path} cannot be read; look at its permissions with ls -l", serial)
+    return TransferFailed(
+        f"{serial}: there is no file {path}{answer.quote()}; what should have written it did not", serial
+    )
+
+
+def _why_not_written(adb: Adb, serial: str, remote: str, size: int, quote: str) -> DeviceError:
+    """Why a file did not arrive: the device is asked for its folder and its space, adb's messages are not read."""
+    folder = posixpath.dirname(remote)
+    if adb.shell(serial, f"test -d {shlex.quote(remote)}").code == 0:
+        return TransferFailed(f"{serial}: {remote} is a folder; give the name of a file{quote}", serial)
+    if adb.shell(serial, f"test -d {shlex.quote(folder)} && test -w {shlex.quote(folder)}").code != 0:
+        return NoPermission(
+            f"{serial}: {folder} cannot be written{quote}; use a folder below /data/local/tmp, or adb root", serial
+        )
+    free = free_bytes(adb.shell(serial, f"df -k {shlex.quote(folder)}").text)
+    if free is not None and free < size:
+        return NoSpace(f"{serial}: {size} bytes do not fit into {folder}, which has {free} free; delete some", serial)
+    return TransferFailed(f"{serial}: {remote} ({size} bytes) did not arrive as it was sent{quote}; try again", serial)
+
+
+def free_bytes(df: str) -> int | None:
+    r"""The space left in the output of ``df -k FOLDER``, in bytes; None where it is not a table in blocks of 1 KiB.
+
+    A long name of a file system may break the line in two.
+
+    >>> free_bytes("Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/block/dm-5 100 60 40 60% /data\n")
+    40960
+    """
+    lines = df.splitlines()
+    headings = [number for number, line in enumerate(lines) if line.startswith("Filesystem")]
+    if not headings or not ("1K-blocks" in lines[headings[-1]] or "1024-blocks" in lines[headings[-1]]):
+        return None
+    cells = " ".join(lines[headings[-1] + 1 :]).split()
+    if len(cells) < 6 or not cells[3].isdigit():
+        return None
+    return int(cells[3]) * 1024

@@ -1,0 +1,1 @@
+"""Programs on devices: started, watched, ended."""

@@ -1,0 +1,316 @@
+"""A part of a run on a device: its files there, the program, its results back, nothing left."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.cooling import conditions_of, cool_down
+from evaltools.device.adb.errors import DeviceError
+from evaltools.device.adb.facts import device_facts
+from evaltools.device.adb.patience import patiently
+from evaltools.device.files.archive import chunks, write_archive
+from evaltools.device.files.store import RUNS, DeviceStore, new_mark
+from evaltools.device.files.transfer import pull
+from evaltools.device.programs import detached
+from evaltools.device.programs.detached import DetachedRun
+from evaltools.result.device_run import DeviceConditions, DevicePart
+
+Found = TypeVar("Found")
+
+ARCHIVE: Final = ".tar"
+"""The ending of archives that are sent; before it stands what is in them."""
+_LONGEST_COMMAND: Final = 30_000
+_LONGEST_OF_OLD_DEVICES: Final = 1500
+"""Bytes of a command, in the quotes that it is sent in; what starts it comes on top."""
+
+
+@dataclass(frozen=True)
+class PartOptions:
+    """How parts are done.
+
+    ``patience_s`` is how long a device that is away is waited for, ``timeout_s`` how long a part may take.
+    ``cool_down_c`` is the temperature to wait for, None: none, ``cool_down_timeout_s`` how long at most. ``taskset`` is
+    a mask of CPUs. ``mark`` has 8 hexadecimal digits that tell the parts of one run from those of others, also where
+    the run is begun again.
+    """
+
+    patience_s: float
+    timeout_s: float
+    cool_down_c: float | None = None
+    cool_down_timeout_s: float = 0.0
+    taskset: str = ""
+    mark: str = field(default_factory=new_mark)
+
+    @property
+    def alone_s(self) -> float:
+        """Seconds after which a run that nobody looks at ends itself."""
+        return max(detached.ABANDONED_AFTER_S, 2 * self.patience_s)
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """What a part is: the ``index``-th of ``count``, with ``examples`` examples.
+
+    ``request`` is what is to be done, as JSON, for programs that take one. ``files`` are single files with their paths
+    on the device; ``pictures`` are folders by the names that they have for the request, of which some files are sent;
+    ``folders`` are sent whole. ``results`` are the files to be fetched from the folder that the program runs in.
+    """
+
+    index: int
+    count: int
+    examples: int
+    files: Mapping[Path, str]
+    request: bytes = b""
+    pictures: Mapping[str, PictureFolder] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    results: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PictureFolder:
+    """A folder of which the ``chosen`` files are sent; ``manifest`` is a file that names all, where that is wanted."""
+
+    folder: Path
+    chosen: tuple[Path, ...]
+    manifest: Path | None = None
+
+
+@dataclass(frozen=True)
+class SentFiles:
+    """Where the files of a part are on the device: manifests and archives by the names of the folders in them.
+
+    ``request`` is the file with that, empty where there is none.
+    """
+
+    manifests: Mapping[str, str]
+    archives: Mapping[str, tuple[str, ...]]
+    request: str = ""
+
+
+class Program(Protocol):
+    """What does the work on the device."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        """The shell command for a part, to be run in a folder of its own; ``taskset`` is a mask of CPUs, or empty."""
+
+
+@dataclass(frozen=True)
+class PartDone:
+    """A part that has ended: its facts, exit code, what it printed, and the folder with its results."""
+
+    part: DevicePart
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+
+class PartDevice:
+    """A device that does one part at a time; ``tell`` gets lines for the user about what it waits for."""
+
+    def __init__(
+        self,
+        store: DeviceStore,
+        options: PartOptions,
+        stop: threading.Event,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._store = store
+        self._adb = store.adb
+        self._serial = store.serial
+        self._options = options
+        self._stop = stop
+        self._tell = tell
+        self._left: list[DetachedRun] = []
+        self._has_looked = False
+
+    @property
+    def store(self) -> DeviceStore:
+        """Its files."""
+        return self._store
+
+    def do(self, work: PartWork, program: Program, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
+        """Run a program; its results are put into ``folder``. Raises :class:`DeviceError` where the device does not."""
+
+        def act(sent: SentFiles) -> Answer:
+            name = f"{work.index}-of-{work.count}-{self._options.mark}{new_mark()}"
+            command = self._in_short(program.command(work, sent, self._options.taskset))
+            parent = posixpath.join(self._store.root, RUNS)
+            run = DetachedRun(self._serial, posixpath.join(parent, name))
+            self._left.append(run)
+            patience_s, timeout_s = self._options.patience_s, self._options.timeout_s
+            begin = partial(detached.start, self._adb, self._serial, command, parent, name, self._options.alone_s)
+            self._patiently(begin)
+            answer = detached.wait(self._adb, run, timeout_s, on_output, patience_s=patience_s, stop=self._stop)
+            for result in work.results:
+                self._fetch(run, result, folder)
+            return answer
+
+        answer, part = self.measured(work, act)
+        return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
+
+    def measured(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
+        """Wait until it is cool, send the files, ``act``, and say how the device was before and after.
+
+        What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.
+        """
+        self._take_over_left()
+        self._patiently(self._remove_left)
+        before, waited_s = self._begin()
+        started_at, started = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+        found = act(self._send(work))
+        elapsed_s = round(time.monotonic() - started, 3)
+        after = self._conditions_if_there()
+        self.clean_up()
+        waited_s = round(waited_s, 3)
+        return found, DevicePart(
+            work.index, work.count, self._serial, work.examples, started_at, waited_s, elapsed_s, before, after
+        )
+
+    def clean_up(self) -> DeviceError | None:
+        """End and delete what earlier parts left here, as far as that can be done now; the next part tries again.
+
+        Returns why something of it may still be there and run, None where nothing is.
+        """
+        try:
+            self._remove_left()
+        except DeviceError as error:
+            return error
+        return None
+
+    def _take_over_left(self) -> None:
+        """What an earlier command of the same run left here, which ended without a chance to clean up, is to go."""
+        if not self._has_looked:
+            self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs_of(self._options.mark)]
+            self._has_looked = True
+
+    def _remove_left(self) -> None:
+        for run in list(self._left):
+            detached.remove(self._adb, run)
+            self._left.remove(run)
+
+    def _begin(self) -> tuple[DeviceConditions, float]:
+        limit = self._options.cool_down_c
+        if limit is None:
+            return self._conditions(), 0.0
+        timeout_s = self._options.cool_down_timeout_s
+        return cool_down(self._conditions, self._serial, limit, timeout_s, self._stop, tell=self._tell)
+
+    def _conditions(self) -> DeviceConditions:
+        return conditions_of(self._patiently(partial(device_facts, self._adb, self._serial)))
+
+    def _conditions_if_there(self) -> DeviceConditions:
+        try:
+            return self._conditions()
+        except DeviceError:
+            return DeviceConditions()
+
+    def _send(self, work: PartWork) -> SentFiles:
+        """Send what the part needs."""
+        for local, remote in work.files.items():
+            self._store.put(local, remote)
+        manifests = {
+            name: self._store.put(pictures.manifest)
+            for name, pictures in work.pictures.items()
+            if pictures.manifest is not None
+        }
+        archives = {
+            name: self._send_archives("pictures", pictures.folder, pictures.chosen)
+            for name, pictures in work.pictures.items()
+        }
+        for name, folder in work.folders.items():
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            archives[name] = self._send_archives("files", folder, files)
+        return SentFiles(manifests, archives, self._send_request(work.request) if work.request else "")
+
+    def _send_request(self, content: bytes) -> str:
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, "request.json")
+            file.write_bytes(content)
+            return self._store.put(file)
+
+    def _send_archives(self, name: str, folder: Path, files: Sequence[Path]) -> tuple[str, ...]:
+        paths = []
+        for chunk in chunks(files):
+            with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+                archive = Path(temporary, f"{name}{ARCHIVE}")
+                write_archive(archive, folder, chunk)
+                paths.append(self._store.put(archive))
+        return tuple(paths)
+
+    def _in_short(self, command: str) -> str:
+        """The command itself, or one that runs a file with it, where it is too long for a command line of adb."""
+        length = len(shlex.quote(shlex.quote(command)).encode())
+        if length <= _LONGEST_OF_OLD_DEVICES:
+            return command
+        features = self._patiently(partial(self._adb.features, self._serial))
+        if length <= _LONGEST_COMMAND and "shell_v2" in features:
+            return command
+        with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+            file = Path(temporary, "command")
+            file.write_text(command, encoding="utf-8", newline="\n")
+            return f"exec sh {shlex.quote(self._store.put(file))}"
+
+    def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
+        """A result that the command did not write is no error here: its exit code says what happened."""
+        remote = posixpath.join(run.folder, name)
+        there = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
+        if there.code == 0:
+            local = folder / name
+            local.parent.mkdir(parents=True, exist_ok=True)
+            pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)
+
+    def _patiently(self, act: Callable[[], Found]) -> Found:
+        return patiently(self._adb, self._serial, act, self._options.patience_s, self._stop)
+
+
+@dataclass(frozen=True)
+class PartProgress:
+    """How far a part is: examples that are done, those of them that failed, and how many did per configuration."""
+
+    done: int
+    failed_examples: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+
+
+class ProgressReader:
+    """Takes a command's ``--progress=json`` lines out of its stderr as it comes in pieces."""
+
+    def __init__(self, on_progress: Callable[[PartProgress], None]) -> None:
+        self._on_progress = on_progress
+        self._rest = b""
+
+    def __call__(self, _out: bytes, err: bytes) -> None:
+        """Take a piece."""
+        *lines, self._rest = (self._rest + err).split(b"\n")
+        for line in lines:
+            progress = progress_of(line)
+            if progress is not None:
+                self._on_progress(progress)
+
+
+def progress_of(line: bytes) -> PartProgress | None:
+    """What a line of progress says of the examples; None for any other line.
+
+    >>> progress_of(b'{"phase": "evaluation", "done": 20, "total": 50, "failed_examples": 1, "failed": {"test": 1}}')
+    PartProgress(done=20, failed_examples=1, failed={'test': 1})
+    """
+    if not line.startswith(b'{"phase": "evaluation"'):
+        return None
+    try:
+        return msgspec.json.decode(line, type=PartProgress)
+    except (msgspec.DecodeError, RecursionError):
+        return None

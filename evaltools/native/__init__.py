@@ -1,0 +1,1 @@
+"""The native tools: the lines that they print, and the logs that they leave."""

@@ -1,0 +1,1 @@
+"""The lines and messages of the native tools, made from results."""

@@ -1,0 +1,246 @@
+"""Times of operators as the native benchmark reports them: tables as text and as CSV, and a protobuf.
+
+Layout, order and rounding are those of TSL's ``StatsCalculator`` and of TensorFlow Lite's summary formatter; shares are
+computed in single precision where they are. The memory of an operator is not known and stands as 0, as the native tool
+has it for all operators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.op_profile import OpFigures, OpProfile, OpTimes, by_time, by_type, op_figures, run_totals_us
+from evaltools.native.lines.stat_line import stat_line
+
+RUNS_HEADER: Final = "Operator-wise Profiling Info for Regular Benchmark Runs:"
+INITIALIZATION_HEADER: Final = "Profiling Info for Benchmark Initialization:"
+Steps = Sequence[tuple[str, int]]
+"""What was done before the first run: names, as ``AllocateTensors``, and microseconds."""
+_TOP: Final = 10
+_RULE: Final = "=" * 30
+_CSV_SEPARATOR: Final = ", "
+
+
+@dataclass(frozen=True)
+class _Section:
+    """One graph of a report."""
+
+    graph: int
+    name: str
+    ops: list[OpTimes]
+
+
+def profile_text(profile: OpProfile) -> str:
+    """The report about regular runs as tables; the native log has one more line end behind it."""
+    return _report(RUNS_HEADER, _sections(profile), as_csv=False)
+
+
+def profile_csv(profile: OpProfile) -> str:
+    """The report about regular runs with commas; titles and sums make it no pure CSV, as in the native tool."""
+    return _report(RUNS_HEADER, _sections(profile), as_csv=True)
+
+
+def initialization_text(steps: Steps) -> str:
+    """The report about the initialisation as tables."""
+    return _report(INITIALIZATION_HEADER, [_initialization(steps)], as_csv=False)
+
+
+def initialization_csv(steps: Steps) -> str:
+    """The report about the initialisation with commas."""
+    return _report(INITIALIZATION_HEADER, [_initialization(steps)], as_csv=True)
+
+
+def fill_profiling_proto(message: Any, profile: OpProfile, steps: Steps = ()) -> None:
+    """Fill a ``BenchmarkProfilingData``; averages, variances and deviations are whole numbers, as the native tool's.
+
+    The minimum and the maximum are those of runs, also where an operator is called several times in one.
+    """
+    if steps:
+        _fill_sections(message.init_profile, [_initialization(steps)])
+    _fill_sections(message.runtime_profile, _sections(profile))
+
+
+def _sections(profile: OpProfile) -> list[_Section]:
+    called = [_Section(each.graph, each.name, each.ops) for each in profile.called]
+    return [_Section(0, profile.graph_name, profile.ops), *called]
+
+
+def _initialization(steps: Steps) -> _Section:
+    ops = [OpTimes(kind, f"{kind}/0", None, False, [time_us]) for kind, time_us in steps]
+    return _Section(0, "", ops)
+
+
+def _report(header: str, sections: Sequence[_Section], as_csv: bool) -> str:
+    several = len(sections) > 1
+    lines = [header]
+    for number, section in enumerate(sections):
+        subgraph = f"Subgraph (index: {section.graph}, name: {section.name}) " if number else ""
+        if several:
+            lines.append(f"{subgraph or f'Primary graph (name: {section.name}) '}profile:")
+        lines += _tables(_merged(section.ops), as_csv)
+        lines += _summary(section.ops, subgraph)
+    return "\n".join([*lines, "", ""])
+
+
+def _merged(ops: Sequence[OpTimes]) -> list[OpTimes]:
+    """Operators by name, of which the native tool knows one each: XNNPACK's partitions use the same ones again."""
+    found: dict[str, OpTimes] = {}
+    for op in ops:
+        known = found.get(op.name)
+        found[op.name] = op if known is None else _together(known, op)
+    return list(found.values())
+
+
+def _together(first: OpTimes, second: OpTimes) -> OpTimes:
+    return replace(
+        first,
+        times_us=[sum(times) for times in zip(first.times_us, second.times_us, strict=True)],
+        calls_per_run=first.calls_per_run + second.calls_per_run,
+        first_call_us=first.times_us[0] if first.first_call_us is None else first.first_call_us,
+    )
+
+
+def _tables(ops: Sequence[OpTimes], as_csv: bool) -> list[str]:
+    total = sum(sum(op.times_us) for op in ops)
+    row, head = (_csv_row, _CSV_HEAD) if as_csv else (_text_row, _TEXT_HEAD)
+    runs = max((len(op.times_us) for op in ops), default=1)
+    lines = []
+    for title, chosen in (("Run Order", list(ops)), ("Top by Computation Time", by_time(ops)[:_TOP])):
+        lines += [f"{_RULE} {title} {_RULE}", head]
+        seen = 0
+        for figures in op_figures(chosen, total):
+            seen += figures.sum_us
+            lines.append(row(figures, _single_share(seen, total)))
+        lines.append("")
+    lines += [f"Number of nodes executed: {len(ops)}", f"{_RULE} Summary by node type {_RULE}"]
+    return [*lines, *_type_rows(ops, runs, as_csv), ""]
+
+
+def _single_share(part: int, whole: int) -> float:
+    """Percent, ``(part * 100.0f) / whole``."""
+    if whole == 0:
+        return math.nan
+    return float(np.float32(part) * np.float32(100) / np.float32(whole))
+
+
+def _fields(*widths_and_texts: tuple[int, str]) -> str:
+    return "".join(f"\t{text:>{width}}" for width, text in widths_and_texts)
+
+
+_TEXT_HEAD: Final = (
+    _fields((40, "[node type]"), (9, "[first]"), (9, "[avg ms]"), (8, "[%]"), (8, "[cdf%]"), (10, "[mem KB]"))
+    + "\t[times called]\t[Name]"
+)
+_CSV_HEAD: Final = "node type, first, avg_ms, %, cdf%, mem KB, times called, name"
+_TEXT_TYPE_HEAD: Final = (
+    _fields((40, "[Node type]"), (9, "[count]"), (10, "[avg ms]"), (11, "[avg %]"), (11, "[cdf %]"), (10, "[mem KB]"))
+    + "\t[times called]"
+)
+_CSV_TYPE_HEAD: Final = "node type, count, avg_ms, avg %, cdf %, mem KB, times called"
+
+
+def _text_row(figures: OpFigures, cumulative: float) -> str:
+    return (
+        _fields(
+            (40, figures.op.type),
+            (9, f"{figures.first_us / 1000:.3f}"),
+            (9, f"{figures.avg_us / 1000:.3f}"),
+            (8, f"{figures.share:7.3f}%"),
+            (8, f"{cumulative:7.3f}%"),
+            (10, "0.000"),
+            (9, str(figures.times_called)),
+        )
+        + f"\t{figures.op.name}"
+    )
+
+
+def _csv_row(figures: OpFigures, cumulative: float) -> str:
+    """Commas in names become tabs; those in types stay, as in the native tool."""
+    return _CSV_SEPARATOR.join(
+        [
+            figures.op.type,
+            f"{figures.first_us / 1000:g}",
+            f"{figures.avg_us / 1000:g}",
+            f"{figures.share:g}%",
+            f"{cumulative:g}%",
+            "0",
+            str(figures.times_called),
+            figures.op.name.replace(",", "\t"),
+        ]
+    )
+
+
+def _type_rows(ops: Sequence[OpTimes], runs: int, as_csv: bool) -> list[str]:
+    """All in single precision, ``cdf`` summed up in it."""
+    types = by_type(ops, runs)
+    whole = np.float32(sum(each.time_us for each in types))
+    cumulative = np.float32(0)
+    lines = [_CSV_TYPE_HEAD if as_csv else _TEXT_TYPE_HEAD]
+    for each in types:
+        share = np.float32(each.time_us) / whole * np.float32(100) if whole else np.float32(math.nan)
+        cumulative = np.float32(cumulative + share)
+        time_ms = float(np.float32(each.time_us) / np.float32(1000))
+        if as_csv:
+            cells = [each.type, str(each.count), f"{time_ms:g}", f"{share:g}%", f"{cumulative:g}%", "0"]
+            lines.append(_CSV_SEPARATOR.join([*cells, str(each.times_called)]))
+            continue
+        lines.append(
+            _fields(
+                (40, each.type),
+                (9, str(each.count)),
+                (10, f"{time_ms:.3f}"),
+                (11, f"{share:10.3f}%"),
+                (11, f"{cumulative:10.3f}%"),
+                (10, "0.000"),
+                (9, str(each.times_called)),
+            )
+        )
+    return lines
+
+
+def _summary(ops: Sequence[OpTimes], subgraph: str) -> list[str]:
+    return [
+        f"{subgraph}Timings (microseconds): {stat_line(run_totals_us(ops), percentiles=False)}",
+        "Memory (bytes): count=0",
+        f"{len(_merged(ops))} nodes observed",
+        "",
+    ]
+
+
+def _fill_sections(message: Any, sections: Sequence[_Section]) -> None:
+    for section in sections:
+        graph = message.subgraph_profiles.add()
+        graph.subgraph_name = section.name
+        graph.subgraph_index = section.graph
+        for place, op in enumerate(_merged(section.ops)):
+            _fill_op(graph.per_op_profiles.add(), op, place)
+
+
+def _fill_op(message: Any, op: OpTimes, place: int) -> None:
+    times = summarise_latency(op.times_us)
+    calls = times.count * op.calls_per_run
+    variance = sum(time * time for time in op.times_us) / times.count - times.avg_us**2 if times.count else 0
+    message.node_type = op.type
+    stat = message.inference_microseconds
+    stat.first = times.first_us if op.first_call_us is None else op.first_call_us
+    stat.last = times.last_us
+    stat.avg = times.sum_us // calls if calls else 0
+    stat.stddev = times.std_us
+    stat.variance = int(max(0, variance))
+    stat.min = times.min_us
+    stat.max = times.max_us
+    stat.sum = times.sum_us
+    stat.count = calls
+    memory = message.mem_kb
+    memory.first = memory.last = memory.avg = memory.min = memory.max = memory.sum = 0
+    memory.stddev = memory.variance = 0
+    memory.count = calls
+    message.times_called = op.calls_per_run
+    message.name = op.name
+    message.run_order = place

@@ -1,0 +1,176 @@
+"""A run of a native evaluation: what it printed and wrote, and the figures that both agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evaltools.configuration import Configuration
+from evaltools.errors import DataError
+from evaltools.native.logs.delegates import delegate_lines
+from evaltools.native.logs.evaluation import LoggedLatency, NativeEvaluationLog, NativeTask
+
+_ADVICE: Final = "give the two of one run"
+_DETECTIONS: Final = ("INFO:   ", "INFO: Object [", "INFO: Image: ", "INFO: ====")
+
+
+@dataclass(frozen=True)
+class NativeRun:
+    """One run of a native tool on a device: all of a configuration's work, or the ``part``-th of ``parts``, from 0.
+
+    ``log`` is its stdout and stderr. ``proto`` is the file of ``--output_file_path``, None where there is none.
+    ``delegate_lines`` are those of log and logcat, as :func:`proof_lines` gives them. ``exit_code`` is None where it is
+    not known. ``failure`` says why the run did not come to its end where the device knows: lost, out of time. ``place``
+    is the device where several do the same; the configuration's name in the result ends with it then. ``serial`` is the
+    device where several share the parts.
+    """
+
+    configuration: Configuration
+    role: Literal["reference", "test"]
+    log: str
+    proto: bytes | None
+    delegate_lines: tuple[str, ...] = ()
+    exit_code: int | None = 0
+    failure: str = ""
+    part: int = 0
+    parts: int = 1
+    place: str = ""
+    serial: str = ""
+
+    @property
+    def name(self) -> str:
+        """The configuration's name in the result."""
+        return f"{self.configuration.name}@{self.place}" if self.place else self.configuration.name
+
+
+def proof_lines(log: str, logcat: str = "") -> tuple[str, ...]:
+    r"""The lines of what a run printed that prove or refute delegation, and those of logcat, each once.
+
+    Of the detections that coco prints in debug mode, which may be millions of lines, none is looked at.
+
+    >>> proof_lines("INFO: GPU delegate created.\nINFO:   Score: 0.5\n", "I/tflite  ( 12): GPU delegate created.\n")
+    ('GPU delegate created.',)
+    """
+    kept = [line for line in log.split("\n") if not line.startswith(_DETECTIONS)]
+    return delegate_lines("\n".join([*kept, logcat]))
+
+
+@dataclass(frozen=True)
+class NativeLatency:
+    """``count`` times of whole microseconds as a native tool sums them up; ``std_us`` is cut to a whole number.
+
+    It is None for preprocessing, of which the native tools compute none. With no time at all everything is 0.
+    """
+
+    count: int
+    last_us: int
+    min_us: int
+    max_us: int
+    sum_us: int
+    avg_us: float
+    std_us: int | None
+
+
+@dataclass(frozen=True)
+class NativeDifference:
+    """Over the runs, of the mean error of an output in each run; NaN where it is no number."""
+
+    avg_error: float
+    std_dev: float
+    min_error: float
+    max_error: float
+
+
+@dataclass(frozen=True)
+class ClassifierFigures:
+    """Those of imagenet: ``accuracies[k - 1]`` is a share of ``runs`` in float32; none without a picture."""
+
+    runs: int
+    preprocessing: NativeLatency
+    inference: NativeLatency
+    accuracies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class DetectorFigures:
+    """Those of coco: ``precisions`` by IoU threshold; ``overall`` is None without a ground truth."""
+
+    runs: int
+    preprocessing: NativeLatency
+    inference: NativeLatency
+    precisions: tuple[tuple[float, float], ...]
+    overall: float | None
+
+
+@dataclass(frozen=True)
+class DiffFigures:
+    """Those of inference_diff; each run invokes the reference and the test :data:`INVOCATIONS` times."""
+
+    runs: int
+    reference: NativeLatency
+    test: NativeLatency
+    differences: tuple[NativeDifference, ...]
+
+
+NativeFigures = ClassifierFigures | DetectorFigures | DiffFigures
+
+INVOCATIONS: Final = 3
+"""Of inference_diff per run."""
+
+
+def task_of(figures: NativeFigures) -> NativeTask:
+    """The task that gives such figures."""
+    if isinstance(figures, ClassifierFigures):
+        return "imagenet"
+    return "coco" if isinstance(figures, DetectorFigures) else "inference_diff"
+
+
+def require_agreement(figures: NativeFigures, log: NativeEvaluationLog) -> None:
+    """Refuse figures of a result file that the text of the same run contradicts; raises :class:`DataError`.
+
+    The text has six digits, and may be cut off: only what it says is held against the file.
+    """
+    task = task_of(figures)
+    if log.task not in (None, task):
+        raise DataError(f"the text is that of {log.task}, the result file that of {task}; {_ADVICE}")
+    for what, printed, exact in _stated(figures, log):
+        if exact is None or f"{exact:g}" != f"{printed:g}":
+            found = "nothing" if exact is None else f"{exact:g}"
+            raise DataError(f"the text says {what} {printed:g}, the result file {found}; {_ADVICE}")
+
+
+def _stated(figures: NativeFigures, log: NativeEvaluationLog) -> Iterator[tuple[str, float, float | None]]:
+    """What a figure is called, its value in the text and in the file."""
+    if log.runs is not None:
+        yield "Num evaluation runs", log.runs, figures.runs
+    if isinstance(figures, DiffFigures):
+        yield from _latency("Reference run latency", log.reference, figures.reference)
+        yield from _latency("Test run latency", log.test, figures.test)
+        for number, logged in log.differences.items():
+            found = figures.differences[number] if number < len(figures.differences) else None
+            yield f"OutputDiff[{number}] avg_error", logged.avg_error, found.avg_error if found else None
+            yield f"OutputDiff[{number}] std_dev", logged.std_dev, found.std_dev if found else None
+        return
+    yield from _latency("Preprocessing latency", log.preprocessing, figures.preprocessing)
+    yield from _latency("Inference latency", log.inference, figures.inference)
+    if isinstance(figures, ClassifierFigures):
+        yield from _shares("Top-{:g} Accuracy", log.topk, enumerate(figures.accuracies, start=1))
+        return
+    yield from _shares("Average Precision at IoU {:g}", log.precisions, figures.precisions)
+    if log.overall_map is not None and not log.without_truth:
+        yield "Overall mAP", log.overall_map, figures.overall
+
+
+def _latency(what: str, logged: LoggedLatency | None, found: NativeLatency) -> Iterator[tuple[str, float, float]]:
+    if logged is not None:
+        yield f"{what} avg", logged.avg_us, found.avg_us
+        yield f"{what} std_dev", logged.std_us, found.std_us or 0
+
+
+def _shares(
+    words: str, logged: dict[int, float] | dict[float, float], found: Iterable[tuple[float, float]]
+) -> Iterator[tuple[str, float, float | None]]:
+    by_key = {f"{key:g}": value for key, value in found}
+    for key, value in logged.items():
+        yield words.format(key), value, by_key.get(f"{key:g}")

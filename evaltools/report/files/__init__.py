@@ -1,0 +1,1 @@
+"""Result files: what is in them, and how they are written."""

@@ -1,0 +1,1 @@
+"""Files that a benchmark writes beside its result: plot, trace."""

@@ -1,0 +1,1 @@
+"""The verdicts of gates as files for CI."""

@@ -1,0 +1,57 @@
+"""Verdicts on limits as JUnit XML, which CI systems show as tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from xml.etree import ElementTree
+
+from evaltools.gates.decide import GateVerdict
+from evaltools.report.words.gates import GateLine, GateOutcome, lines
+
+_ELEMENTS: Final[dict[GateVerdict, str]] = {"fail": "failure", "inconclusive": "failure", "not measured": "error"}
+_COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def junit_xml(outcome: GateOutcome) -> bytes:
+    """A test suite per run, a test case per limit and configuration.
+
+    Broken limits and those that are left open are failures, what was not measured is an error, and what no machine of
+    this kind could measure is skipped.
+    """
+    suites: dict[str, list[GateLine]] = {}
+    for line in lines(outcome):
+        suites.setdefault(line.run, []).append(line)
+    root = ElementTree.Element("testsuites", {"name": "evaltools gate", **_numbers(list(lines(outcome)))})
+    for run, found in suites.items():
+        suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found)})
+        for line in found:
+            suite.append(_case(line))
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
+    return bytes(text) + b"\n"
+
+
+def _numbers(found: Sequence[GateLine]) -> dict[str, str]:
+    kinds = [_element(line) for line in found]
+    counted = {name: str(kinds.count(kind)) for name, kind in _COUNTED.items()}
+    return {"tests": str(len(found)), **counted, "time": "0"}
+
+
+def _element(line: GateLine) -> str | None:
+    """The name of the element that tells why it is no pass; None for a pass."""
+    return "skipped" if line.cannot_exist else _ELEMENTS.get(line.verdict)
+
+
+def _case(line: GateLine) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=line.run, name=f"{line.configuration}: {line.limit}", time="0")
+    kind = _element(line)
+    if kind is not None:
+        message = f"{line.verdict}: {line.explanation}"
+        reason = ElementTree.SubElement(case, kind, message=message)
+        if kind != "skipped":
+            reason.set("type", line.verdict)
+            reason.text = f"{message} (model {line.model})"
+    if line.found:
+        ElementTree.SubElement(case, "system-out").text = line.found
+    return case

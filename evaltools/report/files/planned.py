@@ -1,0 +1,44 @@
+"""The files that an evaluation is to write, checked before any long work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from evaltools.errors import UsageError
+from evaltools.preprocess import IMAGE_EXTENSIONS
+from evaltools.report.files.evaluation import plan_files
+from evaltools.report.files.formats import format_of
+from evaltools.report.files.output_file import require_output_file
+from evaltools.request import Request
+
+
+def files_read(request: Request, inputs: Iterable[Path | None]) -> list[Path]:
+    """Every file that an evaluation reads, but for pictures: its own ``inputs`` and those of the configurations."""
+    read = [path for path in inputs if path is not None] + [Path(text) for text in request.options.texts("configs")]
+    return read + [path for configuration in request.configurations for path in configuration.files]
+
+
+def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, Path]:
+    """The result files that ``--output_file_path`` asks for, checked before any long work.
+
+    Refuses to overwrite what the evaluation reads (``inputs`` and the configurations' files), and stdout, which carries
+    the native lines.
+    """
+    options, read = request.options, files_read(request, inputs)
+    output, trace = options.path("output_file_path"), options.path("trace")
+    if trace is not None:
+        require_output_file(trace, "--trace", read)
+        if trace == output:
+            raise UsageError(f"--trace={trace} is the result file, too; give another name")
+    recording = "record_examples" in options.parameters and options.is_on("record_examples")
+    if recording and (output is None or format_of(output).PER_CONFIGURATION):
+        raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
+    if output is None:
+        return {}
+    files = plan_files(output, [configuration.name for configuration in request.tests])
+    for path in set(files.values()):
+        require_output_file(path, "--output_file_path", read)
+        if path.suffix.lower() in IMAGE_EXTENSIONS:
+            raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
+    return files

@@ -1,0 +1,205 @@
+"""The figures of a benchmark, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
+from evaltools.report.files.benchmark.shown import Shown, shown_figures
+from evaltools.report.tables.cells import delegated, milliseconds, one_line, three_digits
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+
+_WIDER_THAN_ANY: Final = 100_000
+_MOST_OPERATORS: Final = 5
+_MOST_DISTURBANCES: Final = 3
+_LOW_SHARE: Final = 0.8
+_MUCH_SLOWER: Final = 1.5
+
+
+class _Column(NamedTuple):
+    """A column of numbers. Where a terminal is too narrow, those of a high ``rank`` are left out first."""
+
+    heading: str
+    cell: Callable[[BenchmarkRow, Shown], str]
+    rank: int
+
+
+def print_benchmark(result: BenchmarkResult, console: Console) -> None:
+    """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU."""
+    measured = sorted(
+        (row for row in result.rows if row.status == "measured"),
+        key=lambda row: shown_figures(row).latency_us or 0.0,
+    )
+    if measured:
+        _print_table(result, measured, console)
+    for row in result.rows:
+        if row.status == "failed":
+            console.print(f"{label(result, row)} failed: {row.reason}", style="bold red")
+        elif row.fallback:
+            console.print(f"{label(result, row)} FALLBACK: {row.fallback}", style="bold red")
+    for row in measured:
+        _print_disturbances(label(result, row), row, 1 if len(measured) > 1 else _MOST_DISTURBANCES, console)
+    for row in measured:
+        _print_operators(label(result, row), row, console)
+
+
+def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
+    """The configuration's name, with the model where there are several."""
+    if len(result.models) == 1:
+        return row.name
+    return f"{_model_name(result, row)}, {row.name}"
+
+
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """The files' names without their endings; with the folder where two files have the same name.
+
+    >>> model_names([Path("a/m.tflite"), Path("b/m.tflite"), Path("b/n.tflite")])
+    ['a/m.tflite', 'b/m.tflite', 'n']
+    """
+    names = [path.name for path in paths]
+    return [one_line(path.stem if names.count(path.name) == 1 else str(path)) for path in paths]
+
+
+def _model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:
+    return model_names([Path(model.file) for model in result.models])[row.model]
+
+
+def _print_table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console: Console) -> None:
+    """As wide as the console: no number is ever cut."""
+    columns = _columns(rows)
+    while True:
+        table = _table(result, rows, columns)
+        is_narrow_enough = _natural_width(table, console) <= console.width
+        optional = [column for column in columns if column.rank]
+        if is_narrow_enough or not optional:
+            break
+        columns.remove(max(optional, key=lambda column: column.rank))
+    console.print(table)
+    if len(columns) < len(_columns(rows)):
+        console.print("a wider terminal shows more columns")
+
+
+def _natural_width(table: Table, console: Console) -> int:
+    unlimited = console.options.update(max_width=_WIDER_THAN_ANY)
+    return console.measure(table, options=unlimited).maximum
+
+
+def _columns(rows: Sequence[BenchmarkRow]) -> list[_Column]:
+    columns = [
+        _Column("delegated", lambda row, _: delegated(row), 0),
+        _Column("median [95 %]", lambda _, shown: _median(shown), 0),
+        _Column("vs first", lambda row, _: _versus(row), 3),
+        _Column("runs", lambda _, shown: _runs(shown), 6),
+        _Column("average", lambda _, shown: _time(shown.average_us), 7),
+        _Column("p95", lambda _, shown: _time(shown.p95_us), 5),
+        _Column("with reading", lambda _, shown: _time(shown.with_reading_us), 8),
+        _Column("load", lambda _, shown: _time(shown.load_us), 2),
+        _Column("first run", lambda _, shown: _time(shown.first_run_us), 4),
+        _Column("peak MB", lambda _, shown: _megabytes(shown.peak_mb), 1),
+        _Column("steady MB", lambda _, shown: _megabytes(shown.steady_mb), 9),
+    ]
+    if not any(row.versus_first for row in rows):
+        columns = [column for column in columns if column.heading != "vs first"]
+    if any(row.accuracy for row in rows):
+        columns.append(_Column("accuracy", lambda row, _: _accuracy(row), 0))
+        columns.append(_Column("front", lambda row, _: "*" if row.on_latency_front else "", 0))
+    return columns
+
+
+def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], columns: Sequence[_Column]) -> Table:
+    several = len(result.models) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in (*(("model", "model MB") if several else ()), "configuration"):
+        table.add_column(heading, overflow="fold")
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for row in rows:
+        size = f"{result.models[row.model].size_bytes / 1e6:.2f}"
+        cells = [_model_name(result, row), size] if several else []
+        table.add_row(*cells, _marked_name(row), *(column.cell(row, shown_figures(row)) for column in columns))
+    return table
+
+
+def _marked_name(row: BenchmarkRow) -> str:
+    """The name, with a word where the CPU did what an accelerator was asked for."""
+    is_software = any(delegate.requested and delegate.is_cpu for delegate in row.delegates)
+    return row.name + (" [software]" if is_software else "") + (" [FALLBACK]" if row.fallback else "")
+
+
+def _time(microseconds: float | None) -> str:
+    return "-" if microseconds is None else milliseconds(microseconds)
+
+
+def _median(shown: Shown) -> str:
+    """The average where a log has no median."""
+    if shown.median_us is None:
+        return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
+    span, note = shown.interval, "" if shown.is_logged else " [too few runs]"
+    interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
+    return milliseconds(shown.median_us) + interval
+
+
+def _versus(row: BenchmarkRow) -> str:
+    """How many times as fast."""
+    found = row.versus_first
+    if found is None:
+        return ""
+    interval = f" [{1 / found.interval.high:.2f}, {1 / found.interval.low:.2f}]" if found.interval else ""
+    return f"{1 / found.ratio:.2f}x{interval}"
+
+
+def _runs(shown: Shown) -> str:
+    return f"{shown.runs}" + (f" in {shown.rounds} rounds" if shown.rounds > 1 else "")
+
+
+def _megabytes(size_mb: float | None) -> str:
+    return "-" if size_mb is None else f"{size_mb:.1f}"
+
+
+def _accuracy(row: BenchmarkRow) -> str:
+    return f"{row.accuracy.metric} {100 * row.accuracy.value:.2f} %" if row.accuracy else "-"
+
+
+def _print_disturbances(name: str, row: BenchmarkRow, most: int, console: Console) -> None:
+    """Each once, whichever round it disturbed."""
+    found = list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
+    left_out = len(found) - most
+    more = f" (and {left_out} more; --output_file_path=result.json lists all)" if left_out > 0 else ""
+    for number, text in enumerate(found[:most], 1):
+        console.print(f"{name}: not quiet: {text}{more if number == most else ''}", style="yellow")
+
+
+def _print_doubts(name: str, profile: OpProfile, console: Console) -> None:
+    """Where the operators' times say little about the runs that were measured."""
+    share, factor = explained_share(profile), slowdown(profile)
+    if share is not None and share < _LOW_SHARE:
+        console.print(
+            f"{name}: the operators' times make up only {100 * share:.0f} % of a run, which is short beside the "
+            "runtime's own work; judge this model by its latency"
+        )
+    if factor is not None and factor > _MUCH_SLOWER:
+        console.print(f"{name}: profiled runs took {factor:.1f} times as long as others: trust shares, not times")
+
+
+def _print_operators(name: str, row: BenchmarkRow, console: Console) -> None:
+    if row.profile_failure is not None:
+        console.print(f"{name}: operators are not profiled: {row.profile_failure}", style="yellow")
+    if row.profile is None or not row.profile.ops:
+        return
+    _print_doubts(name, row.profile, console)
+    total = total_us(row.profile)
+    left = top_on_cpu(row.profile, _MOST_OPERATORS)
+    if not left:
+        console.print(f"{name}: no operator is left on plain CPU kernels")
+        return
+    console.print(f"{name}: top operators left on the CPU, of {milliseconds(total / row.profile.runs)} per run")
+    for op in left:
+        time_us = sum(op.times_us)
+        share = f"{100 * time_us / total:5.1f} %" if total else "-"
+        node = "" if op.node is None else f" node {op.node}"
+        console.print(f"  {milliseconds(time_us / row.profile.runs):>9}  {share}  {op.type}{node}")

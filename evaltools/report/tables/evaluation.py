@@ -1,0 +1,111 @@
+"""What a person sees on stderr: what ran, then the figures, then what needs attention."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from rich.console import Console
+
+from evaltools.report.tables.cells import device_text, print_drift
+from evaltools.report.tables.device_run import print_device_run
+from evaltools.report.tables.execution import print_execution
+from evaltools.result.evaluation import (
+    ConfigurationResult,
+    DelegateUsed,
+    DelegationProof,
+    EvaluationResult,
+    RuntimeUsed,
+)
+from evaltools.task_kind import kind_of
+
+_MOST_FAILURES: Final = 10
+
+
+class Described(Protocol):
+    """What is known of a configuration that was opened, whatever it was opened for."""
+
+    @property
+    def runtime(self) -> RuntimeUsed | None:
+        """The runtime that ran."""
+
+    @property
+    def delegation(self) -> DelegationProof | None:
+        """What ran where, None where outputs were loaded, and where a log does not say how many nodes were taken."""
+
+    @property
+    def delegates(self) -> list[DelegateUsed]:
+        """The delegates asked for, and those that the runtime added."""
+
+    @property
+    def num_threads(self) -> int:
+        """CPU threads, -1: chosen by the runtime."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was not measured."""
+
+    @property
+    def fallback(self) -> str | None:
+        """Why it runs on the CPU although it asked for more."""
+
+
+def describe_configuration(configuration: Described) -> str:
+    """One line: what ran this configuration, with proof, or why it was not measured."""
+    if configuration.runtime is None:
+        return f"not measured: {configuration.reason}"
+    runtime, proof = configuration.runtime, configuration.delegation
+    parts = [f"{runtime.package} {runtime.version}", f"{runtime.kernels} kernels", _threads(configuration.num_threads)]
+    if proof is None and not configuration.delegates:
+        return ", ".join([*parts, "outputs loaded"])
+    parts += [_delegate(delegate, proof) for delegate in configuration.delegates]
+    if configuration.delegates and proof is not None and proof.cpu_operators:
+        left = ", ".join(f"{name} x{count}" for name, count in list(proof.cpu_operators.items())[:4])
+        parts.append(f"CPU keeps {left}{', ...' if len(proof.cpu_operators) > 4 else ''}")
+    if configuration.fallback:
+        parts.append(f"FALLBACK: {configuration.fallback}")
+    return ", ".join(parts)
+
+
+def _threads(count: int) -> str:
+    if count == -1:
+        return "threads chosen by the runtime"
+    return f"{count} thread{'' if count == 1 else 's'}"
+
+
+def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
+    if delegate.nodes is None and not delegate.evidence:
+        return f"{delegate.name} not created"
+    count = delegate.partitions
+    partitions = "" if count is None else f" in {count} partition{'' if count == 1 else 's'}"
+    added = "" if delegate.requested else " (added by the runtime)"
+    device = device_text(delegate.device, delegate.is_cpu)
+    total = "" if proof is None else f" of {proof.total_nodes}"
+    nodes = "nodes not told" if delegate.nodes is None else f"{delegate.nodes}{total} nodes"
+    return f"{delegate.name}{added}{device} {nodes}{partitions}"
+
+
+def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
+    """What each configuration runs on, one line each."""
+    width = max(len(configuration.name) for configuration in configurations)
+    for configuration in configurations:
+        style = "bold red" if configuration.status == "not measured" or configuration.fallback else "none"
+        line = f"{configuration.name:<{width}}  {describe_configuration(configuration)}"
+        console.print(line, style=style)
+
+
+def print_result(result: EvaluationResult, console: Console) -> None:
+    """The figures of the task, then failures that they do not explain, and warnings."""
+    kind_of(result.task).report.print_figures(result, console)
+    explained = [entry.name for entry in result.configurations if entry.status == "not measured"]
+    failed = [failure for failure in result.failed if failure.configuration not in explained]
+    for failure in failed[:_MOST_FAILURES]:
+        where = f" ({failure.configuration})" if failure.configuration else ""
+        console.print(f"failed: {failure.example}{where}: {failure.reason}")
+    if len(failed) > _MOST_FAILURES:
+        console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
+    print_execution(result, console)
+    if result.device_run is not None:
+        print_device_run(result.device_run, console)
+    print_drift(result.configurations, console)
+    for warning in result.warnings:
+        console.print(f"warning: {warning}", style="yellow")

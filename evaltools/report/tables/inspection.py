@@ -1,0 +1,147 @@
+"""An inspection, for a person: facts, then claims, each with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from evaltools.model.half_precision import OutsideHalf
+from evaltools.report.tables.cells import device_text, one_line
+from evaltools.result.inspection import (
+    FROM_GRAPH,
+    TESTED,
+    DelegateRun,
+    Inspection,
+    ModelFacts,
+    OperatorLeft,
+    SupportOfKind,
+    TensorFacts,
+)
+
+_MOST_TENSORS: Final = 8
+_MOST_CONSTANTS: Final = 8
+_MOST_CONSUMERS: Final = 2
+_ANSWERS: Final = {True: "yes", False: "no", None: "not known"}
+
+
+def print_inspection(inspection: Inspection, console: Console) -> None:
+    """Everything that was found, in the order of the questions in docs/inspect.md."""
+    _print_model(inspection.model, console)
+    kind = inspection.kind
+    console.print(f"\nkind        {kind.kind} ({FROM_GRAPH}: {one_line(kind.reason)})")
+    if kind.training:
+        console.print(f"quantisation-aware training: {kind.training} ({FROM_GRAPH})")
+    _print_support(inspection.support, console)
+    console.print("\nWhat delegates take of the main graph")
+    for run in inspection.runs:
+        _print_run(run, console)
+    _print_traps(inspection, console)
+    _print_half(inspection.outside_fp16, console)
+
+
+def _print_model(model: ModelFacts, console: Console) -> None:
+    console.print(f"model       {one_line(model.path)}")
+    console.print(f"size        {model.size_bytes} bytes, {model.constant_bytes} of them constants")
+    console.print(f"sha256      {model.sha256}")
+    if model.description:
+        console.print(f"written by  {one_line(model.description)}")
+    free = f", {model.dynamic_tensors} with free sizes" if model.dynamic_tensors else ""
+    state = ", keeps state between runs" if model.stateful else ""
+    nodes = f"{model.nodes} node{'' if model.nodes == 1 else 's'} in the main one"
+    console.print(f"graphs      {model.graphs}, {model.tensors} tensors{free}, {nodes}{state}")
+    console.print(f"operators   {_listed([f'{one_line(name)} x{count}' for name, count in model.operators.items()])}")
+    console.print(f"signatures  {_listed([one_line(key) for key in model.signatures])}")
+    console.print(f"metadata    {_listed([one_line(name) for name in model.metadata])}")
+    _print_tensors("input", model.inputs, console)
+    _print_tensors("output", model.outputs, console)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _print_tensors(what: str, tensors: Sequence[TensorFacts], console: Console) -> None:
+    for tensor in tensors[:_MOST_TENSORS]:
+        name = one_line(tensor.name) or "unnamed"
+        key = f" ({one_line(tensor.signature_name)} in its signature)" if tensor.signature_name else ""
+        quantization = f", {tensor.quantization}" if tensor.quantization else ""
+        sizes = ",".join(map(str, tensor.shape))
+        console.print(f"{what:<11} {name}{key}: {tensor.dtype}[{sizes}]{quantization}")
+    if len(tensors) > _MOST_TENSORS:
+        console.print(f"{'':<11} ... and {len(tensors) - _MOST_TENSORS} more {what}s, listed in the JSON result")
+
+
+def _print_support(support: SupportOfKind, console: Console) -> None:
+    console.print(f"\nDelegates made for this kind ({support.basis}: {support.source})")
+    table = _table("delegate", "fits", "where", "remark")
+    for entry in support.delegates:
+        table.add_row(entry.delegate, _ANSWERS[entry.supported], entry.platforms, entry.remark)
+    console.print(table)
+    console.print("What NNAPI, Hexagon and Core ML leave on the CPU of this model is not known here.")
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _print_run(run: DelegateRun, console: Console) -> None:
+    who = f"{run.delegate} ({' '.join(run.flags)})"
+    if run.basis != TESTED:
+        console.print(f"{who}: {run.basis}: {one_line(run.reason)}")
+        return
+    device = device_text(run.device, run.is_cpu)
+    partitions = f"{run.partitions} partition{'' if run.partitions == 1 else 's'}"
+    console.print(f"{who}: {run.nodes} of {run.total_nodes} nodes in {partitions} ({run.basis}: {run.runtime}{device})")
+    for left in run.left_on_cpu:
+        console.print(f"  CPU keeps {_kept(left)}")
+
+
+def _kept(left: OperatorLeft) -> str:
+    types = f", {left.types} ({FROM_GRAPH})" if left.types else ""
+    reason = f"; the delegate: {one_line(left.reason)}" if left.reason else "; the delegate states no reason"
+    return f"{one_line(left.operator)} x{left.count}{types}{reason}"
+
+
+def _print_traps(inspection: Inspection, console: Console) -> None:
+    console.print(f"\nKnown traps of GPUs in this graph ({FROM_GRAPH})")
+    for trap in inspection.gpu_traps:
+        console.print(f"* {one_line(trap.trap)} [{trap.source}]\n  {one_line(trap.found)}")
+    if not inspection.gpu_traps:
+        console.print("none of those that are known")
+
+
+def _print_half(constants: Sequence[OutsideHalf], console: Console) -> None:
+    console.print(f"\nFloat constants that fp16 does not hold ({FROM_GRAPH})")
+    if not constants:
+        console.print("none")
+        return
+    table = _table("constant", "taken by", "values", "above 65504", "below 2^-24", "below 2^-14", "magnitudes")
+    for found in sorted(constants, key=_concern)[:_MOST_CONSTANTS]:
+        count = found.count
+        table.add_row(
+            one_line(found.tensor) or "unnamed",
+            _consumers(found),
+            *map(str, (count.values, count.too_large, count.vanish, count.subnormal)),
+            f"{count.smallest:.3g} .. {count.largest:.3g}",
+        )
+    console.print(table)
+    if len(constants) > _MOST_CONSTANTS:
+        console.print(f"... and {len(constants) - _MOST_CONSTANTS} more constants, listed in the JSON result")
+
+
+def _consumers(found: OutsideHalf) -> str:
+    shown = ", ".join(one_line(name) for name in found.consumers[:_MOST_CONSUMERS])
+    more = len(found.consumers) - _MOST_CONSUMERS
+    graph = f" of graph {found.graph}" if found.graph else ""
+    return f"{shown or 'nothing'}{f' and {more} more' if more > 0 else ''}{graph}"
+
+
+def _concern(found: OutsideHalf) -> tuple[int, float, float]:
+    count = found.count
+    return -count.too_large, -count.vanish / count.values, -count.subnormal / count.values

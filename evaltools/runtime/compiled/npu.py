@@ -1,0 +1,203 @@
+"""NPUs of LiteRT's ``CompiledModel``, each through the libraries of its vendor in the ai-edge-litert wheel."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+import re
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import DelegateSettings
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.option_text import parse_options
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.runtime.compiled.messages import first_error
+
+_INTEL: Final = "intel_openvino"
+_EFFECTIVE_ON_CPU: Final = frozenset({"device", "CACHE_DIR"})
+_MISSING: Final = re.compile(r"(libopenvino\S*\.so\.(\d{2})(\d)(\d)): cannot open shared object file")
+_ELF_64: Final = b"\x7fELF\x02\x01"
+_ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
+"""Of the 64 bytes: where the table of sections is, the bytes of an entry, and how many there are."""
+_OPENVINO_LIBRARIES: Final = ("libopenvino.so.", "libopenvino_tensorflow_lite_frontend.so.")
+
+
+def prepare(settings: DelegateSettings) -> None:
+    """Load OpenVINO's libraries, which are in no folder that the loader looks in, before they are needed.
+
+    Raises :class:`ConfigurationUnavailable` for libraries that are damaged or lack others.
+    """
+    if settings.value("npu_vendor") != _INTEL:
+        return
+    spec = importlib.util.find_spec("openvino")
+    if spec is None or spec.origin is None:
+        return
+    folder = Path(spec.origin).parent / "libs"
+    for path in sorted(folder.glob("*.so*")):
+        if _is_cut_short(path):
+            raise _damaged(path, "it is cut short")
+    for start in _OPENVINO_LIBRARIES:
+        for path in sorted(folder.glob(f"{start}*")):
+            try:
+                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            except OSError as error:
+                raise _damaged(path, str(error)) from error
+
+
+def _is_cut_short(path: Path) -> bool:
+    """Whether a library of 64 bits ends before its table of sections: to load it would end the process (SIGBUS)."""
+    if not os.access(path, os.R_OK):
+        return False
+    with path.open("rb") as file:
+        header = file.read(_ELF_HEADER.size)
+    if len(header) < _ELF_HEADER.size or not header.startswith(_ELF_64):
+        return False
+    table, entry_bytes, entries = _ELF_HEADER.unpack(header)
+    return bool(path.stat().st_size < table + entry_bytes * entries)
+
+
+def _damaged(path: Path, problem: str) -> ConfigurationUnavailable:
+    found = _installed_openvino()
+    package = f"openvino=={found}" if found else "openvino"
+    message = f"{path} cannot be loaded: {problem}; install it anew: pip install --force-reinstall {package}"
+    return ConfigurationUnavailable(message, NPU)
+
+
+def environment(settings: DelegateSettings) -> Mapping[str, str]:
+    """Where the vendor's dispatch library and compiler plug-in are."""
+    package = importlib.util.find_spec("ai_edge_litert")
+    folder = Path(str(package.origin)).parent if package else Path()
+    vendor = folder / "vendors" / str(settings.value("npu_vendor"))
+    dispatch = Path(str(settings.value("npu_dispatch_library_dir")) or vendor / "dispatch")
+    compiler = Path(str(settings.value("npu_compiler_plugin_dir")) or vendor / "compiler")
+    for flag, path, pattern in (
+        ("npu_dispatch_library_dir", dispatch, "libLiteRtDispatch_*"),
+        ("npu_compiler_plugin_dir", compiler, "libLiteRtCompilerPlugin_*"),
+    ):
+        if not any(path.glob(pattern)):
+            message = f"there is no {pattern} of {settings.value('npu_vendor')} in the ai-edge-litert wheel"
+            if settings.value(flag):
+                message = f"--{flag}={path} has no {pattern}"
+            raise ConfigurationUnavailable(f"{message}; give --{flag} from the vendor's SDK", NPU)
+    return {"runtime_path": str(folder), "dispatch_library_path": str(dispatch), "compiler_plugin_path": str(compiler)}
+
+
+def set_options(options: Any, configuration: Configuration) -> None:
+    """Set what was given.
+
+    Raises :class:`UsageError` for an option that the vendor does not have, :class:`ConfigurationUnavailable` for what
+    would have no effect.
+    """
+    settings = configuration.delegates
+    given = parse_options("npu_options", str(settings.value("npu_options")))
+    vendor = str(settings.value("npu_vendor"))
+    if vendor == _INTEL:
+        _set_intel(options.intel_openvino_options, given)
+        if given.get("device", "").lower() == "cpu":
+            _require_effect(given, configuration.num_threads)
+    elif given and vendor != "qualcomm":
+        raise UsageError(f"--npu_options: ai-edge-litert takes no options for {vendor} from Python; leave them out")
+    else:
+        _set_fields(options.qualcomm_options, given)
+
+
+def _require_effect(given: Mapping[str, str], threads: int) -> None:
+    """OpenVINO's CPU runs what was compiled with settings of its own: what is given here ends with the compilation."""
+    idle = [f"--npu_options={key}:{text}" for key, text in given.items() if key not in _EFFECTIVE_ON_CPU]
+    if threads > 1:
+        idle.append(f"--num_interpreter_threads={threads}")
+    if idle:
+        message = (
+            f"{' and '.join(idle)} cannot be honoured with device:cpu: ai-edge-litert passes options on to the "
+            "compilation only, and OpenVINO's CPU then runs with a precision and a number of threads of its own; leave "
+            "it out"
+        )
+        raise ConfigurationUnavailable(message, NPU)
+
+
+def explain(messages: str) -> str:
+    """What is missing and what to do, from what was printed; empty where that says nothing."""
+    missing = _MISSING.search(messages)
+    if missing is not None:
+        version = f"20{missing[2]}.{missing[3]}.{missing[4]}"
+        found = _installed_openvino()
+        if found.startswith(version):
+            return (
+                f"it needs {missing[1]}, which openvino {found} has and which is gone; install it anew: "
+                f"pip install --force-reinstall openvino=={found}"
+            )
+        have = f"openvino {found} is installed, which has another" if found else "openvino is not installed"
+        return f"it needs {missing[1]}, and {have}: pip install openvino=={version}"
+    if "Compiling partition 1 for device NPU" in messages and "VCL compiler loading failed" in messages:
+        return (
+            "the model falls into several partitions, and ai-edge-litert passes the option device on to the first one "
+            "only; the others are compiled for the NPU, whose compiler is not here"
+        )
+    if "VCL compiler loading failed" in messages:
+        return (
+            "OpenVINO is here, but its compiler for the NPU is not: install Intel's NPU driver, or try what OpenVINO "
+            "computes with npu_options=device:cpu"
+        )
+    if "Failed to apply compiler plugins" in messages:
+        return f"its compiler plug-in could not be used: {first_error(messages) or 'no compiler plug-in was found'}"
+    return first_error(messages)
+
+
+def _installed_openvino() -> str:
+    try:
+        return importlib.metadata.version("openvino")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _set_intel(options: Any, given: Mapping[str, str]) -> None:
+    """``device``, ``performance_mode``, ``weight_sharing``; anything in capitals is a property of OpenVINO."""
+    setters: dict[str, Callable[[str], None]] = {
+        "device": lambda text: setattr(options, "graph_backend", _member(options.GRAPH_BACKEND, "device", text)),
+        "performance_mode": lambda text: setattr(
+            options, "performance_mode", _member(options.PERFORMANCE_MODE, "performance_mode", text)
+        ),
+        "weight_sharing": lambda text: setattr(options, "enable_weight_sharing", _boolean("weight_sharing", text)),
+    }
+    for key, text in given.items():
+        if key.isupper():
+            options.configs_map[key] = text
+        elif key in setters:
+            setters[key](text)
+        else:
+            message = f"--npu_options: {_INTEL} has no option {key!r}; use {', '.join(setters)}"
+            raise UsageError(f"{message}, or a property of OpenVINO in capitals, as INFERENCE_PRECISION_HINT:f32")
+
+
+def _set_fields(options: Any, given: Mapping[str, str]) -> None:
+    """Whole numbers, true, false and texts, by the names of the package's own fields."""
+    known = sorted(name for name in vars(options) if not name.startswith("_"))
+    for key, text in given.items():
+        if key not in known:
+            raise UsageError(f"--npu_options: qualcomm has no option {key!r}; use one of {', '.join(known)}")
+        value: object = text
+        if text in ("true", "false"):
+            value = text == "true"
+        elif re.fullmatch(r"-?\d+", text):
+            value = int(text)
+        setattr(options, key, value)
+
+
+def _member(members: Any, key: str, text: str) -> Any:
+    try:
+        return members[text.upper()]
+    except KeyError:
+        names = ", ".join(member.name.lower() for member in members)
+        raise UsageError(f"--npu_options: {key}:{text} is not known; use one of {names}") from None
+
+
+def _boolean(key: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise UsageError(f"--npu_options: {key}:{text} is not known; use true or false")
+    return text == "true"

@@ -1,0 +1,152 @@
+"""What ran where in a compiled model, and what shows it.
+
+``is_fully_accelerated()`` alone is not believed: it has said yes of models that ran on the CPU. An accelerator has run
+
+* as many operations as its own messages count, of the graph that is run and no other of the file;
+* all of a model that the GPU was asked to take alone, without the CPU to fall back on: then it counts none;
+
+and only where a message names the device that ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.provider import Delegate
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.model import ModelFile
+from evaltools.runtime.compiled.messages import (
+    Device,
+    Graphs,
+    Share,
+    gpu_device,
+    gpu_share,
+    npu_device,
+    npu_share,
+    speaks_of_graphs,
+)
+from evaltools.runtime.litert import RUNTIME as INTERPRETER
+from evaltools.runtime.session import DelegateCoverage, Delegation
+
+_DEVICES: Final = {GPU.name: gpu_device, NPU.name: npu_device}
+_UNTOUCHED: Final = ", with its own precision and number of threads"
+_REST: Final = "(not named)"
+
+
+class NotProven(Exception):
+    """An accelerator seems to be in use, and nothing shows that it is."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What was printed while the model was compiled, prepared with its sizes of inputs, and run for the first time."""
+
+    compiling: str
+    preparing: str
+    running: str
+    was_resized: bool
+
+    @property
+    def whole(self) -> str:
+        """Everything."""
+        return self.compiling + self.preparing + self.running
+
+
+def prove(
+    model: ModelFile,
+    configuration: Configuration,
+    accelerator: Delegate | None,
+    alone: bool,
+    graphs: Graphs,
+    printed: Printed,
+) -> Delegation:
+    """The delegation of a model that was compiled, from what was printed meanwhile; raises :class:`NotProven`."""
+    if accelerator is None:
+        return _of_cpu(model, configuration)
+    device = _DEVICES[accelerator.name](printed.whole)
+    if device is None:
+        raise NotProven(f"nothing that ai-edge-litert printed says that the {accelerator.name} ran; the CPU did")
+    share = _share(accelerator, graphs, printed)
+    if share is None and not (alone and accelerator is GPU):
+        raise NotProven(
+            f"nothing that ai-edge-litert printed says what the {accelerator.name} took of the graph that is run "
+            f"(number {graphs.run} of those in the file, which have {', '.join(map(str, graphs.nodes))} operations)"
+        )
+    coverage = _coverage(accelerator, device, share, alone, graphs)
+    asked_for_xnnpack = XNNPACK in configuration.delegates.requested
+    refused = {kind.removeprefix("CUSTOM "): reason for kind, reason in share.refused.items()} if share else {}
+    left = {} if coverage.nodes >= model.node_count else _left(model, coverage, refused)
+    others = (DelegateCoverage(XNNPACK.name, True, 0, 0),) if asked_for_xnnpack else ()
+    return Delegation(model.node_count, (coverage, *others), left, refused)
+
+
+def _share(accelerator: Delegate, graphs: Graphs, printed: Printed) -> Share | None:
+    """What was taken of the graph that is run.
+
+    The GPU speaks of it once more where its inputs were resized, and of graphs that it calls.
+    """
+    if accelerator is not GPU:
+        return npu_share(printed.compiling, graphs)
+    if not printed.was_resized or not speaks_of_graphs(printed.preparing):
+        return gpu_share(printed.compiling, graphs)
+    return gpu_share(printed.preparing, graphs) if len(graphs.nodes) == 1 else None
+
+
+def _coverage(
+    accelerator: Delegate, device: Device, share: Share | None, alone: bool, graphs: Graphs
+) -> DelegateCoverage:
+    nodes = graphs.nodes[graphs.run]
+    if alone and accelerator is GPU and (share is None or share.operations == nodes):
+        evidence = f"took the model alone, without the CPU; device named by ai-edge-litert: {device.name}"
+        return DelegateCoverage(accelerator.name, True, nodes, 1, device.name, device.is_cpu, evidence)
+    assert share is not None
+    how = "took the model alone, without the CPU; " if alone else ""
+    which = f" of graph {graphs.run}" if len(graphs.nodes) > 1 else ""
+    evidence = (
+        f"{how}ai-edge-litert: {share.operations} of {share.total} operations{which}; device {device.name}"
+        f"{_UNTOUCHED if accelerator is NPU and device.is_cpu else ''}"
+    )
+    return DelegateCoverage(
+        accelerator.name, True, share.operations, share.partitions, device.name, device.is_cpu, evidence
+    )
+
+
+def _left(model: ModelFile, coverage: DelegateCoverage, refused: Iterable[str]) -> dict[str, int]:
+    """Operators on the CPU by kind, as far as they are named."""
+    left = model.node_count - coverage.nodes
+    kinds = _operator_kinds(model)
+    named: dict[str, int] = {}
+    for kind in refused:
+        count = min(kinds.get(kind, 0), left - sum(named.values()))
+        if count:
+            named[kind] = count
+    rest = left - sum(named.values())
+    return named | ({_REST: rest} if rest else {})
+
+
+def _operator_kinds(model: ModelFile) -> dict[str, int]:
+    session = INTERPRETER.open(model, Configuration("kinds", kernels="builtin"))
+    kinds = dict(session.delegation.cpu_operators)
+    session.close()
+    return kinds
+
+
+def _of_cpu(model: ModelFile, configuration: Configuration) -> Delegation:
+    """``CompiledModel`` does not tell what XNNPACK took, so it is counted in the interpreter of the same package."""
+    requested = XNNPACK in configuration.delegates.requested
+    counted = INTERPRETER.open(model, Configuration("counted", kernels=configuration.kernel_set))
+    proof: Any = counted.delegation
+    counted.close()
+    evidence = "counted in the interpreter of the same package; CompiledModel does not tell"
+    delegates = tuple(
+        DelegateCoverage(entry.delegate, requested, entry.nodes, entry.partitions, evidence=evidence)
+        for entry in proof.delegates
+    )
+    if requested and not delegates:
+        delegates = (DelegateCoverage(XNNPACK.name, True, 0, 0),)
+    return Delegation(proof.total_nodes, delegates, proof.cpu_operators)

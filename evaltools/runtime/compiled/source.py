@@ -1,0 +1,57 @@
+"""What ``CompiledModel`` loads of a model, and which of its graphs is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaltools.model import ModelFile, read_model
+from evaltools.model.flatbuffer import Table
+from evaltools.model.graph import read_nodes
+from evaltools.model.operators import operator_name
+from evaltools.model.signature import signature_graph, signature_keys, with_main_graph
+from evaltools.runtime.compiled.messages import Graphs
+
+_MODEL_SUBGRAPHS: Final = 2
+_LOOPS: Final = frozenset({"WHILE", "STABLEHLO_WHILE"})
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model as it is loaded: its path or content, its graphs, the graph of each signature.
+
+    A model with ``loops`` may run for ever on some inputs.
+    """
+
+    loaded: str | bytes
+    graphs: Graphs
+    signatures: Mapping[str, int]
+    loops: bool
+
+
+def source_of(model: ModelFile) -> Source:
+    """The model with its graphs in the file's order: signatures, which name graphs by number, are named here."""
+    source = _in_file_order(model)
+    root = Table.root(memoryview(source.read()))
+    signatures = {key: signature_graph(root, key) for key in signature_keys(root)}
+    graphs = [read_nodes(root, subgraph) for subgraph in root.tables(_MODEL_SUBGRAPHS)]
+    run = signatures.get(model.signature, 0)
+    return Source(
+        source.source(),
+        Graphs(tuple(map(len, graphs)), run, some_are_called=len(graphs) > len({0, *signatures.values()})),
+        signatures,
+        loops=any(operator_name(node.code, node.custom) in _LOOPS for nodes in graphs for node in nodes),
+    )
+
+
+def _in_file_order(model: ModelFile) -> ModelFile:
+    """The file itself where that is what is run, else its changed content, with the graph of a signature moved back."""
+    if model.content is None or not model.signature:
+        return model
+    if model.content == read_model(model.path, model.signature).content:
+        return replace(model, content=None)
+    graph = signature_graph(Table.root(memoryview(model.content)), model.signature)
+    if graph == 0:
+        return model
+    return model.with_content(with_main_graph(model.content, graph, f"{model.path}: its signature {model.signature!r}"))

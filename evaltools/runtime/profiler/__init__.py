@@ -1,0 +1,1 @@
+"""Operator times of ai-edge-litert."""

@@ -1,0 +1,172 @@
+"""Profiles the operators of a model with LiteRT's own profiler, on the CPU.
+
+The runtime is the ``CompiledModel`` of ai-edge-litert, with the kernels of its interpreter. Python has no API of its
+profiler, so that this goes through the C API. Call it in a process of its own: a mistake there ends that one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evaltools.configuration import Configuration
+from evaltools.delegates import TFLITE_RUNTIME
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.metrics.op_profile import OpProfile
+from evaltools.model import ModelFile
+from evaltools.model.contents import read_contents
+from evaltools.model.flatbuffer import Table
+from evaltools.runtime.compiled.cache import weight_cache
+from evaltools.runtime.compiled.messages import first_error
+from evaltools.runtime.compiled.source import Source, source_of
+from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
+from evaltools.runtime.litert import RUNTIME as INTERPRETER
+from evaltools.runtime.process.native_messages import NativeMessages, native_messages
+from evaltools.runtime.profiler.c_api import CallFailed, Library
+from evaltools.runtime.profiler.events import NamedGraph, StrangeEvents, operators_in
+from evaltools.runtime.profiler.profiled_model import ELEMENTS, Event, ProfiledModel, Signature
+from evaltools.runtime.registry import find_runtime
+from evaltools.runtime.session import Array
+
+KNOWN_VERSIONS: Final = ("2.3.0",)
+"""The versions of ai-edge-litert whose structures are declared in :mod:`evaltools.runtime.profiler.c_api`."""
+WARM_UP_RUNS: Final = 3
+_KERNEL_MODES: Final = {"default": 0, "builtin": 2}
+_MODEL_SUBGRAPHS, _SUBGRAPH_NAME = 2, 4
+_VARIABLES: Final = "Variable tensors not yet supported"
+_LEFT_OUT: Final = "leave the profile of operators out"
+
+
+def profile_operators(model: ModelFile, configuration: Configuration, inputs: Sequence[Array], runs: int) -> OpProfile:
+    """Run the model ``runs`` times with the profiler on ``inputs``, in the model's order, and sum up its operators.
+
+    Three runs warm up. Before each profiled run there is one without the profiler, so that what profiling costs shows.
+    Raises :class:`~evaltools.errors.ConfigurationUnavailable`, with the reason and what to do, for what the profiler
+    cannot see or LiteRT cannot run, and :class:`~evaltools.errors.UsageError` for less than one run.
+    """
+    if runs < 1:
+        raise UsageError(f"{runs} profiled runs; use 1 or more")
+    _require_profiler(configuration)
+    _require_tensors(model, inputs)
+    source = source_of(model)
+    graphs = _graphs(model, source)
+    messages = NativeMessages()
+    try:
+        with weight_cache(model, configuration) as cache, native_messages() as messages:
+            options = _cpu_options(configuration, cache)
+            with ProfiledModel(Library(), source.loaded, options) as compiled:
+                _prepare(compiled, model, source, inputs)
+                plain_us: list[int] = []
+                found = operators_in(_profiled_runs(compiled, runs, plain_us), graphs, source.graphs.run)
+    except (CallFailed, StrangeEvents) as error:
+        raise ConfigurationUnavailable(_reason(error, messages.text)) from error
+    return OpProfile(
+        runtime=f"CompiledModel of {INTERPRETER.package} {INTERPRETER.version()}",
+        runs=runs,
+        ops=found.ops,
+        invoke_us=found.invoke_us,
+        plain_us=plain_us,
+        called=found.called,
+        graph_name=graphs[source.graphs.run].name,
+    )
+
+
+def _require_profiler(configuration: Configuration) -> None:
+    """Refuse what runs with other kernels than the profiler sees, or in delegates that it does not see into."""
+    if find_runtime(configuration).name == TFLITE_RUNTIME:
+        message = "the profiler is that of ai-edge-litert, and the kernels of tflite_runtime are of another build"
+        raise ConfigurationUnavailable(f"{message}; use --runtime=litert, or {_LEFT_OUT}")
+    hidden = next((each for each in configuration.delegates.requested if each is not XNNPACK), None)
+    if hidden is not None:
+        message = (
+            f"the profiler sees operators of the CPU and of XNNPACK only, none that the {hidden.name} delegate runs"
+        )
+        raise ConfigurationUnavailable(f"{message}; profile without --{hidden.enabled_by}, or {_LEFT_OUT}", hidden)
+    if configuration.kernel_set not in _KERNEL_MODES:
+        message = f"the profiler has no {configuration.kernel_set} kernels: CompiledModel runs its builtin ones instead"
+        raise ConfigurationUnavailable(f"{message}; use --kernels=builtin, or {_LEFT_OUT}")
+    version = INTERPRETER.version()
+    if version not in KNOWN_VERSIONS:
+        known = " or ".join(KNOWN_VERSIONS)
+        message = f"the profiler of ai-edge-litert {version} is not known here, only that of {known}"
+        raise ConfigurationUnavailable(f"{message}; pip install ai-edge-litert=={KNOWN_VERSIONS[-1]}, or {_LEFT_OUT}")
+
+
+def _require_tensors(model: ModelFile, inputs: Sequence[Array]) -> None:
+    for tensor in (*model.inputs, *model.outputs):
+        if tensor.dtype not in ELEMENTS:
+            message = f"the profiler has no buffers for {tensor.name or 'a tensor'} of type {tensor.dtype}"
+            raise ConfigurationUnavailable(f"{message}; {_LEFT_OUT}")
+    wanted = [(tensor.dtype, tensor.shape) for tensor in model.inputs]
+    given = [(value.dtype.name, value.shape) for value in inputs]
+    if wanted != given:
+        raise ConfigurationUnavailable(f"the profiler got inputs {given}, and the model takes {wanted}")
+
+
+def _graphs(model: ModelFile, source: Source) -> list[NamedGraph]:
+    """The graphs in the file's order, in which the profiler counts them."""
+    content = source.loaded if isinstance(source.loaded, bytes) else Path(source.loaded).read_bytes()
+    graphs = read_contents(replace(model, content=content)).graphs
+    names = [graph.text(_SUBGRAPH_NAME) for graph in Table.root(memoryview(content)).tables(_MODEL_SUBGRAPHS)]
+    return [NamedGraph(name, graph) for name, graph in zip(names, graphs, strict=True)]
+
+
+def _cpu_options(configuration: Configuration, cache: str) -> str:
+    """LiteRT's CPU options."""
+    if any(character in cache for character in '"\n\r'):
+        raise ConfigurationUnavailable(f"LiteRT's options cannot hold the quotes or line ends of {cache!r}; rename it")
+    lines = [f"kernel_mode = {_KERNEL_MODES[configuration.kernel_set]}"]
+    lines += [f"num_threads = {configuration.num_threads}"] if configuration.num_threads > 0 else []
+    flags = xnnpack_flags(configuration)
+    lines += [f"flags = {flags}"] if flags is not None else []
+    lines += [f'weight_cache_file_path = "{cache}"'] if cache else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _prepare(compiled: ProfiledModel, model: ModelFile, source: Source, inputs: Sequence[Array]) -> None:
+    signature = _signature(compiled, model, source)
+    places = {tensor.index: place for place, tensor in enumerate(model.inputs)}
+    outputs = {tensor.index: tensor for tensor in model.outputs}
+    compiled.prepare(
+        signature,
+        [model.inputs[places[index]] for index in signature.inputs],
+        [outputs[index] for index in signature.outputs],
+    )
+    for place, index in enumerate(signature.inputs):
+        compiled.write(place, inputs[places[index]])
+
+
+def _signature(compiled: ProfiledModel, model: ModelFile, source: Source) -> Signature:
+    """The signature of the graph that is run, the one that was asked for where there are several."""
+    inputs, outputs = ({tensor.index for tensor in tensors} for tensors in (model.inputs, model.outputs))
+    for signature in compiled.signatures:
+        is_of_graph = source.signatures.get(signature.key, source.graphs.run) == source.graphs.run
+        is_another = model.signature in source.signatures and signature.key != model.signature
+        if is_of_graph and not is_another and (set(signature.inputs), set(signature.outputs)) == (inputs, outputs):
+            return signature
+    message = "LiteRT runs signatures, and none of this model has the inputs and outputs of its main graph"
+    raise ConfigurationUnavailable(f"{message}; name one with --signature_to_run_for, or {_LEFT_OUT}")
+
+
+def _profiled_runs(compiled: ProfiledModel, runs: int, plain_us: list[int]) -> Iterator[list[Event]]:
+    """The events of each run; before each there is one without the profiler, whose microseconds are added."""
+    for _ in range(WARM_UP_RUNS):
+        compiled.run()
+    for _ in range(runs):
+        plain_us.append(compiled.run())
+        yield compiled.profiled_run()
+
+
+def _reason(error: Exception, printed: str) -> str:
+    version = INTERPRETER.version()
+    if _VARIABLES in printed:
+        reason = "CompiledModel takes no variable tensors, in which this model keeps a state"
+    elif isinstance(error, StrangeEvents):
+        reason = f"the profiler of ai-edge-litert {version} gave what cannot be: {error}"
+    else:
+        said = first_error(printed)
+        reason = f"the profiler of ai-edge-litert {version} cannot run the model: {error}{f': {said}' if said else ''}"
+    return f"{reason}; {_LEFT_OUT}"

@@ -1,0 +1,236 @@
+"""``evaltools benchmark`` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.cli.benchmark.flags import REFUSED
+from evaltools.datasets import sample
+from evaltools.native.logs.benchmark import parse_benchmark_log
+from evaltools.proto import BENCHMARK, message_class
+from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.json_file import read_json
+from tests.command import Completed, evaltools_here
+
+pytestmark = pytest.mark.once
+pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
+
+INT8, FLOAT = str(sample.model_file("int8")), str(sample.model_file("float32"))
+QUICK = ("--num_runs=5", "--min_secs=0", "--warmup_runs=2", "--warmup_min_secs=0", "--runtime=litert")
+
+
+def benchmark(*arguments: str, cwd: Path | None = None) -> Completed:
+    return evaltools_here("benchmark", *arguments, cwd=cwd)
+
+
+def rows_of(path: Path) -> Any:
+    """The rows of a result that fits its types."""
+    read_json(path, BenchmarkResult, "benchmark result")
+    return json.loads(path.read_text())["rows"]
+
+
+def test_the_lines_are_the_native_ones_with_our_figures(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    done = benchmark(f"--graph={INT8}", *QUICK, "--use_xnnpack=true", f"--output_file_path={output}")
+    assert done.code == 0, done.err
+    log = parse_benchmark_log(done.out)
+    assert log.is_complete
+    assert log.graph == INT8
+    assert log.parameters["Min num runs"] == "5"
+    assert log.parameters["Use xnnpack"] == "1"
+    (row,) = rows_of(output)
+    figures = row["figures"]
+    assert log.regular is not None
+    assert log.warm_up is not None
+    assert (log.regular.count, log.warm_up.count) == (5, 2)
+    assert log.regular.min_us == figures["inference"]["min_us"] == min(row["rounds"][0]["regular"]["invokes_us"])
+    assert log.init_us == row["rounds"][0]["opening"]["total_us"]
+    assert log.first_inference_us == row["rounds"][0]["warm_up"]["invokes_us"][0]
+    assert log.model_size_mb == pytest.approx(Path(INT8).stat().st_size / 1e6, rel=1e-5)
+    taken = row["delegates"][0]
+    whole = (taken["nodes"], taken["partitions"]) == (row["delegation"]["total_nodes"], 1)
+    assert log.delegations[0][:2] == ("XNNPACK", "full" if whole else "partial")
+    assert "test " in done.err
+    assert "median" in done.err
+
+
+def test_every_model_is_measured_with_every_configuration_and_the_summary_is_sorted(tmp_path: Path) -> None:
+    output, plot, trace = tmp_path / "r.json", tmp_path / "p.svg", tmp_path / "t.json"
+    files = (f"--output_file_path={output}", f"--plot={plot}", f"--trace={trace}")
+    done = benchmark(
+        f"--graph={INT8}", f"--graph={FLOAT}", *QUICK, "--rounds=2", "--sweep=use_xnnpack=true,false", *files
+    )
+    assert done.code == 0, done.err
+    rows = rows_of(output)
+    assert [(row["model"], row["name"]) for row in rows] == [
+        (model, f"use_xnnpack={value}") for model in (0, 1) for value in ("true", "false")
+    ]
+    assert all(len(row["rounds"]) == 2 for row in rows)
+    summary = done.out[done.out.index("Summary of All Runs") :].splitlines()[1:]
+    averages = [float(line.split("avg=")[1].split()[0]) for line in summary]
+    assert len(averages) == 4
+    assert averages == sorted(averages)
+    assert plot.read_text().lstrip().startswith("<?xml")
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+def test_all_options_of_the_native_list_with_reasons_for_those_that_fail(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    done = benchmark(f"--graph={INT8}", *QUICK, "--rounds=1", "--perf_options_list=all", f"--output_file_path={output}")
+    assert done.code == 0, done.err
+    assert "The list of TFLite runtime options to be benchmarked: [all]" in done.out
+    rows = {row["name"]: row for row in rows_of(output)}
+    assert sum(name.startswith("cpu w/") for name in rows) == 6
+    for name, row in rows.items():
+        assert row["status"] == "measured" if name.startswith("cpu") else row["status"] in ("measured", "failed")
+        if row["status"] == "failed":
+            assert row["reason"]
+            assert f"{name} failed: " in done.err
+            assert f"{name}:  failed!" in done.out
+    assert rows["nnapi(w/o accel name)"]["status"] == "failed"
+
+
+def test_an_option_that_fails_gives_its_exit_code_and_the_others_their_figures() -> None:
+    done = benchmark(
+        f"--graph={INT8}", *QUICK, "--config", "phone: use_nnapi=true", "--config", "cpu: use_xnnpack=true"
+    )
+    assert done.code == 3
+    assert "phone failed: " in done.err
+    assert re.search(r"^INFO: +cpu: count=15 ", done.out, re.MULTILINE)
+
+
+def test_accuracy_stands_beside_latency(tmp_path: Path) -> None:
+    accuracy, output = tmp_path / "accuracy.json", tmp_path / "result.json"
+    found = evaltools_here(
+        "imagenet",
+        f"--model_file={INT8}",
+        f"--ground_truth_images_path={sample.images_dir()}",
+        f"--ground_truth_labels={sample.ground_truth_file()}",
+        f"--model_output_labels={sample.labels_file()}",
+        "--num_images=30",
+        "--config=xnnpack: use_xnnpack=true",
+        f"--output_file_path={accuracy}",
+    )
+    assert found.code == 0, found.err
+    config = ("--config", "xnnpack: use_xnnpack=true", "--config", "other: use_xnnpack=false")
+    done = benchmark(f"--graph={INT8}", *QUICK, *config, f"--accuracy={accuracy}", f"--output_file_path={output}")
+    rows = {row["name"]: row for row in rows_of(output)}
+    measured = json.loads(accuracy.read_text())["configurations"]
+    expected = next(entry["figures"]["top1"] for entry in measured if entry["name"] == "xnnpack")
+    assert rows["xnnpack"]["accuracy"]["value"] == pytest.approx(expected)
+    assert rows["xnnpack"]["on_latency_front"] is True
+    assert "top-1" in done.err
+
+
+def test_files_of_the_native_tool(tmp_path: Path) -> None:
+    result, outputs = tmp_path / "result.pb", tmp_path / "outputs.bin"
+    done = benchmark(f"--graph={INT8}", *QUICK, f"--result_file_path={result}", f"--output_filepath={outputs}")
+    assert done.code == 0, done.err
+    assert f"INFO: Saved benchmark result to: {result}" in done.out
+    message = message_class("BenchmarkResult", BENCHMARK).FromString(result.read_bytes())
+    log = parse_benchmark_log(done.out)
+    assert log.regular is not None
+    assert message.latency_metrics.avg_ms == pytest.approx(log.regular.avg_us / 1000, rel=1e-4)
+    assert message.misc_metrics.num_runs == 5
+    assert len(outputs.read_bytes()) == 12
+
+
+def test_a_dry_run_prints_no_runs() -> None:
+    done = benchmark(f"--graph={INT8}", "--dry_run=true")
+    assert done.code == 0
+    assert done.out.count("INFO: count=0 p5=0 median=0 p95=0") == 2
+    assert "at least 0 iterations and at least -1 seconds" in done.out
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_native_flags_without_use_here_are_refused_by_name(name: str) -> None:
+    done = benchmark(f"--graph={INT8}", f"--{name}=1")
+    assert done.code == 2
+    assert f"--{name} is not supported: {REFUSED[name]}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Please specify the name of your TF Lite input file with --graph"),
+        (["--graph="], "Please specify the name of your TF Lite input file with --graph"),
+        (["--graph=missing.tflite"], "missing.tflite cannot be read"),
+        ([f"--graph={INT8}", "--rounds=-1"], "--rounds=-1"),
+        ([f"--graph={INT8}", "--run_timeout=0"], "--run_timeout=0"),
+        ([f"--graph={INT8}", "--sweep=num_threads="], "empty value"),
+        ([f"--graph={INT8}", "--perf_options_list=gpu,none"], "can not be used together"),
+        ([f"--graph={INT8}", "--output_file_path=x.pb"], "ends in .json"),
+        ([f"--graph={INT8}", f"--output_filepath={INT8}"], "would overwrite an input"),
+        ([f"--graph={INT8}", "--trace=a.json", "--output_file_path=a.json"], "written twice"),
+        ([f"--graph={INT8}", "--signature_to_run_for=nosuch"], "nosuch"),
+        ([f"--graph={INT8}", "--cpu_affinity=4096"], "4096"),
+        ([f"--graph={INT8}", "--op_profiling_output_mode=csv"], "no effect without --enable_op_profiling"),
+        ([f"--graph={INT8}", "--plot=front.gif"], "must end in"),
+        ([f"--graph={INT8}", "--accuracy=missing.json"], "missing.json cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_measured(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = benchmark(*arguments, cwd=tmp_path)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc to read")
+def test_memory_is_what_proc_says_of_the_process(tmp_path: Path) -> None:
+    """Another process reads /proc while the model runs; resident memory hardly changes in the regular runs."""
+    output = tmp_path / "result.json"
+    arguments = [f"--graph={FLOAT}", *QUICK[1:], "--num_runs=40", "--run_delay=0.05", f"--output_file_path={output}"]
+    command = [sys.executable, "-m", "evaltools.cli.main", "benchmark", *arguments]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seen: dict[int, dict[str, int]] = {}
+    while running.poll() is None:
+        for process in filter(is_child_of_server, descendants(running.pid)):
+            seen[process] = {**seen.get(process, {}), **status_kb(process)}
+        time.sleep(0.02)
+    assert running.returncode == 0
+    (row,) = rows_of(output)
+    memory = row["rounds"][0]["memory"]
+    measured = max(seen.values(), key=lambda found: found.get("VmHWM", 0))
+    assert measured["VmHWM"] == pytest.approx(memory["peak_kb"], rel=0.02)
+    assert measured["VmRSS"] == pytest.approx(memory["steady_kb"], rel=0.02)
+    assert measured["RssAnon"] == pytest.approx(memory["anonymous_kb"], rel=0.1)
+
+
+def descendants(process: int) -> list[int]:
+    """Processes that a process started, and those that these started."""
+    found: list[int] = []
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    for child in children:
+        found += [child, *descendants(child)]
+    return found
+
+
+def is_child_of_server(process: int) -> bool:
+    """Others that begin share the memory of the process that starts them for a moment."""
+    try:
+        return b"forkserver" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def status_kb(process: int) -> dict[str, int]:
+    """The lines of /proc/PID/status that state sizes."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    return {line.split(":")[0]: int(line.split()[1]) for line in lines if line.endswith(" kB")}

@@ -1,0 +1,271 @@
+"""How ``evaltools benchmark`` ends where something goes wrong, or somebody has seen enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.datasets import sample
+from evaltools.result.benchmark import BenchmarkResult
+from evaltools.result.json_file import read_json
+from tests.cli.judge.held_runs import HOLD_IN, Hold
+from tests.command import evaltools_here
+
+pytestmark = pytest.mark.once
+pytest.importorskip("ai_edge_litert", reason="the runtime litert is not installed")
+
+FLOAT = sample.model_file("float32")
+FEW_RUNS = ("--num_runs=5", "--min_secs=0", "--warmup_runs=2", "--warmup_min_secs=0")
+QUICK = (*FEW_RUNS, "--runtime=litert")
+HELD_IN_THE_SECOND_TURN = """
+import sys
+from evaltools.benchmark import fresh_process, run
+from evaltools.cli.main import main
+from tests.cli.judge.held_runs import held
+measure = run.measure_in_fresh_process
+def holding(progress, inputs, options, turn, *more):
+    if turn == 1:
+        fresh_process.run_regular = held
+    measure(progress, inputs, options, turn, *more)
+run.measure_in_fresh_process = holding
+sys.exit(main(sys.argv[1:]))
+"""
+INTERRUPTED_AFTER_THE_SUMMARY = """
+import os, signal, sys
+from evaltools.cli.benchmark.lines import NativeLines
+from evaltools.cli.main import main
+summary = NativeLines.summary
+def interrupted(lines, rows):
+    summary(lines, rows)
+    os.killpg(0, signal.SIGINT)
+NativeLines.summary = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+INTERRUPTED_WHILE_THE_FIGURES_ARE_MADE = """
+import os, signal, sys
+from evaltools.benchmark import run
+from evaltools.cli.main import main
+figures_of = run.figures_of
+def interrupted(rounds):
+    os.kill(os.getpid(), signal.SIGINT)
+    return figures_of(rounds)
+run.figures_of = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+REPLACED_BEFORE_THE_SECOND_ROUND = """
+import os, shutil, sys
+from evaltools.benchmark import run
+from evaltools.cli.main import main
+measure = run.measure_in_fresh_process
+def replacing(progress, inputs, options, turn, *more):
+    if turn == 1:
+        shutil.copy(os.environ["OTHER_MODEL"], progress.candidate.model.path)
+    measure(progress, inputs, options, turn, *more)
+run.measure_in_fresh_process = replacing
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@dataclass
+class Started:
+    """A command in a process group of its own; ``mark`` stands in the environment of all its processes."""
+
+    process: subprocess.Popen[str]
+    mark: str
+
+    def interrupt(self) -> None:
+        """As Ctrl-C in a terminal, which reaches every process of the command."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def finish(self) -> tuple[int, str]:
+        """Exit code and stderr; nothing may be left behind, and nobody sees a traceback."""
+        _, err = self.process.communicate(timeout=120)
+        assert "Traceback" not in err
+        assert marked(self.mark) == []
+        return self.process.returncode, err
+
+
+@contextmanager
+def started(*arguments: str, script: tuple[str, ...] = ("-m", "evaltools.cli.main")) -> Iterator[Started]:
+    mark = f"mark-{uuid.uuid4().hex}"
+    with subprocess.Popen(
+        [sys.executable, *script, "benchmark", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "MARK_OF_THE_TEST": mark},
+    ) as process:
+        try:
+            yield Started(process, mark)
+        finally:
+            process.kill()
+
+
+def marked(mark: str) -> list[str]:
+    """The processes that have the mark in their environment, as far as there is a /proc."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (folder / "environ").read_bytes():
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+def result_of(path: Path) -> Any:
+    """A result that fits its types."""
+    read_json(path, BenchmarkResult, "benchmark result")
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Of a command that is ``HELD_IN_THE_SECOND_TURN``."""
+    folder = tmp_path / "hold"
+    folder.mkdir()
+    monkeypatch.setenv(HOLD_IN, str(folder))
+    return Hold(folder)
+
+
+def test_ctrl_c_in_the_second_round_keeps_the_first(hold: Hold, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
+    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
+        assert marked(command.mark)
+        command.interrupt()
+        hold.go_on()
+        code, err = command.finish()
+    assert code == 130, err
+    assert "interrupted; the figures are those of the rounds finished until then" in err
+    result = result_of(output)
+    (row,) = result["rows"]
+    assert result["stopped"] == "interrupted"
+    assert (row["status"], len(row["rounds"]), row["figures"]["inference"]["count"]) == ("measured", 1, 5)
+
+
+def test_configurations_that_an_interrupt_left_out_say_so(hold: Hold, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    in_order = ("--sweep=use_xnnpack=true,false", "--random_shuffle_benchmark_runs=false")
+    flags = (*QUICK, *in_order, "--rounds=1", f"--output_file_path={output}")
+    with started(f"--graph={FLOAT}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
+        command.interrupt()
+        hold.go_on()
+        code, err = command.finish()
+    assert code == 130, err
+    first, second = result_of(output)["rows"]
+    assert (first["status"], first["figures"]["inference"]["count"]) == ("measured", 5)
+    assert (second["status"], second["reason"], second["figures"]) == ("failed", "it was interrupted", None)
+
+
+def test_ctrl_c_after_the_summary_loses_nothing(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = (*QUICK, "--sweep=use_xnnpack=true,false", "--rounds=1", f"--output_file_path={output}")
+    with started(f"--graph={FLOAT}", *flags, script=("-c", INTERRUPTED_AFTER_THE_SUMMARY)) as command:
+        code, err = command.finish()
+    assert code == 0, err
+    result = result_of(output)
+    assert result["stopped"] is None
+    assert [row["status"] for row in result["rows"]] == ["measured", "measured"]
+
+
+def test_ctrl_c_while_the_figures_are_made_loses_nothing(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    flags = (f"--graph={FLOAT}", *QUICK, "--rounds=2", f"--output_file_path={output}")
+    with started(*flags, script=("-c", INTERRUPTED_WHILE_THE_FIGURES_ARE_MADE)) as command:
+        _, err = command.finish()
+    assert "before anything was measured" not in err
+    assert len(result_of(output)["rows"][0]["rounds"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("warm_up_runs", "code", "reason"), [(0, 4, "5 of 5 runs failed: "), (2, 3, "2 of 2 warm-up runs failed: ")]
+)
+def test_runs_that_fail_give_another_code_than_a_configuration_that_cannot_run(
+    rounding_delegate: Path, tmp_path: Path, warm_up_runs: int, code: int, reason: str
+) -> None:
+    output, proto, outputs = tmp_path / "r.json", tmp_path / "r.pb", tmp_path / "o.bin"
+    failing = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:invoke use_xnnpack=false"
+    done = evaltools_here(
+        "benchmark", f"--graph={FLOAT}", "--num_runs=5", "--min_secs=0", "--warmup_min_secs=0", "--rounds=2",
+        f"--warmup_runs={warm_up_runs}", "--config=cpu: use_xnnpack=true runtime=litert",
+        f"--config=bad: {failing} runtime=litert", f"--output_file_path={output}", f"--result_file_path={proto}",
+        f"--output_filepath={outputs}",
+    )  # fmt: skip
+    assert done.code == code, done.err
+    good, bad = result_of(output)["rows"]
+    assert (good["status"], len(good["rounds"])) == ("measured", 2)
+    assert bad["status"] == "failed"
+    assert bad["reason"].startswith(reason)
+    assert "rounding_delegate: invoke fails, as option fail asks" in bad["reason"]
+    assert (bad["figures"] is None) == (code == 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.bin", "r.json", "r.pb"]
+
+
+def test_a_process_that_dies_costs_its_configuration_only(rounding_delegate: Path, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    failing = f"external_delegate_path={rounding_delegate} external_delegate_options=fail:abort use_xnnpack=false"
+    flags = (*FEW_RUNS, "--rounds=1", f"--config=bad: {failing} runtime=litert", "--config=cpu: runtime=litert")
+    with started(f"--graph={FLOAT}", *flags, f"--output_file_path={output}") as command:
+        code, err = command.finish()
+    assert code == 3
+    assert "bad failed: the process of this configuration died" in err
+    bad, good = result_of(output)["rows"]
+    assert "SIGABRT" in bad["reason"]
+    assert good["status"] == "measured"
+
+
+def test_what_the_list_of_options_may_lack_a_named_configuration_may_not() -> None:
+    named = "--config=phone: use_nnapi=true runtime=litert"
+    done = evaltools_here("benchmark", f"--graph={FLOAT}", *QUICK, "--rounds=1", "--perf_options_list=all", named)
+    assert done.code == 3, done.err
+    assert "nnapi(w/o accel name) failed: " in done.err
+    assert "phone failed: " in done.err
+
+
+def test_a_model_that_changes_while_it_is_measured_is_found_out(hold: Hold, tmp_path: Path) -> None:
+    model, other, output = tmp_path / "m.tflite", tmp_path / "other.tflite", tmp_path / "result.json"
+    shutil.copy(FLOAT, model)
+    shutil.copy(sample.model_file("int8"), other)
+    flags = (*QUICK, "--rounds=3", f"--output_file_path={output}")
+    with started(f"--graph={model}", *flags, script=("-c", HELD_IN_THE_SECOND_TURN)) as command:
+        hold.wait_until_held()
+        other.replace(model)
+        hold.go_on()
+        code, err = command.finish()
+    assert code == 3, err
+    (row,) = result_of(output)["rows"]
+    assert (row["status"], len(row["rounds"])) == ("failed", 1)
+    assert row["reason"] == f"{model} was changed while it was measured; measure it again"
+    assert f"failed: {row['reason']}" in err
+
+
+@pytest.mark.parametrize("other", ["float16", "int8"])
+def test_a_model_that_changes_between_rounds_is_found_out(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, output = tmp_path / "m.tflite", tmp_path / "result.json"
+    shutil.copy(FLOAT, model)
+    monkeypatch.setenv("OTHER_MODEL", str(sample.model_file(other)))
+    flags = (f"--graph={model}", *QUICK, "--rounds=2", f"--output_file_path={output}")
+    with started(*flags, script=("-c", REPLACED_BEFORE_THE_SECOND_ROUND)) as command:
+        code, err = command.finish()
+    assert code == 3, err
+    (row,) = result_of(output)["rows"]
+    assert (row["status"], len(row["rounds"])) == ("failed", 1)
+    assert row["reason"] == f"{model} was changed while it was measured; measure it again"

@@ -1,0 +1,114 @@
+"""``evaltools device run benchmark``: what the result says of files, times and places, and how the command ends."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.cli.device import host_run
+from evaltools.cli.device.host_run import HostRun
+from evaltools.cli.main import main
+from evaltools.datasets import sample
+from evaltools.request import Request
+from tests.cli.device import runs as device_runs
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network, wait_until
+
+pytestmark = pytest.mark.once
+MODEL = str(sample.model_file("float32"))
+BENCHMARK = ("benchmark", f"--graph={MODEL}", "--num_runs=5", "--min_secs=0.01", "--warmup_min_secs=0.01")
+
+
+def result_of(output: Path) -> Any:
+    return json.loads(output.read_text())
+
+
+def test_files_have_their_names_here_and_the_time_is_that_of_the_command(
+    network: Network, devices: Devices, rounding_delegate: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "result.json"
+    serials = [device.serial for device in devices]
+    arguments = [*BENCHMARK, f"--external_delegate_path={rounding_delegate}"]
+    command = device_runs.on_devices(network, serials, arguments, f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    result = result_of(output)
+    assert [model["file"] for model in result["models"]] == [MODEL]
+    assert done.out.count(f"INFO: Graph: [{MODEL}]\n") == len(serials)
+    assert "/store/" not in done.out
+    for row in result["rows"]:
+        assert f"--external_delegate_path={rounding_delegate}" in row["flags"]
+        assert row["delegates"][0]["options"]["external_delegate_path"] == str(rounding_delegate)
+    parts = result["device_run"]["parts"]
+    pythons = [(device["python"], device["python_path"]) for device in result["device_run"]["devices"]]
+    assert pythons == [(platform.python_version(), sys.executable)] * len(serials)
+    assert result["environment"]["elapsed_s"] > max(part["elapsed_s"] for part in parts)
+    assert result["environment"]["started_at"] <= min(part["started_at"] for part in parts)
+    assert result["environment"]["command"][:4] == ["evaltools", "device", "run", "benchmark"]
+
+
+@pytest.mark.parametrize(("code", "expected"), [(3, 3), (4, 4), (0, 0)])
+def test_this_computer_counts_as_every_device_does(
+    code: int, expected: int, network: Network, devices: Devices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends_with(request: Request, good_codes: Collection[int]) -> HostRun:
+        return HostRun(code, host_run.run_here(request, good_codes).out)
+
+    monkeypatch.setattr("evaltools.cli.device.benchmark.run_here", ends_with)
+    output = tmp_path / "result.json"
+    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK, "--split=each", "--include_host=true")
+    assert main([*command, f"--output_file_path={output}"]) == expected
+    assert [row["name"] for row in result_of(output)["rows"]] == ["test@host", f"test@{devices[0].serial}"]
+
+
+def test_a_device_that_is_lost_for_good_leaves_the_result_of_the_others(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    python = devices[0].folder / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    output = tmp_path / "result.json"
+    serials = [device.serial for device in devices]
+    command = device_runs.on_devices(network, serials, BENCHMARK, f"--output_file_path={output}")
+    command = [word for word in command if not word.startswith("--device_python")]
+    done = device_runs.run([*command, "--device_python=/data/local/tmp/python"])
+    assert done.code == 3, done.err
+    result = result_of(output)
+    assert [row["name"] for row in result["rows"]] == [f"test@{serials[0]}"]
+    assert [entry["serial"] for entry in result["device_run"]["left_out"]] == [serials[1]]
+
+
+def test_what_a_single_device_lacks_is_said_once(network: Network, devices: Devices) -> None:
+    command = device_runs.on_devices(network, [devices[0].serial], BENCHMARK)
+    command = [word for word in command if not word.startswith("--device_python")]
+    done = device_runs.run([*command, "--device_python=/nowhere/python3"])
+    assert done.code == 3
+    assert done.err.count("there is no Python") == 1
+    assert "1 of 1 parts were not done; the reason stands above" in done.err
+
+
+@pytest.fixture
+def offline(network: Network, devices: Devices) -> Iterator[str]:
+    """The second device, whose daemon has gone."""
+    serial = devices[1].serial
+    devices[1].kill_daemon()
+    wait_until(lambda: network.states().get(serial) == "offline", "adb did not see it go")
+    yield serial
+    devices[1].start_daemon()
+    network.connect(devices[1])
+
+
+def test_a_device_that_is_offline_at_the_beginning_is_left_out_as_in_evaluations(
+    offline: str, network: Network, tmp_path: Path
+) -> None:
+    output = tmp_path / "result.json"
+    command = device_runs.on_devices(network, ["all"], BENCHMARK, f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert [entry["serial"] for entry in result_of(output)["device_run"]["left_out"]] == [offline]

@@ -1,0 +1,223 @@
+"""The devices of a run: which are chosen, what is said while they work, and what is said of those that left."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.device.devices_used import DevicesUsed, Sending
+from evaltools.cli.device.run_flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.cli.shared.terminal import make_console
+from evaltools.device.adb import found as found_module
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice
+from evaltools.device.adb.facts import device_facts
+from evaltools.device.files.store import DeviceStore, clear, remote_path
+from evaltools.device.programs import detached
+from evaltools.device.programs.part import PartWork, SentFiles
+from evaltools.errors import UsageError
+from evaltools.result.device import DeviceFacts
+from evaltools.tasks.shared.kind import evaluation_kind
+from tests.cli.device import runs as device_runs
+from tests.device.fault_proxy import FaultProxy
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network, wait_until
+
+NO_CPU = "8" + "0" * 250
+"""A mask of a CPU that no device has."""
+
+
+def used(words: Sequence[str]) -> tuple[DevicesUsed, io.StringIO]:
+    """The devices of ``evaltools device run`` with these flags, and what is printed."""
+    text = io.StringIO()
+    own = read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
+    return DevicesUsed(own, make_console(text)), text
+
+
+class Clock:
+    """What says the time, as far as it is told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("evaltools.cli.device.devices_used.time.monotonic", lambda: self.now)
+
+
+def test_a_file_is_told_of_when_it_takes_long_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, text = Clock(monkeypatch), io.StringIO()
+    sending = Sending("R58M", make_console(text))
+    clock.now += 60
+    sending(Path("a.txt"), 100, 100)
+    sending(Path("b.tflite"), 100_000, 900_000)
+    assert text.getvalue() == "", "whatever was before, this file is new"
+    clock.now += 10
+    sending(Path("b.tflite"), 300_000, 900_000)
+    clock.now += 9
+    sending(Path("b.tflite"), 700_000, 900_000)
+    sending(Path("b.tflite"), 900_000, 900_000)
+    sending(Path("x/pictures.tar"), 0, 33_000_000)
+    clock.now += 10
+    sending(Path("x/pictures.tar"), 1_300_000, 33_000_000)
+    clock.now += 10
+    sending(Path("x/pictures.tar"), 1_000_000, 33_000_000)
+    assert text.getvalue().splitlines() == [
+        "R58M: sending b.tflite, 300.0 kB of 900.0 kB",
+        "R58M: sending pictures, 1.3 MB of 33.0 MB",
+    ], "a file that is sent again begins anew"
+
+
+def wheels(folder: Path, *names: str) -> str:
+    for name in names:
+        (folder / name).write_bytes(b"")
+    return f"--device_wheels={folder}"
+
+
+def test_two_wheels_of_one_package_are_refused_before_a_device_is_asked(tmp_path: Path) -> None:
+    flag = wheels(tmp_path, "My_Pkg-1-py3-none-any.whl", "my.pkg-2-py3-none-any.whl", "other-1-py3-none-any.whl")
+    with pytest.raises(UsageError, match=r"My_Pkg-1-.* and .*my\.pkg-2-.*\.whl are both my-pkg, and one would be"):
+        used([flag, "--adb=/bin/false"])
+
+
+def test_a_wheel_of_evaltools_itself_is_left_aside(network: Network, devices: Devices, tmp_path: Path) -> None:
+    flag = wheels(tmp_path, "evaltools-0.0.1-py3-none-any.whl", "other-1-py3-none-any.whl")
+    found, text = used([flag, f"--adb={network.adb}", f"--serials={devices[0].serial}"])
+    assert f"left aside: {tmp_path}/evaltools-0.0.1-py3-none-any.whl: evaltools is sent" in text.getvalue()
+    assert [wheel.name for wheel in found._all_wheels()][1:] == ["other-1-py3-none-any.whl"]
+
+
+def test_a_mask_without_a_cpu_of_the_device_is_refused(network: Network, devices: Devices) -> None:
+    serial = devices[0].serial
+    with pytest.raises(DeviceError, match=rf"{serial}: --taskset={NO_CPU} names none of its \d+ CPUs; give a mask"):
+        used([f"--adb={network.adb}", f"--serials={serial}", f"--taskset={NO_CPU}"])
+    assert used([f"--adb={network.adb}", f"--serials={serial}", "--taskset=1"])[0].serials == (serial,)
+    with pytest.raises(NoSuchDevice, match=rf"no device can be used;(?s:.)*{serial}: --taskset"):
+        used([f"--adb={network.adb}", "--serials=all", f"--taskset={NO_CPU}"])
+
+
+def test_why_a_device_was_left_out_is_what_asking_it_gave(
+    network: Network, devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (device.serial for device in devices)
+
+    def facts(adb: Adb, serial: str) -> DeviceFacts:
+        if serial == first:
+            raise DeviceTimeout(f"{serial}: no answer", serial)
+        return device_facts(adb, serial)
+
+    monkeypatch.setattr(found_module, "device_facts", facts)
+    found, text = used([f"--adb={network.adb}", "--serials=all"])
+    assert (found.serials, [(entry.serial, entry.kind) for entry in found.left_out]) == (
+        (second,),
+        [(first, "time-out")],
+    )
+    assert f"left out: {first}: no answer" in text.getvalue()
+    with pytest.raises(DeviceTimeout):
+        used([f"--adb={network.adb}", f"--serials={first}"])
+
+
+class Sleeping:
+    """A program that goes on when the device is lost."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "sleep 300"
+
+
+def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
+    network: Network, devices: Devices, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    found, text = used([f"--adb={network.adb}", f"--serials={proxy.serial}", "--device_patience=1"])
+    model = tmp_path / "m.tflite"
+    model.write_bytes(b"a model")
+    work = PartWork(index=0, count=1, examples=1, files={model: remote_path(DEFAULT_ROOT, model)})
+    raised: list[DeviceError] = []
+
+    def do() -> None:
+        try:
+            found.device(proxy.serial).do(work, Sleeping(), tmp_path, lambda _out, _err: None)
+        except DeviceError as error:
+            raised.append(error)
+
+    with found:
+        thread = threading.Thread(target=do)
+        thread.start()
+        wait_until(lambda: device_runs.is_running(devices[0]), "the part did not begin")
+        proxy.go_away()
+        thread.join()
+    proxy.go_on()
+    assert len(raised) == 1
+    (line,) = [line for line in text.getvalue().splitlines() if "may still run there" in line]
+    assert line.startswith(f"evaltools: {proxy.serial}: a part may still run there, and its files be left (")
+    assert "it ends itself after 15 minutes without a look" in line
+    clean = f"evaltools device clean --serials={proxy.serial} --adb={network.adb}"
+    assert f"and {clean} ends and deletes all" in line
+    assert device_runs.left_running(), "it does run"
+    network.connect(proxy)
+    assert device_runs.run(clean.split()[1:]).code == 0
+    assert device_runs.left_running() == []
+
+
+def test_a_device_that_stayed_is_left_without_a_word(network: Network, devices: Devices) -> None:
+    found, text = used([f"--adb={network.adb}", f"--serials={devices[0].serial}"])
+    with found:
+        pass
+    assert text.getvalue() == ""
+
+
+def test_files_that_another_run_uses_are_kept_and_that_is_said(
+    client: Adb, network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
+    flags = [f"--adb={network.adb}", f"--serials={serial}", "--keep_on_device=false", f"--device_folder={root}"]
+    other = DeviceStore(client, serial, root)
+    other.claim()
+    run = detached.start(client, serial, "sleep 300", f"{root}/runs", "0-of-1-0123abcd0123abcd")
+    found, text = used(flags)
+    with found:
+        pass
+    clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
+    assert text.getvalue() == (
+        f"evaltools: {serial}: the files there were kept, because another run uses them; {clean} ends it and deletes "
+        "them\n"
+    )
+    assert not detached.look(client, run).is_gone
+    detached.remove(client, run)
+    found, text = used(flags)
+    with found:
+        found.device(serial).store.claim()
+    assert "because another run uses them" in text.getvalue(), "it may begin its next part"
+    assert [path.name for path in (devices[0].folder / "evaltools-2").glob("*.lease")] == [other.lease]
+    other.release()
+    found, text = used(flags)
+    with found:
+        found.device(serial).store.claim()
+    assert (text.getvalue(), (devices[0].folder / "evaltools-2").exists()) == ("", False)
+
+
+def test_a_run_that_keeps_its_files_does_not_keep_those_of_the_next(network: Network, devices: Devices) -> None:
+    root = f"{DEFAULT_ROOT}-4"
+    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", f"--device_folder={root}"]
+    for keeping in ([], ["--keep_on_device=false"]):
+        found, text = used([*flags, *keeping])
+        with found:
+            found.device(devices[0].serial).store.claim()
+        assert text.getvalue() == ""
+    assert not (devices[0].folder / "evaltools-4").exists()
+
+
+def test_a_program_that_another_desk_deleted_is_put_there_for_the_next_part(
+    client: Adb, network: Network, devices: Devices
+) -> None:
+    serial, root = devices[0].serial, f"{DEFAULT_ROOT}-3"
+    python = f"--device_python={sys.executable}"
+    found, _ = used([f"--adb={network.adb}", f"--serials={serial}", f"--device_folder={root}", python])
+    with found:
+        program = found.python(serial, evaluation_kind("imagenet"))
+        assert clear(client, serial, root) > 0
+        assert found.python(serial, evaluation_kind("imagenet")) == program
+        assert found.device(serial).store.has(program.folder)
+    clear(client, serial, root)

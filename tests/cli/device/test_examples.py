@@ -1,0 +1,227 @@
+"""Which pictures a part needs, and into how many parts a run is divided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.device.evaluation import examples_of
+from evaltools.cli.device.jobs import parts_of
+from evaltools.cli.evaluate.command import read_request
+from evaltools.cli.main import task_of
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.device.files.archive import write_archive, write_manifest
+from evaltools.device.programs.on_device import lay_out
+from evaltools.engine import Shard
+from evaltools.errors import DataError, UsageError
+from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind
+from tests.command import evaltools
+from tests.detection_set import DetectionSet, make_detection_set
+from tests.evaluation_set import EvaluationSet
+from tests.tflite_writer import Graph
+
+
+@pytest.fixture(scope="module")
+def detection(tmp_path_factory: pytest.TempPathFactory) -> DetectionSet:
+    """Eleven pictures, of which a part of five needs at most three of its own."""
+    return make_detection_set(tmp_path_factory.mktemp("detection"), count=11)
+
+
+def found(arguments: Sequence[str]) -> PartsOfTask:
+    command, *words = arguments
+    task = task_of(command)
+    assert task is not None
+    kind = evaluation_kind(task)
+    return examples_of(kind, read_request(kind, parse_flags(command, "", "", kind.groups, words), []))
+
+
+def diff(evaluation: EvaluationSet, *more: str) -> list[str]:
+    return ["inference-diff", f"--model_file={evaluation.model}", "--noise_floor_runs=0", *more]
+
+
+def names(examples: PartsOfTask, flag: str, shard: Shard) -> list[str]:
+    return [path.name for path in examples.pictures_of(flag, shard)]
+
+
+def numbered(*numbers: int) -> list[str]:
+    return [f"{number:03d}.png" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("examples", "asked", "devices", "parts"),
+    [
+        (50, 0, 1, 1),
+        (500, 0, 1, 1),
+        (501, 0, 1, 2),
+        (50_000, 0, 1, 100),
+        (50_000, 0, 4, 100),
+        (50, 0, 2, 5),
+        (1000, 0, 2, 8),
+        (1000, 0, 5, 20),
+        (15, 0, 2, 1),
+        (9, 0, 2, 1),
+        (1, 0, 3, 1),
+        (0, 0, 2, 1),
+        (50, 7, 1, 7),
+        (50, 7, 3, 7),
+        (5, 7, 3, 5),
+        (0, 7, 3, 1),
+        (50, 1, 8, 1),
+    ],
+)
+def test_there_are_as_many_parts_as_asked_for_else_as_many_as_make_sense(
+    examples: int, asked: int, devices: int, parts: int
+) -> None:
+    """Several for each device, none of less than ten examples or more than 500."""
+    assert parts_of(examples, asked, devices) == parts
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 11, 12])
+@pytest.mark.parametrize("shared", [0, 1, 4, 100])
+def test_all_parts_together_have_all_pictures_and_each_has_the_shared_ones(count: int, shared: int) -> None:
+    paths = [Path(f"{number:03d}.png") for number in range(11)]
+    examples = PartsOfTask(11, {"images": paths}, shared=shared)
+    shards = [examples.pictures_of("images", Shard(index, count)) for index in range(count)]
+    assert sorted({path for part in shards for path in part}) == paths
+    for index, part in enumerate(shards):
+        assert list(part) == sorted(set(paths[index::count]) | set(paths[:shared]))
+
+
+def test_pictures_that_repeat_are_sent_once() -> None:
+    """Runs 0 to 9 of three pictures: run 7 has the picture 1 again."""
+    examples = PartsOfTask(10, {"images": [Path("a"), Path("b"), Path("c")]})
+    assert names(examples, "images", Shard(0, 3)) == ["a"], "runs 0, 3, 6 and 9"
+    assert names(examples, "images", Shard(1, 3)) == ["b"]
+    assert names(examples, "images", Shard(1, 2)) == ["a", "b", "c"]
+
+
+def test_pictures_beyond_the_last_example_are_not_sent() -> None:
+    examples = PartsOfTask(4, {"images": [Path(name) for name in "abcdef"]})
+    assert names(examples, "images", Shard(1, 2)) == ["b", "d"]
+
+
+def test_a_classification_counts_what_the_denylist_and_num_images_leave(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    """The numbers of a denylist count from 1; of thirty pictures 000 and 002 go, then ten stay."""
+    (tmp_path / "deny.txt").write_text("1\n3\n")
+    examples = found(evaluation.flags(f"--denylist_file_path={tmp_path / 'deny.txt'}", "--num_images=10"))
+    assert (examples.count, examples.shared, examples.in_one_part) == (10, 0, False)
+    assert names(examples, "ground_truth_images_path", Shard()) == numbered(1, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+    assert names(examples, "ground_truth_images_path", Shard(1, 4)) == numbered(3, 7, 11)
+
+
+def test_a_detection_has_the_first_pictures_in_every_part(detection: DetectionSet) -> None:
+    """By them each device finds out which output is what."""
+    examples = found(detection.flags())
+    assert (examples.count, examples.shared) == (11, 4)
+    part = names(examples, "ground_truth_images_path", Shard(4, 5))
+    assert part == [f"{number:06d}.png" for number in (11, 12, 13, 14, 15, 20)]
+
+
+def test_an_inference_diff_on_pictures_has_as_many_examples_as_runs(evaluation: EvaluationSet) -> None:
+    images = f"--input_images={evaluation.images}"
+    assert found(diff(evaluation, images)).count == 30
+    few = found(diff(evaluation, images, "--num_runs=4"))
+    assert names(few, "input_images", Shard(3, 4)) == numbered(0, 3), "the first one warms up"
+    many = found(["diff", *diff(evaluation, images, "--num_runs=65")[1:]])
+    assert many.count == 65
+    assert names(many, "input_images", Shard(2, 31)) == numbered(0, 2, 3, 4), "runs 2, 33 and 64"
+
+
+def test_random_inputs_need_no_pictures(evaluation: EvaluationSet) -> None:
+    examples = found(diff(evaluation, "--num_runs=17"))
+    assert (examples.count, examples.pictures, examples.in_one_part) == (17, {}, False)
+
+
+def test_a_model_with_a_state_is_done_in_one_part(tmp_path: Path) -> None:
+    """A shard of its runs would begin with another state."""
+    graph = Graph()
+    fed, state = graph.tensor("fed", (1, 4)), graph.tensor("state", (1, 4), variable=True)
+    output = graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
+    (tmp_path / "state.tflite").write_bytes(graph.to_bytes([fed], [output]))
+    examples = found(["inference-diff", f"--model_file={tmp_path / 'state.tflite'}", "--num_runs=100"])
+    assert examples.in_one_part
+
+
+def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, detection: DetectionSet) -> None:
+    with pytest.raises(DataError, match="none: no such folder"):
+        found(evaluation_flags(copied, ground_truth_images_path=copied.folder / "none"))
+    with pytest.raises(UsageError, match="--normalization has no effect without --input_images"):
+        found(diff(copied, "--normalization=unit"))
+    with pytest.raises(UsageError, match="--num_images=-1"):
+        found(detection.flags("--num_images=-1"))
+    copied.model.write_bytes(b"none")
+    with pytest.raises(UsageError, match=r"model\.tflite"):
+        found(copied.flags())
+
+
+@pytest.mark.parametrize("flag", ["output_file_path", "detections_path"])
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_sent(
+    flag: str, evaluation: EvaluationSet, detection: DetectionSet, tmp_path: Path
+) -> None:
+    """And not when all parts are done."""
+    word = f"--{flag}={tmp_path / 'none' / 'result.json'}"
+    commands = [detection.flags(word)]
+    if flag == "output_file_path":
+        commands += [evaluation.flags(word), diff(evaluation, word)]
+    for command in commands:
+        with pytest.raises(UsageError, match=f"--{flag}=.*none"):
+            found(command)
+
+
+def evaluation_flags(evaluation: EvaluationSet, **changed: Path) -> list[str]:
+    names_given = tuple(f"--{name}=" for name in changed)
+    kept = [flag for flag in evaluation.flags() if not flag.startswith(names_given)]
+    return [*kept, *(f"--{name}={path}" for name, path in changed.items())]
+
+
+def test_labels_are_tried_once_here_unless_that_is_switched_off(copied: EvaluationSet) -> None:
+    """Truths that are all one class further on, as where the background line is missing."""
+    truths = [f"class{(answer + 1) % 12}" for answer in copied.answers]
+    copied.truths.write_text("".join(f"{truth}\n" for truth in truths))
+    with pytest.raises(DataError, match="--label_offset"):
+        found(copied.flags())
+    assert found(copied.flags("--label_check=false")).count == 30
+
+
+# ----- a part has what it needs
+
+
+def laid_out(examples: PartsOfTask, flag: str, pictures: Path, shard: Shard, folder: Path) -> Path:
+    """The folder of pictures as a device has it for a part."""
+    folder.mkdir(parents=True)
+    write_manifest(folder / "all.json", pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
+    write_archive(folder / "some.tar", pictures, examples.pictures_of(flag, shard))
+    lay_out(folder / flag, folder / "all.json", [folder / "some.tar"])
+    return folder / flag
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff"])
+@pytest.mark.parametrize("shard", [Shard(0, 3), Shard(2, 3)], ids=str)
+def test_a_part_finds_every_picture_that_it_uses(
+    task: str, shard: Shard, evaluation: EvaluationSet, detection: DetectionSet, tmp_path: Path
+) -> None:
+    """The others have their names and sizes and are no pictures: an example that took one would fail."""
+    flag = "input_images" if task == "inference-diff" else "ground_truth_images_path"
+    images = detection.images if task == "coco" else evaluation.images
+    commands = {
+        "imagenet": evaluation.flags("--label_check=false", "--num_images=20"),
+        "coco": detection.flags("--bootstrap_resamples=0"),
+        "inference-diff": diff(evaluation, f"--input_images={images}", "--num_runs=40"),
+    }
+    there = laid_out(found(commands[task]), flag, images, shard, tmp_path / "there")
+    output = tmp_path / "result.json"
+    done = evaltools(
+        *(word for word in commands[task] if not word.startswith(f"--{flag}=")),
+        *(f"--{flag}={there}", f"--shard_index={shard.index}", f"--shard_count={shard.count}"),
+        *(f"--run_dir={tmp_path / 'run'}", f"--output_file_path={output}", "--workers=1"),
+    )
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    assert result["failed"] == []
+    assert result["examples_done"] == shard.size_of({"imagenet": 20, "coco": 11, "inference-diff": 40}[task])

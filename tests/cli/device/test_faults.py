@@ -1,0 +1,90 @@
+"""``evaltools device run`` while links and devices break: the same result, nothing twice, nothing left."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.device.adb.adb import Adb
+from tests.cli.device import runs as device_runs
+from tests.cli.evaluate.sample_runs import figures, figures_of, imagenet
+from tests.command import Completed
+from tests.device.fault_proxy import FaultProxy
+from tests.device.faults import FAULTS, Fault
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network, wait_until
+
+pytestmark = pytest.mark.once
+ARGUMENTS = imagenet("--record_examples=true", pictures=24)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
+    return figures_of(ARGUMENTS, tmp_path_factory.mktemp("here") / "here.json")
+
+
+@pytest.fixture
+def clean(devices: Devices, network: Network) -> None:
+    """Nothing has been sent to the devices before."""
+    assert device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all"]).code == 0
+
+
+def command_of(
+    network: Network, serials: list[str], output: Path, patience_s: int = 20, python: str | Path = sys.executable
+) -> list[str]:
+    flags = ["--parts=3", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
+
+
+def require_same(done: Completed, output: Path, expected: object, devices: Devices) -> None:
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    wait_until(lambda: not device_runs.left_running(), f"these still run: {device_runs.left_running()}")
+    assert device_runs.left_runs(devices) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_while_files_are_sent(
+    fault: Fault, clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    output = tmp_path / "result.json"
+    sent = proxy.passed("up")
+    process = device_runs.start(command_of(network, [proxy.serial], output))
+    device_runs.wait_for(lambda: proxy.passed("up") > sent + 500_000, process)
+    fault(proxy, client)
+    require_same(device_runs.finish(process), output, expected, devices)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_while_a_part_runs(
+    fault: Fault, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object, tmp_path: Path
+) -> None:
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
+    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
+    device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
+    held.let_go()
+    fault(proxy, client)
+    require_same(device_runs.finish(process), output, expected, devices)
+
+
+def test_what_a_lost_device_had_is_done_by_another(
+    network: Network, devices: Devices, proxy: FaultProxy, expected: object, tmp_path: Path
+) -> None:
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
+    both = [proxy.serial, devices[1].serial]
+    process = device_runs.start(command_of(network, both, output, patience_s=2, python=held.python))
+    device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
+    proxy.go_away()
+    held.let_go()
+    done = device_runs.finish(process)
+    proxy.go_on()
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    told = device_runs.device_run(output)
+    assert {part["serial"] for part in told["parts"]} == {devices[1].serial}
+    assert [entry["serial"] for entry in told["left_out"]] == [proxy.serial]
+    assert sum(len(part["lost"]) for part in told["parts"]) == 1
+    assert f"{proxy.serial} was left out" in done.err

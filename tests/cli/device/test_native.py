@@ -1,0 +1,313 @@
+"""``evaltools device run`` with native binaries and the benchmark app: programs that print native lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from evaltools.native.logs.evaluation import NativeTask
+from tests.cli.device import runs as device_runs
+from tests.cli.evaluate.sample_runs import coco, figures_of, imagenet, inference_diff
+from tests.command import Completed
+from tests.device.android_programs import add_android, kept
+from tests.device.fixtures import Devices
+from tests.device.native_stand_in import GPU_LINES, write_stand_in
+from tests.device.real_device import Network, RealDevice
+
+pytestmark = pytest.mark.once
+PICTURES = 20
+BENCHMARK = (f"--graph={sample.model_file('int8')}", "--num_runs=5", "--min_secs=0.01", "--warmup_min_secs=0.01")
+_BENCHMARK_MODEL = f"""#!/bin/sh
+# As benchmark_model on a device without a GPU.
+kept=
+for word in "$@"; do
+  case $word in
+  --use_gpu=*) echo "WARN: GPU acceleration is unsupported on this platform." ;;
+  *) kept="$kept $word" ;;
+  esac
+done
+exec {sys.executable} -m evaltools.cli.main benchmark $kept
+"""
+
+
+_LOGGING_BENCHMARK_MODEL = """#!/bin/sh
+# As benchmark_model on Android, where all that it prints stands in the log as well.
+say() { echo "INFO: $1"; echo "01-02 03:04:05.678  100  100 I tflite  : $1" >>/data/local/tmp/log; }
+echo "INFO: Created TensorFlow Lite XNNPACK delegate for CPU." >&2
+: >/data/local/tmp/log
+say "STARTING!"
+say "count=9 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
+say "count=50 first=9 curr=8 min=7 max=9 avg=8 std=1 p5=7 median=8 p95=9"
+say "Inference timings in us: Init: 100, First inference: 9, Warmup (avg): 8, Inference (avg): 8"
+echo "01-02 03:04:05.678  100  100 I tflite  : Replacing 3 out of 19 node(s) with delegate (TfLiteXNNPackDelegate) \
+node, yielding 2 partitions for subgraph 0." >>/data/local/tmp/log
+"""
+_OF_ANOTHER_PROCESSOR = bytes.fromhex("7f454c4602010100") + bytes(8) + bytes.fromhex("0200b70001000000") + bytes(440)
+"""The head of a program for 64 bit ARM."""
+_LOGCAT = "#!/bin/sh\necho '--------- beginning of main'\ncat /data/local/tmp/log && rm /data/local/tmp/log\n"
+
+
+def serials(devices: Devices) -> list[str]:
+    return [device.serial for device in devices]
+
+
+def run_native(network: Network, names: list[str], binary: Path, arguments: list[str], output: Path) -> Completed:
+    command = device_runs.on_devices(network, names, arguments, f"--output_file_path={output}")
+    command = [word for word in command if not word.startswith(("--device_python", "--label_check"))]
+    return device_runs.run([*command, "--device_program=native", f"--native_binary={binary}"])
+
+
+def test_parts_of_a_native_classification_add_up(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(imagenet("--compat=native", pictures=PICTURES), tmp_path / "here.json")
+    binary = write_stand_in(tmp_path, "imagenet")
+    arguments = imagenet("--config=gpu: use_gpu=true", "--config=plain:", pictures=PICTURES)
+    output = tmp_path / "native.json"
+    done = run_native(network, serials(devices), binary, [*arguments, "--parts=3"], output)
+    assert done.code == 3, done.err
+    result = json.loads(output.read_text())
+    found = {entry["name"]: entry for entry in result["configurations"]}
+    assert {name: entry["status"] for name, entry in found.items()} == {
+        "reference": "measured", "gpu": "not measured", "plain": "measured",
+    }  # fmt: skip
+    assert "GPU acceleration is unsupported on this platform." in found["gpu"]["reason"]
+    assert any(f"(part 1 of 3, on {serial});" in found["gpu"]["reason"] for serial in serials(devices))
+    here, there = expected["part"]["classified"], result["part"]["classified"]
+    for own, other in (("reference", "reference"), ("plain", "test")):
+        assert there[own]["metrics"]["topk"] == here[other]["metrics"]["topk"]
+    told = result["device_run"]
+    assert (told["program"], sorted(part["examples"] for part in told["parts"])) == ("native", [6, 7, 7])
+    assert all("GPU acceleration is unsupported" in " ".join(part["delegate_lines"]) for part in told["parts"])
+    assert told["left_out"] == []
+    assert {part["serial"] for part in told["parts"]} == {*serials(devices)}, "no other has a GPU: both go on"
+    assert device_runs.left_runs(devices) == []
+
+
+def test_a_gpu_that_took_nodes_is_measured(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = write_stand_in(tmp_path, "imagenet", GPU_LINES)
+    output = tmp_path / "native.json"
+    arguments = imagenet("--use_gpu=true", "--reference=none", pictures=4)
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == 0, done.err
+    (found,) = json.loads(output.read_text())["configurations"]
+    assert (found["status"], found["delegates"][0]["name"], found["delegates"][0]["nodes"]) == ("measured", "GPU", 3)
+
+
+@pytest.mark.parametrize(
+    ("kills", "code", "statuses"), [(1, 0, ["measured"] * 2), (9, 3, ["measured", "not measured"])]
+)
+def test_a_binary_that_is_killed_once_is_tried_again_and_then_costs_its_configuration(
+    kills: int, code: int, statuses: list[str], network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    (tmp_path / "gpu").mkdir()
+    plain, gpu = write_stand_in(tmp_path, "imagenet"), write_stand_in(tmp_path / "gpu", "imagenet", GPU_LINES)
+    binary, count = tmp_path / "run_eval", tmp_path / "count"
+    killed = f'echo >>{count}; [ "$(wc -l <{count})" -gt {kills} ] || kill -9 $$'
+    binary.write_text(f'#!/bin/sh\ncase "$*" in *gpu=true*) {killed}; exec {gpu} "$@" ;; esac\nexec {plain} "$@"\n')
+    output = tmp_path / "native.json"
+    arguments = imagenet("--config=x: use_gpu=true", pictures=4)
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == code, done.err
+    result = json.loads(output.read_text())
+    assert [entry["status"] for entry in result["configurations"]] == statuses
+    (part,) = result["device_run"]["parts"]
+    (lost,) = part["lost"]
+    assert "was killed there (SIGKILL), as Android does where memory runs out" in lost["reason"]
+
+
+@pytest.fixture
+def one_with_a_gpu(devices: Devices) -> Iterator[RealDevice]:
+    """The first device, where :func:`write_both` runs the first of two programs."""
+    marker = devices[0].folder / "has_gpu"
+    marker.write_text("")
+    yield devices[0]
+    marker.unlink()
+
+
+def write_both(folder: Path, task: NativeTask, *lines: Sequence[str]) -> Path:
+    """A program that prints the first lines on the device of :func:`one_with_a_gpu`, the second ones on others."""
+    first, second = (write_stand_in(make_folder(folder / str(index)), task, own) for index, own in enumerate(lines))
+    path = folder / "run_eval"
+    path.write_text(f'#!/bin/sh\n[ -e /data/local/tmp/has_gpu ] && exec {first} "$@"\nexec {second} "$@"\n')
+    return path
+
+
+def make_folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["--allow_fallback=true"]])
+def test_a_device_without_the_gpu_leaves_its_parts_to_one_that_has_it(
+    more: list[str], network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    having, lacking = serials(devices)
+    output = tmp_path / "native.json"
+    binary = write_both(tmp_path, "imagenet", GPU_LINES, ())
+    arguments = imagenet("--config=g: use_gpu=true", "--parts=4", *more, pictures=8)
+    done = run_native(network, [having, lacking], binary, arguments, output)
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    found = {entry["name"]: entry for entry in result["configurations"]}["g"]
+    assert (found["status"], found["fallback"], found["delegates"][0]["nodes"]) == ("measured", None, 3)
+    assert [part["serial"] for part in result["device_run"]["parts"]] == [having] * 4
+    (left_out,) = result["device_run"]["left_out"]
+    assert (left_out["serial"], left_out["kind"]) == (lacking, "not alike")
+    assert left_out["reason"].startswith(f"{lacking} cannot do its part as {having} ")
+    assert "configuration g: GPU was asked for, but the log says" in left_out["reason"]
+    assert "GPU acceleration is unsupported on this platform." in left_out["reason"]
+    assert not [warning for warning in result["warnings"] if "not alike" in warning]
+
+
+def test_a_part_that_cannot_be_split_goes_to_the_device_that_has_the_gpu(
+    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    output = tmp_path / "native.json"
+    binary = write_both(tmp_path, "inference_diff", GPU_LINES, ())
+    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
+    done = run_native(network, serials(devices)[::-1], binary, [*arguments, "--config=g: use_gpu=true"], output)
+    assert done.code == 0, done.err
+    (part,) = json.loads(output.read_text())["device_run"]["parts"]
+    assert part["serial"] == one_with_a_gpu.serial
+
+
+def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
+    network: Network, devices: Devices, one_with_a_gpu: RealDevice, tmp_path: Path
+) -> None:
+    """Whichever does a part first does all of them; those that are compared need not be alike."""
+    fewer = [line.replace("Replacing 3 out", "Replacing 2 out") for line in GPU_LINES]
+    binary = write_both(tmp_path, "imagenet", GPU_LINES, fewer)
+    output = tmp_path / "native.json"
+    arguments = imagenet("--config=g: use_gpu=true", "--reference=none", pictures=8)
+    done = run_native(network, serials(devices), binary, [*arguments, "--parts=4"], output)
+    assert done.code == 0, done.err
+    told = device_runs.device_run(output)
+    (left_out,) = told["left_out"]
+    (kept,) = {part["serial"] for part in told["parts"]}
+    nodes = dict(zip(serials(devices), (3, 2), strict=True))
+    other = left_out["serial"]
+    assert left_out["reason"] == (
+        f"{other} is not like {kept}, so that their parts make no one result: configuration g: GPU took {nodes[kept]} "
+        f"nodes on {kept}, took {nodes[other]} nodes on {other}. Use devices that are alike, or compare them with "
+        "--split=each"
+    )
+    each = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
+    assert (each.code, device_runs.device_run(output)["left_out"]) == (0, []), each.err
+
+
+def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
+    here = figures_of(coco(pictures=PICTURES), tmp_path / "here.json")["part"]["figures"][0]
+    output = tmp_path / "native.json"
+    binary = write_stand_in(tmp_path, "coco")
+    done = run_native(network, serials(devices)[:1], binary, coco(pictures=PICTURES), output)
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())["part"]
+    reference = result["figures"][0]
+    assert reference["native"]["overall"] == pytest.approx(here["native"]["overall"], abs=1e-6)
+    assert result["comparisons"][0]["boxes"]["matched"] > 0
+
+
+def test_native_inference_diffs_of_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
+    output = tmp_path / "native.json"
+    binary = write_stand_in(tmp_path, "inference_diff")
+    arguments = [word for word in inference_diff(runs=5) if not word.startswith("--noise_floor_runs")]
+    done = run_native(network, serials(devices), binary, [*arguments, "--split=each"], output)
+    assert done.code == 0, done.err
+    comparisons = json.loads(output.read_text())["part"]["comparisons"]
+    assert [entry["configuration"] for entry in comparisons] == [f"test@{name}" for name in serials(devices)]
+
+
+def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_BENCHMARK_MODEL)
+    output = tmp_path / "native.json"
+    arguments = ["benchmark", *BENCHMARK, "--config=cpu: use_xnnpack=false", "--config=gpu: use_gpu=true", "--rounds=2"]
+    done = run_native(network, serials(devices), binary, arguments, output)
+    assert done.code == 3, done.err
+    rows = {row["name"]: row for row in json.loads(output.read_text())["rows"]}
+    assert sorted(rows) == sorted(f"{name}@{serial}" for name in ("cpu", "gpu") for serial in serials(devices))
+    for serial in serials(devices):
+        assert rows[f"cpu@{serial}"]["logged"]["count"] >= 10
+        assert len(rows[f"cpu@{serial}"]["logged"]["rounds"]) == 2
+        assert "GPU acceleration is unsupported on this platform" in rows[f"gpu@{serial}"]["reason"]
+
+
+def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices: Devices, tmp_path: Path) -> None:
+    """Its times are read once, the log is no part of what the tool printed, and has the proof of its delegate."""
+    devices[0].add_program("logcat", _LOGCAT)
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_LOGGING_BENCHMARK_MODEL)
+    output = tmp_path / "native.json"
+    arguments = ["benchmark", *BENCHMARK, "--use_xnnpack=true"]
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
+    assert done.code == 0, done.err
+    (row,) = json.loads(output.read_text())["rows"]
+    assert (row["status"], row["logged"]["count"], row["delegates"][0]["nodes"]) == ("measured", 50, 3)
+    lines = done.out.splitlines()
+    assert (len(lines), all(line.startswith("INFO: ") for line in lines)) == (4, True)
+
+
+def test_the_lines_of_a_release_that_prints_to_stderr_alone(network: Network, devices: Devices, tmp_path: Path) -> None:
+    binary = tmp_path / "benchmark_model"
+    binary.write_text(_LOGGING_BENCHMARK_MODEL.replace("#!/bin/sh\n", "#!/bin/sh\nexec >&2\n"))
+    done = run_native(network, serials(devices)[:1], binary, ["benchmark", *BENCHMARK], tmp_path / "native.json")
+    assert done.code == 0, done.err
+    assert "INFO: count=50 first=9" in done.out
+
+
+@pytest.mark.parametrize(
+    ("binary", "said"), [(_OF_ANOTHER_PROCESSOR, "Exec format error"), (b"#!/nowhere/sh\n", "not found")]
+)
+def test_a_binary_that_the_device_cannot_start(
+    binary: bytes, said: str, network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    path = tmp_path / "native_tool"
+    path.write_bytes(binary)
+    output = tmp_path / "native.json"
+    step = "the device's ABI is x86_64: build the binary for it with bazel build -c opt --config=android_x86_64"
+    benchmarked = run_native(network, serials(devices)[:1], path, ["benchmark", *BENCHMARK], output)
+    (row,) = json.loads(output.read_text())["rows"]
+    evaluated = run_native(network, serials(devices)[:1], path, imagenet(pictures=4), output)
+    reasons = [row["reason"], *(entry["reason"] for entry in json.loads(output.read_text())["configurations"])]
+    assert (benchmarked.code, benchmarked.out.strip(), evaluated.code, len(reasons)) == (3, "", 3, 3)
+    assert all(said in reason and step in reason for reason in reasons), reasons
+
+
+def test_the_benchmark_app(network: Network, devices: Devices, tmp_path: Path) -> None:
+    phone = devices[1]
+    add_android(phone, "org.tensorflow.lite.benchmark/.BenchmarkModelActivity")
+    output = tmp_path / "app.json"
+    command = device_runs.on_devices(network, [phone.serial], ["benchmark", *BENCHMARK], "--use_xnnpack=true")
+    command = [word for word in command if not word.startswith("--device_python")]
+    more = ["--device_program=app", "--app_trace=true", f"--output_file_path={output}"]
+    done = device_runs.run([*command, *more])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    (row,) = result["rows"]
+    assert (row["status"], row["logged"]["count"] >= 5, row["delegates"][0]["name"]) == ("measured", True, "XNNPACK")
+    assert result["device_run"]["program"] == "app"
+    assert any("XNNPACK" in line for line in result["device_run"]["parts"][0]["delegate_lines"])
+    assert kept(phone, "properties_set").read_text() == "debug.tflite.trace=1\ndebug.tflite.trace=\n"
+    kept(phone, "installed").write_text("")
+    missing = device_runs.run([*command, *more])
+    assert missing.code == 3
+    assert "the app org.tensorflow.lite.benchmark is not installed" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--device_program=native"], "--device_program=native needs --native_binary=PATH"),
+        (["--device_program=native", "--native_binary=/none"], "--native_binary=/none: no such file"),
+        (["--device_program=app"], "--device_program=app can only benchmark"),
+        (["--native_binary=/bin/true"], "--native_binary has no effect without --device_program=native"),
+    ],
+)
+def test_flags_that_do_not_fit_together(more: list[str], message: str) -> None:
+    done = device_runs.run(["device", "run", *imagenet(pictures=4), *more])
+    assert (done.code, "Traceback" in done.err) == (2, False)
+    assert message in done.err

@@ -1,0 +1,372 @@
+"""The parts of an evaluation on devices: which are done, which are kept, and what is said of those that are not.
+
+The devices are stand-ins that leave the records of a part as a device does.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaltools.cli.device import parts as device_parts
+from evaltools.cli.device.parts import KeptPart, Parts, PartsFolder
+from evaltools.cli.shared.terminal import make_console
+from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
+from evaltools.device.programs.part import PartDone, PartWork
+from evaltools.device.programs.pool import Job, Pool, PoolOutcome
+from evaltools.engine import Shard, Tally
+from evaltools.errors import DataError, OutputError
+from evaltools.result.device import DeviceCpu, DeviceFacts
+from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
+from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
+from evaltools.tasks.shared.kind import evaluation_kind
+from tests.tasks.part_runs import DESCRIBED, Part
+
+OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
+EXAMPLES = 10
+KIND = evaluation_kind("imagenet")
+
+
+def facts_of(serial: str) -> DeviceFacts:
+    return DeviceFacts(serial, "device", model=f"model of {serial}", cpus=8)
+
+
+def part_of(job: Job, serial: str = "R58M", count: int = 2) -> DevicePart:
+    nothing = DeviceConditions()
+    return DevicePart(job.index, count, serial, 5, "2026-01-01T00:00:00+00:00", 0.0, 1.5, nothing, nothing)
+
+
+def kept_part(
+    folder: PartsFolder,
+    job: Job,
+    part: DevicePart | None = None,
+    described: Sequence[ConfigurationResult] = DESCRIBED,
+) -> Path:
+    """A part that is done, with its records."""
+    done = part or part_of(job)
+    Part(EXAMPLES, Shard(job.index, done.count), described=described).write(folder.unfinished(job) / "run")
+    folder.keep(job, KeptPart(done, facts_of(done.serial)))
+    return folder.of(job)
+
+
+# ----- the folder
+
+
+def test_a_part_is_done_once_it_is_kept(tmp_path: Path) -> None:
+    folder, job = PartsFolder(tmp_path, 2), Job(1)
+    assert not folder.is_done(job)
+    unfinished = folder.unfinished(job)
+    (unfinished / "records").write_text("r")
+    assert not folder.is_done(job)
+    folder.keep(job, KeptPart(part_of(job), facts_of("R58M")))
+    assert folder.is_done(job)
+    assert (folder.of(job) / "records").read_text() == "r"
+    assert not unfinished.exists()
+    assert not folder.is_done(Job(0))
+    assert PartsFolder(tmp_path, 2).is_done(job), "a later run finds it"
+    assert not PartsFolder(tmp_path, 3).is_done(job), "that is another part"
+
+
+def test_what_is_said_of_a_part_is_read_again_as_it_was(tmp_path: Path) -> None:
+    folder, job = PartsFolder(tmp_path, 2), Job(0)
+    warm = DeviceConditions(87, 283, 1, {"SKIN": 31.5}, (DeviceCpu(0, None, 1, 2, 3),))
+    part = replace(
+        part_of(job),
+        before=warm,
+        waited_s=12.5,
+        delegate_lines=("Replacing 3 out of 4", "zwei\nZeilen 漢字"),
+        lost=(LostAttempt("A", "no space", "full", 1.0),),
+        figures=(PartFigures("test", 5, 1, (3, 4, 5, 6), 2), PartFigures("other", 5, 0)),
+    )
+    kept_part(folder, job, part)
+    assert folder.read(job) == KeptPart(part, facts_of("R58M"))
+
+
+def test_results_that_were_fetched_before_a_loss_are_thrown_away(tmp_path: Path) -> None:
+    folder, job = PartsFolder(tmp_path, 2), Job(0)
+    (folder.unfinished(job) / "old").write_text("of the first attempt")
+    assert list(folder.unfinished(job).iterdir()) == []
+
+
+def test_parts_of_devices_lie_apart(tmp_path: Path) -> None:
+    folder = PartsFolder(tmp_path, 2)
+    jobs = [Job(index, serial) for index in range(2) for serial in ("", "R58M", "10.0.0.2:5555")]
+    assert len({folder.of(job) for job in jobs}) == 6
+    for serial in ("10.0.0.2:5555", "adb-R5 (2)._adb-tls-connect._tcp", "a/b", "/etc", "漢字"):
+        place = folder.of(Job(0, serial))
+        assert place.parent.parent == tmp_path
+        assert place.parent.name.isascii()
+        assert ":" not in place.name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"{}", b"null", b"\xff", b'{"part": {"index": "one"}}', b'{"more": ' + b"[" * 200_000],
+    ids=["nothing", "cut", "list", "empty", "null", "no text", "wrong", "deep"],
+)
+def test_a_file_that_is_damaged_is_a_data_error_with_what_to_do(content: bytes, tmp_path: Path) -> None:
+    folder, job = PartsFolder(tmp_path, 2), Job(0)
+    (kept_part(folder, job) / "part.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"part\.json cannot be read: .*; delete its folder, then go on"):
+        folder.read(job)
+
+
+def test_a_run_folder_where_no_part_can_be_put_is_an_output_error(tmp_path: Path) -> None:
+    (tmp_path / "pool").write_text("a file")
+    with pytest.raises(OutputError, match=r"shard-0-of-2\.part cannot be written: .*; make room there"):
+        PartsFolder(tmp_path, 2).unfinished(Job(0))
+
+
+def test_a_part_whose_folder_is_gone_cannot_be_kept(tmp_path: Path) -> None:
+    folder, job = PartsFolder(tmp_path, 2), Job(0)
+    folder.unfinished(job).rmdir()
+    with pytest.raises(OutputError, match="cannot be written: No such file or directory. Parts that are done are kept"):
+        folder.keep(job, KeptPart(part_of(job), facts_of("R58M")))
+
+
+# ----- doing them
+
+
+@dataclass
+class Phone:
+    """A device that leaves records; ``code`` and ``err`` are what its command ends with.
+
+    It first raises what ``fails``, then, when it has printed, what ``fails_after``. Threads have the names of devices.
+    """
+
+    serial: str
+    described: Sequence[ConfigurationResult] = DESCRIBED
+    waits_for_end_of: str = ""
+    code: int = 0
+    err: str = ""
+    leaves_records: bool = True
+    fails: list[DeviceError] = field(default_factory=list)
+    fails_after: list[DeviceError] = field(default_factory=list)
+    prints: Sequence[bytes] = ()
+    done: list[int] = field(default_factory=list)
+
+    @property
+    def store(self) -> SimpleNamespace:
+        """All that was sent is there."""
+        return SimpleNamespace(serial=self.serial, has=lambda _path: True)
+
+    def do(self, work: PartWork, program: object, folder: Path, on_output: Callable[[bytes, bytes], None]) -> PartDone:
+        assert program == f"imagenet on {self.serial}"
+        for thread in threading.enumerate():
+            if thread.name == self.waits_for_end_of:
+                thread.join(30)
+        if self.fails:
+            raise self.fails.pop(0)
+        for piece in self.prints:
+            on_output(b"", piece)
+        if self.fails_after:
+            raise self.fails_after.pop(0)
+        if self.leaves_records:
+            Part(EXAMPLES, Shard(work.index, work.count), described=self.described).write(folder / "run")
+        self.done.append(work.index)
+        part = part_of(Job(work.index), self.serial, work.count)
+        return PartDone(part, self.code, "", self.err, folder)
+
+
+@dataclass
+class Run:
+    """Parts of one run on some phones."""
+
+    folder: Path
+    phones: Sequence[Phone]
+    count: int = 2
+    each: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+    printed: io.StringIO = field(default_factory=io.StringIO)
+
+    @property
+    def jobs(self) -> list[Job]:
+        serials = [phone.serial for phone in self.phones] if self.each else [""]
+        return [Job(index, serial) for serial in serials for index in range(self.count)]
+
+    @property
+    def kept(self) -> PartsFolder:
+        return PartsFolder(self.folder, self.count)
+
+    def do(self, progress: str = "none") -> PoolOutcome[PartDone]:
+        by_serial = {phone.serial: phone for phone in self.phones}
+        devices: Any = SimpleNamespace(
+            device=by_serial.__getitem__,
+            python=lambda serial, kind: f"{kind.name} on {serial}",
+            facts_of=facts_of,
+            pool=lambda jobs, do, on_lost: Pool(tuple(by_serial), jobs, do, lambda _serial: True, self.stop, on_lost),
+            stop=self.stop,
+        )
+        console = make_console(self.printed)
+        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console).run(progress)
+
+    @staticmethod
+    def _work(shard: Shard) -> PartWork:
+        return PartWork(shard.index, shard.count, shard.size_of(EXAMPLES), {})
+
+
+def test_parts_are_done_and_kept_with_their_figures(tmp_path: Path) -> None:
+    run = Run(tmp_path, [Phone("A", err="INFO: Created TensorFlow Lite XNNPACK delegate for CPU.\nnothing else\n")])
+    found = run.do()
+    assert sorted(job.index for job in found.done) == [0, 1]
+    kept = run.kept.read(Job(1))
+    part = kept.part
+    assert (part.serial, kept.device, part.lost) == ("A", facts_of("A"), ())
+    assert part.figures == (
+        PartFigures("reference", 5, 0, (1, 3, 5, 7, 9)),
+        PartFigures("test", 5, 0, (1, 3, 5, 7, 9)),
+    )
+    assert [line for line in part.delegate_lines if "XNNPACK" in line]
+    assert not [line for line in part.delegate_lines if "nothing else" in line]
+
+
+def test_parts_that_an_earlier_run_did_are_not_done_again(tmp_path: Path) -> None:
+    kept_part(PartsFolder(tmp_path, 2), Job(0))
+    run = Run(tmp_path, [Phone("A")])
+    assert list(run.do().done) == [Job(1)]
+    assert run.phones[0].done == [1]
+    again = Run(tmp_path, [Phone("A")])
+    assert again.do().done == {}
+    assert again.phones[0].done == []
+    assert all(map(again.kept.is_done, again.jobs))
+
+
+def test_every_device_does_everything_where_each_has_parts_of_its_own(tmp_path: Path) -> None:
+    run = Run(tmp_path, [Phone("A"), Phone("B")], each=True)
+    assert len(run.do().done) == 4
+    assert [sorted(phone.done) for phone in run.phones] == [[0, 1], [0, 1]]
+    assert [run.kept.read(Job(0, serial)).part.serial for serial in "AB"] == ["A", "B"]
+
+
+def test_a_part_that_is_lost_is_told_of_and_done_again(tmp_path: Path) -> None:
+    run = Run(tmp_path, [Phone("A", fails=[ConnectionLost("A: the link broke", "A")])])
+    found = run.do()
+    assert len(found.done) == 2
+    assert "part 1 of 2: A: the link broke [connection lost]\n" in run.printed.getvalue()
+    first, second = (run.kept.read(job).part.lost for job in run.jobs)
+    assert [(attempt.serial, attempt.kind, attempt.reason) for attempt in first] == [
+        ("A", "connection lost", "A: the link broke")
+    ]
+    assert second == ()
+
+
+def test_a_device_that_runs_something_else_is_left_out(tmp_path: Path) -> None:
+    kept_part(PartsFolder(tmp_path, 2), Job(0), part_of(Job(0), "A"))
+    run = Run(tmp_path, [Phone("B", OTHER_RUNTIME)])
+    found = run.do()
+    assert found.done == {}
+    (left_out,) = found.left_out
+    assert (left_out.serial, left_out.kind) == ("B", "not alike")
+    assert left_out.reason == (
+        "B is not like A, so that their parts make no one result: configuration reference, its runtime was "
+        "ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9, default. Use devices that are alike, or compare "
+        "them with --split=each"
+    )
+    assert not run.kept.is_done(Job(1))
+
+
+def test_of_two_that_are_not_alike_one_does_everything(tmp_path: Path) -> None:
+    """Whichever finishes a part first."""
+    run = Run(tmp_path, [Phone("A"), Phone("B", OTHER_RUNTIME)], count=5)
+    found = run.do()
+    assert len({run.kept.read(job).part.serial for job in run.jobs}) == 1
+    assert {entry.kind for entry in found.left_out} <= {"not alike"}
+
+
+def test_one_that_lacks_a_delegate_leaves_its_parts_to_others_as_long_as_there_are_others(tmp_path: Path) -> None:
+    """It does them itself where all others have been left out."""
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    alone = Run(tmp_path / "alone", [Phone("B", lacking)]).do()
+    assert (len(alone.done), alone.left_out) == (2, [])
+
+    full = Phone("A", fails=[NoSpace("A: full", "A")])
+    found = Run(tmp_path / "run", [full, Phone("B", lacking, waits_for_end_of="A")]).do()
+    assert [entry.serial for entry in found.left_out] == ["A"]
+    assert len(found.done) == 2
+
+    both = Run(tmp_path / "both", [Phone("A"), Phone("B", lacking)], count=6)
+    both.do()
+    assert {both.kept.read(job).part.serial for job in both.jobs} == {"A"}
+
+    one_part = Run(tmp_path / "one part", [Phone("A"), Phone("B", lacking)], count=1)
+    one_part.do()
+    assert one_part.kept.read(Job(0)).part.serial == "A"
+
+
+def test_devices_that_all_lack_a_delegate_are_alike(tmp_path: Path) -> None:
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    run = Run(tmp_path, [Phone(serial, lacking) for serial in "ABC"], count=9)
+    found = run.do()
+    assert (len(found.done), found.left_out, found.lost) == (9, [], {})
+
+
+def test_what_a_device_did_before_is_what_others_are_like_although_it_lacks_something(tmp_path: Path) -> None:
+    lacking = (DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))
+    kept_part(PartsFolder(tmp_path, 4), Job(0), part_of(Job(0), "B", 4), lacking)
+    run = Run(tmp_path, [Phone("A"), Phone("B", lacking)], count=4)
+    found = run.do()
+    assert len(found.done) == 3
+    assert {run.kept.read(job).part.serial for job in run.jobs} == {"B"}
+    assert {entry.kind for entry in found.left_out} <= {"not alike"}
+
+
+def test_devices_that_are_compared_need_not_be_alike(tmp_path: Path) -> None:
+    run = Run(tmp_path, [Phone("A"), Phone("B", OTHER_RUNTIME)], each=True)
+    assert len(run.do().done) == 4
+
+
+def test_a_device_that_refuses_the_command_is_left_out(tmp_path: Path) -> None:
+    lines = ['{"phase": "evaluation", "done": 1}', "one", "", "two", "three ", "evaltools: --x: no such flag"]
+    run = Run(tmp_path, [Phone("A", code=2, err="\n".join(lines))])
+    (left_out,) = run.do().left_out
+    assert left_out.reason == "A: evaltools refused the command there: two | three | evaltools: --x: no such flag"
+    assert left_out.kind == ProgramMissing.kind
+
+
+@pytest.mark.parametrize(
+    ("code", "leaves_records", "is_done"),
+    [(0, True, True), (1, True, False), (3, True, True), (4, True, True), (5, True, False), (130, True, False),
+     (137, True, False), (-9, True, False), (0, False, False), (3, False, False)],
+)  # fmt: skip
+def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
+    code: int, leaves_records: bool, is_done: bool, tmp_path: Path
+) -> None:
+    run = Run(tmp_path, [Phone("A", code=code, leaves_records=leaves_records, err="x\nKilled\n")], count=1)
+    found = run.do()
+    assert run.kept.is_done(Job(0)) is is_done
+    if not is_done:
+        assert {attempt.kind for attempt in found.lost[Job(0)]} == {CommandFailed.kind}
+        assert found.left_out[0].reason == (
+            f"A: evaltools ended there with exit code {code} and no records; it printed last: x | Killed"
+        )
+
+
+def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part is whole only once its records are here, whatever it printed before."""
+    seen: list[Tally] = []
+
+    @contextmanager
+    def counting(phase: str, total: int, console: object, style: str) -> Iterator[Callable[[Tally], None]]:
+        assert (phase, total, style) == ("on devices", EXAMPLES, "lines")
+        yield seen.append
+
+    monkeypatch.setattr(device_parts, "show_progress", counting)
+    kept_part(PartsFolder(tmp_path, 2), Job(0))
+    line = b'{"phase": "evaluation", "done": %d, "failed_examples": %d, "failed": {"test": %d}}\n'
+    lines = [line % (done, failed, failed) for done, failed in ((2, 0), (4, 1), (5, 1))]
+    phone = Phone("A", prints=lines)
+    phone.fails_after = [ConnectionLost("A: the link broke", "A")]
+    Run(tmp_path, [phone]).do("lines")
+    assert [tally.done for tally in seen] == [5 + 2, 5 + 4, 5 + 4, 5, 5 + 2, 5 + 4, 5 + 4, 10]
+    assert [tally.failed.get("test", 0) for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]
+    assert [tally.failed_examples for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]

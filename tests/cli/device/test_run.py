@@ -1,0 +1,313 @@
+"""``evaltools device run`` with the real adb client and the real daemon: two devices give what this computer gives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from tests import tiny_models
+from tests.cli.device import runs as device_runs
+from tests.cli.evaluate.sample_runs import coco, figures, figures_of, imagenet, inference_diff, journal_rows
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
+from tests.tasks.own.task_files import write_task, write_values
+
+pytestmark = pytest.mark.once
+
+
+def serials(devices: Devices) -> list[str]:
+    return [device.serial for device in devices]
+
+
+def test_two_devices_give_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
+    arguments = imagenet("--record_examples=true", "--use_xnnpack=true")
+    expected = figures_of(arguments, tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
+    done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert [line for line in done.out.splitlines() if "Top-1 " in line] == ["INFO: Top-1 Accuracy: 0.925"]
+    told = device_runs.device_run(output)
+    assert {part["serial"] for part in told["parts"]} == set(serials(devices))
+    assert sorted(part["index"] for part in told["parts"]) == [0, 1, 2, 3]
+    assert {facts["model"] for facts in told["devices"]} == {"Real daemon", "Second model"}
+    assert {part["before"]["battery_temperature"] for part in told["parts"]} == {287, 415}
+    assert all(part["lost"] == [] and part["elapsed_s"] > 0 for part in told["parts"])
+    assert [figures["examples"] for part in told["parts"] for figures in part["figures"]] == [10] * 8
+    assert "Second model" in done.err
+    assert device_runs.left_runs(devices) == []
+    later = tmp_path / "later.json"
+    again = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={later}", "--device_patience=9"])
+    assert again.code == 0, again.err
+    assert figures(later) == expected
+    assert device_runs.device_run(later)["parts"] == told["parts"], "nothing was done again"
+    rows = [journal_rows(folder / "run") for folder in (tmp_path / "run" / "pool").iterdir()]
+    assert sorted(key for shard in rows for key in shard) == [
+        (example, name) for example in range(40) for name in ("reference", "test")
+    ]
+
+
+def test_a_task_of_ones_own_travels_with_its_file(network: Network, devices: Devices, tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    task = f"{write_task(tmp_path)}:brightness"
+    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
+    expected = figures_of(["run", task, *options], tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
+    done = device_runs.run([*command, "--parts=2"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert len(device_runs.device_run(output)["parts"]) == 2
+
+
+def test_each_device_and_this_computer_are_compared_example_by_example(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet("--record_examples=true", pictures=12)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each", "--include_host=true")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    places = ["host", *serials(devices)]
+    assert [entry["name"] for entry in result["configurations"]] == [
+        f"{name}@{place}" for place in places for name in ("reference", "test")
+    ]
+    assert [entry["role"] for entry in result["configurations"]] == ["reference", *["test"] * 5]
+    pairs = {(entry["baseline"], entry["other"]) for entry in result["part"]["comparisons"]}
+    assert {(f"test@{places[0]}", f"test@{places[1]}"), (f"reference@{places[0]}", f"test@{places[2]}")} <= pairs
+    assert len(pairs) == 7, "no reference of another place is held against another one"
+    assert all(entry["agreement"]["same_top1"] == 12 for entry in result["part"]["comparisons"])
+    preprocessing = {entry["place"]: entry["preprocessing_latency"]["avg_us"] for entry in result["configurations"]}
+    printed = [line for line in done.out.splitlines() if "Preprocessing latency" in line]
+    assert printed == [f"INFO: Preprocessing latency: avg={preprocessing[place]:g}(us), std_dev=0(us)"
+                       for place in ["host", *[name for name in serials(devices) for _ in range(2)]]]  # fmt: skip
+    assert result["environment"]["elapsed_s"] > sum(part["elapsed_s"] for part in result["device_run"]["parts"]) / 2
+    assert all(
+        set(entry["answers"]) == {e["name"] for e in result["configurations"]} for entry in result["part"]["examples"]
+    )
+
+
+def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(coco(), tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), coco(), f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+
+
+def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
+    arguments = inference_diff(f"--input_images={sample.images_dir()}")
+    expected = figures_of(arguments, tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
+    done = device_runs.run(command)
+    assert done.code == 0, done.err
+    assert figures(output) == expected
+    assert expected["part"]["noise_floor"]
+    assert expected["part"]["inputs"][0]["source"].startswith(f"pictures in {sample.images_dir()}, ")
+
+
+def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
+    expected = figures_of(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())["part"]
+    assert [entry["configuration"] for entry in result["comparisons"]] == [f"test@{name}" for name in serials(devices)]
+    assert result["inputs"][0]["source"] == "that of the reference run on this computer"
+    assert result["reference_loaded_from"] == "that of the reference run on this computer"
+    for entry in result["comparisons"]:
+        assert entry["outputs"][0]["difference"] == expected[0]["difference"]
+        assert entry["repeatability"] is None
+
+
+def test_a_benchmark_has_rows_of_every_device(network: Network, devices: Devices, tmp_path: Path) -> None:
+    output = tmp_path / "devices.json"
+    arguments = ["benchmark", f"--graph={sample.model_file('int8')}", "--num_runs=5", "--min_secs=0.01"]
+    command = device_runs.on_devices(network, serials(devices), arguments, "--warmup_min_secs=0.01", "--taskset=1")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    result = json.loads(output.read_text())
+    assert [row["name"] for row in result["rows"]] == [f"test@{name}" for name in serials(devices)]
+    assert all(row["rounds"][0]["before"]["affinity"] == [0] for row in result["rows"])
+    assert done.out.count("INFO: Inference timings in us:") == 2
+    assert {part["serial"] for part in result["device_run"]["parts"]} == set(serials(devices))
+
+
+def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    lacking = tmp_path / "lacking"
+    lacking.mkdir()
+    (lacking / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={lacking}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    done = device_runs.run(device_runs.on_devices(network, serials(devices)[:1], coco(pictures=4), python=python))
+    assert done.code == 3, done.err
+    assert f"evaltools coco cannot be started with {python}" in done.err
+    assert "no pycocotools on this board" in done.err
+    assert "exit code 1 and no records" not in done.err
+
+
+def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:
+    held = device_runs.Held(tmp_path)
+    flags = [f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=200), *flags, python=held.python)
+    process = device_runs.start(command)
+    device_runs.wait_for(lambda: any(map(device_runs.is_running, devices)), process)
+    process.send_signal(signal.SIGINT)
+    done = device_runs.finish(process)
+    assert done.code == 130, done.err
+    assert f"; evaltools resume {tmp_path / 'run'} goes on\n" in done.err
+    assert device_runs.left_running() == []
+    assert device_runs.left_runs(devices) == []
+    held.let_go()
+    resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
+    assert resumed.code == 0, resumed.err
+    assert figures(tmp_path / "resumed.json") == figures_of(imagenet(pictures=200), tmp_path / "here.json")
+    merged = device_runs.run(["merge", str(tmp_path / "run")])
+    assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
+
+
+def test_what_a_killed_command_left_running_is_ended_when_the_run_goes_on(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    held = device_runs.Held(tmp_path)
+    flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}", "--example_timeout=100"]
+    arguments = imagenet(pictures=200)
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python=held.python)
+    process = device_runs.start(command)
+    device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
+    process.kill()
+    process.communicate()
+    left = {path.name for path in (devices[0].folder / device_runs.ROOT / "runs").iterdir()}
+    assert len(left) == 1
+    held.hold_no_more()
+    resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
+    assert resumed.code == 0, resumed.err
+    assert device_runs.left_runs(devices) == []
+    assert device_runs.left_running() == []
+
+
+def test_a_run_of_every_device_goes_on_with_those_it_began_with(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    """Parts of a device that is away count, if they are all done; if not, it is left out by name."""
+    run_dir = tmp_path / "run"
+    flags = ["--split=each", "--parts=2", f"--run_dir={run_dir}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
+    whole = device_runs.run([*command, f"--output_file_path={tmp_path / 'whole.json'}"])
+    assert whole.code == 0, whole.err
+    again = ["resume", str(run_dir), f"--output_file_path={tmp_path / 'again.json'}"]
+    without = device_runs.run([*again, "--adb=/no/such/adb"])
+    assert without.code == 0, "nothing is left to be done: " + without.err
+    assert figures(tmp_path / "again.json") == figures(tmp_path / "whole.json")
+
+    first, second = serials(devices)
+    (lost,) = [path for path in run_dir.glob("*/shard-1-of-2/part.json") if second in path.read_text()]
+    lost.unlink()
+    some = device_runs.run([*again, f"--serials={first}"])
+    assert some.code == 3, some.err
+    assert f"{second} began this run and is not among the devices now" in some.err
+    assert {entry["place"] for entry in json.loads((tmp_path / "again.json").read_text())["configurations"]} == {first}
+    (left_out,) = device_runs.device_run(tmp_path / "again.json")["left_out"]
+    assert (left_out["serial"], left_out["kind"]) == (second, "no such device")
+
+    inner = device_runs.run(["resume", str(next(run_dir.glob("*/shard-0-of-2/run")))])
+    assert inner.code == 2
+    assert f"is a part of the run on devices in {run_dir}; give evaltools resume that folder" in inner.err
+
+
+def test_configurations_in_a_file_may_not_change_meanwhile(network: Network, devices: Devices, tmp_path: Path) -> None:
+    configurations = tmp_path / "c.yaml"
+    configurations.write_text("one: {use_xnnpack: true, num_threads: 1}\n")
+    flags = [f"--configs={configurations}", "--parts=2", f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=8), *flags)
+    assert device_runs.run(command).code == 0
+    configurations.write_text("one: {use_xnnpack: true, num_threads: 2}\n")
+    changed = device_runs.run(command)
+    assert changed.code == 2
+    assert "configuration one was --use_xnnpack=true, now it is --num_interpreter_threads=2" in changed.err
+    resumed = device_runs.run(["resume", str(tmp_path / "run")])
+    assert resumed.code == 0, "it goes on with the configurations that it began with"
+
+
+def test_clean_deletes_what_runs_have_kept(network: Network, devices: Devices, tmp_path: Path) -> None:
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4))
+    assert device_runs.run(command).code == 0
+    assert list((devices[0].folder / device_runs.ROOT / "store").iterdir())
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", f"--serials={devices[0].serial}"])
+    assert done.code == 0, done.err
+    assert "deleted" in done.out
+    assert not (devices[0].folder / device_runs.ROOT).exists()
+
+
+def test_a_device_without_python_says_so(network: Network, devices: Devices) -> None:
+    flags = ["--device_folder=/data/local/tmp/x"]
+    arguments = imagenet(pictures=4)
+    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python="/nowhere/python3")
+    done = device_runs.run(command)
+    assert done.code == 3
+    assert "there is no Python: /nowhere/python3 --version failed" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.fixture
+def library_on_one(devices: Devices, rounding_delegate: Path) -> str:
+    """The path on the devices of an external delegate, which is damaged on the second."""
+    for device, content in zip(devices, (rounding_delegate.read_bytes(), b"no library"), strict=True):
+        (device.folder / "libs").mkdir(exist_ok=True)
+        (device.folder / "libs" / "delegate.so").write_bytes(content)
+    return "/data/local/tmp/libs/delegate.so"
+
+
+def test_a_delegate_that_one_device_cannot_load_is_not_measured_there_alone(
+    network: Network, devices: Devices, library_on_one: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--split=each")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 3, done.err
+    found = {entry["name"]: entry for entry in json.loads(output.read_text())["configurations"]}
+    first, second = serials(devices)
+    assert found[f"test@{first}"]["delegates"][0]["nodes"] > 0
+    assert found[f"test@{second}"]["status"] == "not measured"
+
+
+def test_a_device_that_cannot_measure_leaves_its_parts_to_one_that_can(
+    network: Network, devices: Devices, library_on_one: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "devices.json"
+    arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
+    command = device_runs.on_devices(network, serials(devices), arguments, "--parts=3")
+    done = device_runs.run([*command, f"--output_file_path={output}"])
+    assert done.code == 0, done.err
+    told = device_runs.device_run(output)
+    assert {part["serial"] for part in told["parts"]} == {devices[0].serial}
+    assert [entry["serial"] for entry in told["left_out"]] == [devices[1].serial]
+
+
+def test_clean_touches_no_folder_that_evaltools_has_not_made(network: Network, devices: Devices) -> None:
+    own = devices[0].folder / "project" / "runs"
+    own.mkdir(parents=True)
+    (own / "results.csv").write_text("mine")
+    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", "--device_folder=/data/local/tmp/project"]
+    done = device_runs.run(["device", "clean", *flags])
+    assert done.code == 3
+    assert "no folder that evaltools has made" in done.err
+    used = device_runs.on_devices(network, serials(devices)[:1], imagenet(pictures=4), flags[2])
+    refused = device_runs.run(used)
+    assert refused.code == 3
+    assert "holds files that are not evaltools'" in refused.err
+    assert (own / "results.csv").read_text() == "mine"

@@ -1,0 +1,380 @@
+"""The flags of ``evaltools device run``: what they mean, what is refused and in which words, and the help."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.device.run import carry_out_on_devices, kind_on_devices, run
+from evaltools.cli.device.run_flags import (
+    BY_NAME,
+    DEFAULT_ROOT,
+    PARAMETERS,
+    DeviceFlags,
+    read_device_flags,
+    read_root,
+)
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.errors import UsageError
+from evaltools.request import Options, Request
+from evaltools.request.plain import from_plain, to_plain
+from evaltools.runs.stored import changed
+
+
+def read(*words: str) -> DeviceFlags:
+    return read_device_flags(parse_flags("device run imagenet", "", "", {"devices": PARAMETERS}, words).options())
+
+
+def test_without_flags_the_only_device_does_parts_with_evaltools() -> None:
+    assert read() == DeviceFlags(
+        serials=(),
+        all_devices=False,
+        adb="",
+        port=None,
+        program="evaltools",
+        python="",
+        wheels=(),
+        native_binary=None,
+        app_apk=None,
+        app_package="org.tensorflow.lite.benchmark",
+        app_activity=".BenchmarkModelActivity",
+        app_traces=False,
+        root="/data/local/tmp/evaltools",
+        split="pool",
+        include_host=False,
+        parts=0,
+        cool_down_c=None,
+        cool_down_timeout_s=600.0,
+        taskset="",
+        patience_s=180.0,
+        part_timeout_s=3600.0,
+        keeps_files=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "value"),
+    [
+        ("--serials=all", "all_devices", True),
+        ("--serials=R5", "serials", ("R5",)),
+        ("--serials=10.0.0.2:5555, R5,R5", "serials", ("10.0.0.2:5555", "R5")),
+        ("--adb=/opt/adb", "adb", "/opt/adb"),
+        ("--adb_port=5038", "port", 5038),
+        ("--adb_port=0", "port", None),
+        ("--device_python=/usr/bin/python3.12", "python", "/usr/bin/python3.12"),
+        ("--device_folder=/data/local/tmp/mine/", "root", "/data/local/tmp/mine"),
+        ("--split=each", "split", "each"),
+        ("--parts=12", "parts", 12),
+        ("--cool_down=35", "cool_down_c", 35.0),
+        ("--cool_down=150", "cool_down_c", 150.0),
+        ("--cool_down=0", "cool_down_c", None),
+        ("--taskset=0xF0", "taskset", "f0"),
+        ("--taskset=3", "taskset", "3"),
+        ("--device_patience=0.5", "patience_s", 0.5),
+        ("--part_timeout=60", "part_timeout_s", 60.0),
+        ("--nokeep_on_device", "keeps_files", False),
+    ],
+)
+def test_each_flag_sets_what_it_says_and_nothing_else(word: str, name: str, value: object) -> None:
+    found, default = read(word), read()
+    assert getattr(found, name) == value
+    others = [field for field in DeviceFlags.__dataclass_fields__ if field != name]
+    assert [field for field in others if getattr(found, field) != getattr(default, field)] == []
+
+
+def test_the_wheels_of_a_folder_are_taken_in_order(tmp_path: Path) -> None:
+    for name in ("b.whl", "a.whl", "notes.txt"):
+        (tmp_path / name).touch()
+    assert read(f"--device_wheels={tmp_path}").wheels == (tmp_path / "a.whl", tmp_path / "b.whl")
+
+
+def test_this_computer_is_compared_only_where_every_device_does_everything() -> None:
+    assert read("--split=each", "--include_host").include_host
+    with pytest.raises(UsageError, match="--include_host has no effect without --split=each; add that"):
+        read("--include_host=true")
+
+
+def test_the_time_to_cool_down_belongs_to_a_temperature() -> None:
+    assert read("--cool_down=35", "--cool_down_timeout=5").cool_down_timeout_s == 5.0
+    for words in (["--cool_down_timeout=5"], ["--cool_down_timeout=5", "--cool_down=0"]):
+        with pytest.raises(UsageError, match="--cool_down_timeout has no effect without --cool_down; add that"):
+            read(*words)
+
+
+@pytest.mark.parametrize(
+    ("word", "program"),
+    [
+        ("--native_binary=/x", "native"),
+        ("--app_apk=/x", "app"),
+        ("--app_package=x", "app"),
+        ("--app_activity=x", "app"),
+        ("--app_trace", "app"),
+        ("--device_python=x", "evaltools"),
+    ],
+)
+def test_a_flag_of_one_program_is_refused_with_the_others(word: str, program: str) -> None:
+    for other in ("evaltools", "native", "app"):
+        words = (f"--device_program={other}", word)
+        if other == program:
+            assert read(*words).program == program
+            continue
+        said = (
+            f"with --device_program={other}; leave one"
+            if other != "evaltools"
+            else f"without --device_program={program}"
+        )
+        with pytest.raises(UsageError, match=f"has no effect {said}"):
+            read(*words)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("--serials=", "--serials=: give serial numbers with commas between, or all"),
+        ("--serials=a,,b", "give serial numbers with commas between, or all"),
+        ("--serials=a,all", "give serial numbers with commas between, or all"),
+        ("--adb=", "--adb is empty"),
+        ("--adb_port=65536", "--adb_port=65536: no port; give 1 to 65535"),
+        ("--adb_port=-1", "--adb_port=-1: no port"),
+        ("--device_program=nativ", "--device_program=nativ: not an accepted value.* Did you mean native?"),
+        ("--device_wheels=none", "--device_wheels=none: no folder with .* fill it with pip download --platform"),
+        ("--device_wheels=", "--device_wheels is empty"),
+        ("--split=both", "--split=both: not an accepted value; use one of pool, each"),
+        ("--parts=-1", "--parts=-1: use 1 or more, or 0"),
+        ("--parts=2.5", "use a whole number"),
+        ("--cool_down=-5", "--cool_down=-5: use degrees Celsius up to 150, such as 35, or 0: do not wait"),
+        ("--cool_down=151", "--cool_down=151: use degrees Celsius"),
+        ("--cool_down=nan", "use a finite number"),
+        ("--device_patience=0", "--device_patience=0: use a number of seconds above 0"),
+        ("--part_timeout=-1", "--part_timeout=-1: use a number of seconds above 0"),
+        ("--taskset=xyz", "--taskset=xyz: use a mask of CPUs in hexadecimal digits, such as f0 for CPUs 4 to 7"),
+        ("--taskset=0", "use a mask of CPUs"),
+        ("--taskset=0x", "use a mask of CPUs"),
+        ("--taskset=f0;reboot", "use a mask of CPUs"),
+        ("--taskset=4-7", "use a mask of CPUs"),
+        ("--serial=R5", "--serial=R5: no such flag. Did you mean --serials?"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_with_what_would_be_right(
+    word: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        read(word)
+
+
+def test_the_folder_on_the_device_is_one_of_its_own() -> None:
+    """It is deleted whole by ``evaltools device clean``."""
+    assert read_root(DEFAULT_ROOT) == DEFAULT_ROOT
+    assert read_root("/sdcard/eval tools///") == "/sdcard/eval tools"
+    for text in ("", "/", "//", "/sdcard", "/sdcard/", "data/local/tmp/x", "/data/../x", "/data/local/..", "/a/b\nc",
+                 "//sdcard", "/./sdcard", "/data/./local", "/data//local", "/sdcard/."):  # fmt: skip
+        with pytest.raises(UsageError, match="give an absolute path of its own on the device, as /data/local/tmp/eval"):
+            read_root(text)
+
+
+# ----- the command
+
+
+def test_the_tasks_are_listed_and_an_unknown_one_is_refused_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([]) == 2
+    assert "evaltools: missing: the task of evaltools device run\nusage: " in capsys.readouterr().err
+    for word in ("--help", "--help=true", "-h", "help"):
+        assert run([word]) == 0
+        listed = capsys.readouterr().out.partition("\ntasks:\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in listed] == ["imagenet", "coco", "inference-diff", "benchmark"]
+    with pytest.raises(UsageError, match="'imagnet' is no task; give one of .* Did you mean imagenet?"):
+        run(["imagnet", "--model_file=x"])
+    with pytest.raises(UsageError, match="'--model_file=x' is no task"):
+        run(["--model_file=x", "imagenet"])
+
+
+TASKS = ("imagenet", "coco", "inference-diff", "diff", "benchmark")
+OF_EXECUTORS = {"executor", "ray_address", "ray_tasks", "shard_index", "shard_count"}
+WITHOUT_EFFECT = {
+    "imagenet": {*OF_EXECUTORS, "trace"},
+    "coco": {*OF_EXECUTORS, "trace"},
+    "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
+    "benchmark": {
+        "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file"
+    },
+}  # fmt: skip
+
+
+BESIDE = {
+    "ray_address": ["--executor=ray"],
+    "ray_tasks": ["--executor=ray"],
+    "op_profiling_output_file": ["--enable_op_profiling"],
+    "profiling_output_csv_file": ["--enable_op_profiling"],
+}
+
+
+def flags_of(task: str) -> set[str]:
+    return set(kind_on_devices(task).parameters)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_help_of_a_task_has_its_own_flags_and_those_about_devices(
+    task: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run([task, "--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: evaltools device run {task} --flag=value ...\n")
+    for name in [*BY_NAME, *flags_of(task) - WITHOUT_EFFECT[task]]:
+        assert f"  --{name} " in shown
+    for name in WITHOUT_EFFECT[task]:
+        assert f"  --{name} " not in shown
+    assert "\ndevices:\n" in shown
+    assert f"evaltools {task}" in shown
+    codes = shown.partition("\nexit codes:\n")[2]
+    assert codes.startswith("  0 ")
+    assert "there are no figures" in codes.partition("  130  ")[2]
+    assert "gate" not in codes
+
+
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in TASKS for name in sorted(WITHOUT_EFFECT[task])])
+def test_flags_that_the_help_leaves_out_are_refused_with_the_reason(task: str, name: str) -> None:
+    needed = [*required(task), *BESIDE.get(name, ())]
+    value = "ray" if name == "executor" else "2"
+    with pytest.raises(UsageError, match=f"--{name} has no effect on devices: [a-z].{{15}}"):
+        run([task, f"--{name}={value}", *needed])
+
+
+def test_what_happens_on_devices_anyway_may_be_asked_for() -> None:
+    with pytest.raises(UsageError, match="x cannot be read"):
+        run(["imagenet", "--executor=local", "--shard_count=1", *required("imagenet")])
+
+
+def test_the_folder_on_the_device_cannot_be_another_when_a_run_goes_on() -> None:
+    """The paths of files there are part of what the run is."""
+    stored = Request("imagenet", Options({}, {}), None, (), devices=Options({}, BY_NAME))
+    later = changed(stored, Options({"device_patience": 5.0}, BY_NAME), lambda parameter: parameter.may_differ)
+    assert later.devices == Options({"device_patience": 5.0}, BY_NAME)
+    with pytest.raises(UsageError, match="--device_folder=/data/x: a run goes on with the flags that it began with"):
+        changed(stored, Options({"device_folder": "/data/x"}, BY_NAME), lambda parameter: parameter.may_differ)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["device", "run", "--help"], *(["device", "run", task, "--help"] for task in TASKS)]
+)
+def test_help_imports_neither_numpy_nor_a_runtime(arguments: list[str]) -> None:
+    script = (
+        "import sys\nfrom evaltools.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
+        "heavy = {'numpy', 'PIL', 'rich', 'google.protobuf', 'msgspec', 'ai_edge_litert', 'tflite_runtime', 'scipy'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    completed = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert completed.stderr.strip() == "[]"
+    assert "usage: evaltools device run" in completed.stdout
+
+
+REQUIRED = {
+    "imagenet": ["model_file", "ground_truth_images_path", "ground_truth_labels", "model_output_labels"],
+    "coco": ["model_file", "ground_truth_images_path"],
+    "inference-diff": ["model_file"],
+    "diff": ["model_file"],
+    "benchmark": ["graph"],
+}
+
+
+def required(task: str) -> list[str]:
+    return [f"--{name}=x" for name in REQUIRED[task]]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_wrong_flags_are_refused_without_looking_for_a_device(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UsageError, match="--split=x: not an accepted value"):
+        run([task, *required(task), "--split=x"])
+    with pytest.raises(UsageError, match="--num_thread=2: no such flag. Did you mean --num_threads?"):
+        run([task, *required(task), "--num_thread=2"])
+    with pytest.raises(UsageError, match="x cannot be read: No such file"):
+        run([task, *required(task)])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_flags_that_the_task_cannot_do_without_are_asked_for(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own words, and before a device is looked for."""
+    monkeypatch.setenv("PATH", "")
+    for name in REQUIRED[task]:
+        words = [word for word in required(task) if not word.startswith(f"--{name}=")]
+        with pytest.raises(UsageError, match=f"--{name}") as caught:
+            run([task, *words])
+        if "--help" in str(caught.value):
+            shown = "inference-diff" if task == "diff" else task
+            assert f"See evaltools device run {shown} --help" in str(caught.value)
+
+
+def test_flags_that_only_the_native_benchmark_has_are_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match="^--use_caching is not supported: [a-z]"):
+        run(["benchmark", "--use_caching=true"])
+
+
+def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
+    """It would be taken for the latter."""
+    for task in TASKS:
+        assert not flags_of(task) & BY_NAME.keys()
+        assert "devices" not in kind_on_devices(task).groups
+
+
+@pytest.mark.parametrize(
+    ("task", "program", "module"),
+    [
+        ("imagenet", "evaltools", "evaluation"),
+        ("coco", "evaltools", "evaluation"),
+        ("diff", "evaltools", "evaluation"),
+        ("benchmark", "evaltools", "benchmark"),
+        ("imagenet", "native", "native_evaluation"),
+        ("inference-diff", "native", "native_evaluation"),
+        ("benchmark", "native", "native_benchmark"),
+        ("benchmark", "app", "native_benchmark"),
+    ],
+)
+def test_a_task_and_a_program_are_run_by_their_module_with_the_flags_told_apart(
+    task: str, program: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Request, DeviceFlags]] = []
+
+    def run_on_devices(request: Request, own: DeviceFlags) -> int:
+        asked.append((request, own))
+        return 4
+
+    monkeypatch.setattr(importlib.import_module(f"evaltools.cli.device.{module}"), "run_on_devices", run_on_devices)
+    words = [
+        *required(task),
+        "--use-gpu",
+        f"--device_program={program}",
+        "--num_threads",
+        "2",
+        "--serials=R5",
+        "--use_xnnpack=false",
+    ]
+    assert run([task, *words]) == 4
+    ((request, own),) = asked
+    assert set(REQUIRED[task]) <= set(request.options.stated)
+    assert not request.options.stated.keys() & BY_NAME.keys()
+    (configuration,) = request.tests
+    assert configuration.to_flags() == ["--num_interpreter_threads=2", "--use_gpu=true", "--use_xnnpack=false"]
+    assert (own.program, own.serials) == (program, ("R5",))
+    assert request.task == kind_on_devices(task).name
+    assert request.command == ("evaltools", "device", "run", task, *words)
+    assert to_plain(from_plain(to_plain(request), BY_NAME)) == to_plain(request)
+    assert carry_out_on_devices(request) == 4
+
+
+@pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff", "diff"])
+def test_the_app_can_only_benchmark(task: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"--device_program=app can only benchmark; use evaltools or native for {task}"
+    ):
+        run([task, *required(task), "--device_program=app"])

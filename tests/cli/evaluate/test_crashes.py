@@ -1,0 +1,188 @@
+"""Native code that aborts, hangs or leaks costs its own configuration one example, and nobody else anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaltools.datasets import sample
+from evaltools.preprocess import ImageToTensor, decode_image
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, figures_here, figures_of, imagenet, run
+
+pytestmark = pytest.mark.once
+
+BAD_PICTURE = "0002.jpg"
+ADDRESS_SPACE_MB = 3000
+LEAK = "fail:leak;leak_mb:256"
+all_workers = pytest.mark.parametrize("workers", [1, 2])
+
+
+@pytest.fixture(scope="module")
+def fail_at() -> str:
+    """The option that names the first input value of the bad picture, which no other picture has."""
+    to_tensor = ImageToTensor(64, 64, np.dtype(np.float32))
+    pictures = sorted(sample.images_dir().iterdir())[:PICTURES]
+    values = {path.name: to_tensor(decode_image(path)).ravel().tolist()[0] for path in pictures}
+    assert list(values.values()).count(values[BAD_PICTURE]) == 1
+    return f"fail_at:{values[BAD_PICTURE]!r}"
+
+
+def command(library: Path, options: str, *more: str) -> list[str]:
+    """XNNPACK, and beside it the delegate with options that make it fail."""
+    bad = f"bad: external_delegate_path={library} external_delegate_options={options} use_xnnpack=false"
+    return imagenet(XNNPACK, "--config", bad, "--record_examples=true", *more)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(rounding_delegate: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A leak harms nobody where there is address space enough."""
+    output = tmp_path_factory.mktemp("undisturbed") / "result.json"
+    return figures_here(command(rounding_delegate, LEAK, "--workers=1"), output)
+
+
+def without_bad(found: Any, example: str | None = BAD_PICTURE) -> Any:
+    """A result without figures of the bad configuration, and without what it said of one example, None: of any."""
+    return {
+        **found,
+        "configurations": [entry for entry in found["configurations"] if entry["name"] != "bad"],
+        "failed": [entry for entry in found["failed"] if entry["configuration"] != "bad"],
+        "part": _part_without_bad(found["part"], example),
+    }
+
+
+def _part_without_bad(part: Any, example: str | None) -> Any:
+    return {
+        **part,
+        "classified": {name: answered for name, answered in part["classified"].items() if name != "bad"},
+        "comparisons": [entry for entry in part["comparisons"] if "bad" not in (entry["baseline"], entry["other"])],
+        "examples": [
+            {
+                **entry,
+                "answers": {
+                    name: answer
+                    for name, answer in entry["answers"].items()
+                    if name != "bad" or example not in (None, entry["example"])
+                },
+            }
+            for entry in part["examples"]
+        ],
+    }
+
+
+def entry_of_bad(found: Any) -> Any:
+    (entry,) = (entry for entry in found["configurations"] if entry["name"] == "bad")
+    return entry
+
+
+@pytest.mark.usefixtures("time_out_of_runs")
+@all_workers
+@pytest.mark.parametrize(
+    ("fail", "reason"),
+    [
+        (
+            "abort",
+            "the process of this configuration died during a run (SIGABRT); "
+            "it printed last: rounding_delegate: abort, as option fail asks",
+        ),
+        (
+            "hang",
+            "no answer within 2 s during a run; it printed last: rounding_delegate: hang, as option fail asks; "
+            "it was ended",
+        ),
+        ("invoke", "invoke fails, as option fail asks"),
+    ],
+)
+def test_one_example_is_lost_for_one_configuration(
+    rounding_delegate: Path, fail_at: str, undisturbed: Any, tmp_path: Path, fail: str, reason: str, workers: int
+) -> None:
+    flags = (f"--workers={workers}", f"--example_timeout={2 if fail == 'hang' else 60}")
+    found = figures_here(command(rounding_delegate, f"fail:{fail};{fail_at}", *flags), tmp_path / "result.json", 4)
+    (failed,) = found["failed"]
+    assert (failed["example"], failed["configuration"], failed["stage"]) == (BAD_PICTURE, "bad", "inference")
+    assert failed["reason"] == reason or (fail == "invoke" and reason in failed["reason"])
+    assert without_bad(found) == without_bad(undisturbed)
+    bad = entry_of_bad(found)
+    assert (bad["status"], bad["failed_examples"], bad["finished_examples"]) == ("measured", 1, PICTURES - 1)
+    assert found["part"]["classified"]["bad"]["metrics"]["topk"]["example_count"] == PICTURES - 1
+
+
+@all_workers
+def test_a_leak_costs_nothing_but_a_new_process(
+    rounding_delegate: Path, undisturbed: Any, tmp_path: Path, workers: int
+) -> None:
+    output = tmp_path / "result.json"
+    flags = command(rounding_delegate, LEAK, f"--workers={workers}")
+    assert figures_of(flags, output, address_space_mb=ADDRESS_SPACE_MB) == undisturbed
+    result = json.loads(output.read_text())
+    restarts = result["execution"]["restarts"]["bad"]
+    assert restarts["count"] >= 2
+    assert restarts["first_reason"] == (
+        "the process of this configuration died during a run (SIGABRT); "
+        "it printed last: rounding_delegate: no memory for another 256 MB"
+    )
+
+
+def test_a_configuration_that_always_aborts_is_not_measured(
+    rounding_delegate: Path, undisturbed: Any, tmp_path: Path
+) -> None:
+    found = [
+        figures_here(
+            command(rounding_delegate, "fail:abort", f"--workers={workers}"), tmp_path / f"{workers}.json", code=3
+        )
+        for workers in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert without_bad(found[0], None) == without_bad(undisturbed, None)
+    bad = entry_of_bad(found[0])
+    assert bad["status"] == "not measured"
+    assert bad["failed_examples"] == 3
+    assert "bad" not in found[0]["part"]["classified"]
+    assert bad["reason"] == (
+        "its process died or hung too often in a row (--max_crashes); the last time: the process of this configuration "
+        "died during a run (SIGABRT); it printed last: rounding_delegate: abort, as option fail asks"
+    )
+    assert [entry["example"] for entry in found[0]["failed"]] == ["0001.jpg", "0002.jpg", "0003.jpg"]
+
+
+def test_max_crashes_is_how_many_in_a_row(rounding_delegate: Path, fail_at: str, tmp_path: Path) -> None:
+    flags = command(rounding_delegate, f"fail:abort;{fail_at}", "--max_crashes=1")
+    found = figures_here(flags, tmp_path / "result.json", code=3)
+    assert entry_of_bad(found)["status"] == "not measured"
+    assert found["examples_done"] == PICTURES
+    assert found["complete"]
+
+
+def test_a_run_ends_once_every_configuration_was_given_up(rounding_delegate: Path, tmp_path: Path) -> None:
+    options = f"--external_delegate_path={rounding_delegate}", "--external_delegate_options=fail:abort"
+    flags = imagenet(*options, "--use_xnnpack=false")
+    found = [figures_here([*flags, f"--workers={workers}"], tmp_path / f"{workers}.json", code=3) for workers in (1, 2)]
+    assert found[0] == found[1]
+    assert (found[0]["stopped"], found[0]["examples_done"]) == ("every configuration was given up", 3)
+    assert [entry["status"] for entry in found[0]["configurations"]] == ["measured", "not measured"]
+
+
+def test_a_delegate_that_aborts_while_the_labels_are_tried_goes_on(
+    rounding_delegate: Path, fail_at: str, tmp_path: Path
+) -> None:
+    """Without a reference the labels are tried on the configuration that crashes."""
+    flags = imagenet(
+        "--reference=none",
+        f"--external_delegate_path={rounding_delegate}",
+        f"--external_delegate_options=fail:abort;{fail_at}",
+        "--use_xnnpack=false",
+    )
+    flags.remove("--label_check=false")
+    found = figures_here(flags, tmp_path / "result.json", code=4)
+    assert [entry["example"] for entry in found["failed"]] == [BAD_PICTURE]
+    assert found["configurations"][0]["finished_examples"] == PICTURES - 1
+
+
+def test_the_table_names_what_was_started_again(rounding_delegate: Path, fail_at: str) -> None:
+    completed = run(command(rounding_delegate, f"fail:abort;{fail_at}", "--workers=1")[:-2])
+    assert completed.code == 4
+    assert "warning: bad: its process ended 2 times and was started again" in completed.err
+    assert "failed: 0002.jpg (bad): the process of this configuration died during a run (SIGABRT)" in completed.err

@@ -1,0 +1,143 @@
+"""Any number of workers gives the same figures; what is said about progress, time and latency is so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.engine.stages import STAGES
+from tests.cli.evaluate.sample_runs import PICTURES, XNNPACK, coco, figures, figures_here, imagenet, inference_diff
+from tests.command import evaltools_here
+
+pytestmark = pytest.mark.once
+
+PLAIN = ("--config", "plain C++: kernels=reference")
+RECORD = "--record_examples=true"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(imagenet(XNNPACK, *PLAIN, RECORD), id="imagenet"),
+        pytest.param(coco("--use_xnnpack=true", RECORD, pictures=12), id="coco"),
+        pytest.param(inference_diff(*PLAIN), id="inference-diff"),
+    ],
+)
+def test_the_number_of_workers_changes_no_figure(command: list[str], tmp_path: Path) -> None:
+    found = [
+        figures_here([*command, *flags], tmp_path / f"{number}.json")
+        for number, flags in enumerate([["--workers=1"], ["--workers=2"], ["--workers=auto"]])
+    ]
+    assert found[0] == found[1] == found[2]
+    used = [json.loads((tmp_path / f"{number}.json").read_text())["execution"]["workers"] for number in range(3)]
+    assert used[:2] == [1, 2]
+    assert used[2] >= 1
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--workers=0"],
+        ["--workers=x"],
+        ["--workers=-1"],
+        ["--workers=1.5"],
+        ["--workers=1025"],
+        ["--shard_index=3", "--shard_count=3", "--run_dir=run"],
+        ["--shard_index=-1", "--shard_count=3", "--run_dir=run"],
+        ["--shard_count=0"],
+        ["--shard_count=2"],
+        ["--max_crashes=0"],
+        ["--latency_examples=-2"],
+        ["--example_timeout=0"],
+        ["--example_timeout=nan"],
+        ["--progress=loud"],
+        ["--trace=none/trace.json"],
+        ["--run_dir="],
+    ],
+    ids=" ".join,
+)
+def test_values_that_make_no_sense_are_refused(
+    flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    completed = evaltools_here(*imagenet(XNNPACK, *flags))
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith("evaltools: ")
+    assert flags[0].rstrip("=") in completed.err or "add --run_dir=FOLDER" in completed.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_as_json_parses_line_by_line() -> None:
+    completed = evaltools_here(*imagenet(XNNPACK, "--progress=json", "--workers=2", pictures=200))
+    assert completed.code == 0, completed.err
+    lines = [json.loads(line) for line in completed.err.splitlines() if line.startswith("{")]
+    assert all(line.endswith("}") for line in completed.err.splitlines() if line.startswith("{"))
+    assert [(line["done"], line["total"]) for line in lines if line["done"] == line["total"]] == [(200, 200), (20, 20)]
+    assert [line["phase"] for line in lines] == sorted(line["phase"] for line in lines)
+    assert {line["phase"] for line in lines} == {"evaluation", "latency in quiet"}
+    last = lines[-1]
+    assert last["per_second"] > 0
+    assert (last["seconds_left"], last["failed_examples"]) == (0, 0)
+
+
+def test_no_progress_where_none_is_asked_for() -> None:
+    completed = evaltools_here(*imagenet(XNNPACK, "--progress=none"))
+    assert "evaluated" not in completed.err
+    assert "reference  92.50 ±" in completed.err
+
+
+def test_a_trace_holds_every_stage_of_every_worker(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    completed = evaltools_here(*imagenet(XNNPACK, "--workers=2", f"--trace={trace}"))
+    assert completed.code == 0, completed.err
+    events = json.loads(trace.read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {event["name"] for event in spans} == set(STAGES)
+    assert all(event["dur"] >= 0 and event["ts"] > 0 for event in spans)
+    names = {event["args"]["name"]: event["tid"] for event in events if event["ph"] == "M"}
+    assert set(names) == {"journal", "worker 0", "worker 1"}
+    assert {event["tid"] for event in spans} == set(names.values())
+    decoded = [event["args"]["what"] for event in spans if event["name"] == "decode"]
+    assert sorted(decoded) == [f"{number:04d}.jpg" for number in range(1, PICTURES + 1)]
+    run_on = [event["args"]["what"].split(":")[0] for event in spans if event["name"] == "inference"]
+    assert set(run_on) == {"reference", "test"}
+
+
+def test_a_trace_of_a_run_that_has_nothing_left_to_do_is_whole(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    assert evaltools_here(*imagenet(XNNPACK, f"--run_dir={tmp_path / 'run'}", pictures=5)).code == 0
+    completed = evaltools_here("resume", str(tmp_path / "run"), f"--trace={trace}")
+    assert completed.code == 0, completed.err
+    assert [event["ph"] for event in json.loads(trace.read_text())["traceEvents"]] == ["M"]
+
+
+@pytest.mark.parametrize(("flags", "count"), [(["--latency_examples=3"], 3), ([], 10), (["--latency_examples=99"], 12)])
+def test_latency_is_of_as_many_examples_as_were_asked_for(flags: list[str], count: int, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    figures_here(imagenet(XNNPACK, "--workers=2", *flags, pictures=12), output)
+    result: dict[str, Any] = json.loads(output.read_text())
+    assert result["execution"]["quiet_latency_examples"] == count
+    assert [entry["inference_latency"]["count"] for entry in result["configurations"]] == [count, count]
+    assert [entry["finished_examples"] for entry in result["configurations"]] == [12, 12]
+
+
+def test_with_one_worker_latency_is_of_all_examples(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    figures_here(imagenet(XNNPACK, "--workers=1", pictures=12), output)
+    result = json.loads(output.read_text())
+    assert result["execution"]["quiet_latency_examples"] is None
+    assert [entry["inference_latency"]["count"] for entry in result["configurations"]] == [12, 12]
+
+
+def test_what_two_runs_may_differ_in_is_all_that_is_left_out(tmp_path: Path) -> None:
+    """The comparison of these tests sees every figure."""
+    output = tmp_path / "result.json"
+    found = figures_here(imagenet(XNNPACK, RECORD, pictures=3), output)
+    result = json.loads(output.read_text())
+    assert set(result) - set(found) == {"environment", "execution", "latency_comparisons", "device_run"}
+    result["part"]["examples"][2]["answers"]["test"]["scores"][0] += 1e-7
+    output.write_text(json.dumps(result))
+    assert figures(output) != found

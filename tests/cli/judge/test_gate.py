@@ -1,0 +1,316 @@
+"""``evaltools gate`` as a user types it: real results held against limits, the files it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, Skipped
+
+from evaltools.cli.judge.gate import PARAMETERS, split_results
+from evaltools.datasets import sample
+from tests.cli.evaluate.sample_runs import imagenet
+from tests.command import Completed, evaltools, evaltools_here
+
+PICTURES = 20
+FAST = "fast | <b>x</b>"
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of 20 pictures: XNNPACK, which is right as often as the reference, and NNAPI, which is not there."""
+    output = tmp_path_factory.mktemp("measured") / "nightly.json"
+    configurations = [f"--config={FAST}: use_xnnpack=true", "--config=phone: use_nnapi=true"]
+    completed = evaltools_here(*imagenet(*configurations, f"--output_file_path={output}", pictures=PICTURES))
+    assert completed.code == 3, completed.err
+    return output
+
+
+@pytest.fixture
+def folder(measured: Path, tmp_path: Path) -> Path:
+    """A folder of one's own with the result in it."""
+    shutil.copy(measured, tmp_path)
+    return tmp_path
+
+
+def write_gates(
+    folder: Path, *limits: str, configuration: str = "fast*", more: str = "", name: str = "gates.toml"
+) -> Path:
+    path = folder / name
+    listed = ", ".join(json.dumps(limit) for limit in limits)
+    path.write_text(f"[[gates]]\nconfiguration = {json.dumps(configuration)}\nlimits = [{listed}]\n{more}")
+    return path
+
+
+def gate(folder: Path, *arguments: object) -> Completed:
+    completed = evaltools_here("gate", *map(str, arguments), cwd=folder)
+    assert "Traceback" not in completed.err
+    return completed
+
+
+KEPT = "top1 >= 0.5"
+BROKEN = "top1 <= 0.5"
+OPEN = "top1 drop <= 0.1 points at 95 %"
+
+
+@pytest.mark.parametrize(
+    ("limits", "configuration", "code", "verdict"),
+    [
+        ([KEPT], "fast*", 0, "pass"),
+        ([KEPT, BROKEN], "fast*", 1, "fail"),
+        ([KEPT, OPEN], "fast*", 6, "inconclusive"),
+        ([OPEN, BROKEN], "fast*", 1, "fail"),
+        ([KEPT], "*", 3, "not measured"),
+        ([BROKEN, OPEN], "*", 3, "not measured"),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst(
+    folder: Path, limits: list[str], configuration: str, code: int, verdict: str
+) -> None:
+    write_gates(folder, *limits, configuration=configuration)
+    completed = gate(folder, "nightly.json", "--output_file_path=out.json")
+    assert completed.code == code, completed.err
+    assert json.loads((folder / "out.json").read_text())["verdict"] == verdict
+    assert completed.err == ""
+
+
+def test_the_table_holds_figures_and_reasons_that_are_those_of_the_result(folder: Path) -> None:
+    write_gates(folder, KEPT, "delegated_nodes >= 0.9", OPEN, configuration="*")
+    result = json.loads((folder / "nightly.json").read_text())
+    fast = next(entry for entry in result["configurations"] if entry["name"] == FAST)
+    completed = gate(folder, "nightly.json")
+    lines = completed.out.splitlines()
+    assert lines[0].split() == ["run", "configuration", "limit", "found", "verdict"]
+    accuracy = fast["figures"]["top1"]
+    assert lines[1].split() == ["nightly", *FAST.split(), "top1", ">=", "0.5", "top1", f"{accuracy:.4g}", "pass"]
+    assert lines[2].split()[-3:] == ["delegated_nodes", "1", "pass"]
+    reasons = [line for line in lines if ": inconclusive: " in line]
+    assert len(reasons) == 1
+    assert reasons[0].startswith(f"nightly, {FAST}, {OPEN}: inconclusive: found top1 drop 0 [-")
+    assert "too few examples to tell; about " in reasons[0]
+    phone = [line for line in lines if line.startswith(f"nightly, phone, {KEPT}: not measured: ")]
+    assert len(phone) == 1
+    assert "NNAPI" in phone[0]
+    assert lines[-1] == "6 limits held against configurations: 3 not measured, 1 inconclusive, 2 pass"
+
+
+def test_inconclusive_may_be_allowed_and_nothing_else(folder: Path) -> None:
+    allow = "--allow_inconclusive=true"
+    write_gates(folder, KEPT, OPEN)
+    assert gate(folder, "nightly.json", allow).code == 0
+    write_gates(folder, BROKEN, OPEN)
+    assert gate(folder, "nightly.json", allow).code == 1
+    write_gates(folder, OPEN, configuration="*")
+    assert gate(folder, "nightly.json", allow).code == 3
+
+
+def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
+    write_gates(folder, KEPT, BROKEN, OPEN, configuration="*")
+    files = ["--junit=j.xml", "--markdown=m.md", "--output_file_path=o.json"]
+    assert gate(folder, "nightly.json", *files).code == 3
+    (suite,) = JUnitXml.fromfile(str(folder / "j.xml"))
+    assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == ("nightly", 6, 2, 0, 3)
+    kinds = {case.name: [type(entry) for entry in case.result] for case in suite}
+    assert kinds == {
+        f"{FAST}: {KEPT}": [],
+        f"{FAST}: {BROKEN}": [Failure],
+        f"{FAST}: {OPEN}": [Failure],
+        f"phone: {KEPT}": [Skipped],
+        f"phone: {BROKEN}": [Skipped],
+        f"phone: {OPEN}": [Skipped],
+    }
+    markdown = (folder / "m.md").read_text().splitlines()
+    assert markdown[0] == "### evaltools gate: not measured"
+    assert [line.count("|") for line in markdown if line.startswith("|")] == [6] * 8
+    assert "fast &#124; &lt;b&gt;x&lt;/b&gt;" in markdown[4]
+    decisions = json.loads((folder / "o.json").read_text())["reports"][0]["decisions"]
+    assert [entry["verdict"] for entry in decisions] == ["pass", "fail", "inconclusive"] + ["not measured"] * 3
+    assert decisions[2]["examples_needed"] > PICTURES
+
+
+def test_a_gate_about_another_run_is_an_error_in_junit(folder: Path) -> None:
+    write_gates(folder, KEPT, more='[[gates]]\nrun = "weekly"\nlimits = ["top1 >= 0.5"]\n')
+    completed = gate(folder, "nightly.json", "--junit=j.xml")
+    assert completed.code == 3
+    assert "no result is about it; there are nightly (imagenet of float32.tflite)" in completed.out
+    cases = {
+        suite.name: [type(entry) for case in suite for entry in case.result]
+        for suite in JUnitXml.fromfile(str(folder / "j.xml"))
+    }
+    assert cases == {"nightly": [], "weekly": [Error]}
+
+
+def test_a_result_that_no_gate_is_about_is_no_pass(folder: Path) -> None:
+    write_gates(folder, KEPT, more='run = "nightly"\n')
+    shutil.copy(folder / "nightly.json", folder / "other.json")
+    assert gate(folder, "nightly.json").code == 0
+    completed = gate(folder, "nightly.json", "other.json")
+    assert completed.code == 3
+    assert "no gate is about other (imagenet of float32.tflite); add one, or leave the result out" in completed.out
+
+
+def test_a_result_is_named_by_the_run_whose_file_it_is_or_by_its_own_name(folder: Path) -> None:
+    (folder / "ci").mkdir()
+    shutil.copy(folder / "nightly.json", folder / "weekly.json")
+    runs = '[runs.night]\nresult = "../nightly.json"\n'
+    write_gates(folder / "ci", KEPT, more=runs)
+    completed = gate(folder / "ci", "--gates=gates.toml", "../nightly.json", "../weekly.json")
+    assert completed.code == 0
+    assert [line.split()[0] for line in completed.out.splitlines()[1:3]] == ["night", "weekly"]
+
+
+def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> None:
+    command = " ".join(imagenet(f"'--config={FAST}: use_xnnpack=true'", pictures=6))
+    runs = f'[runs.night]\nresult = "nightly.json"\n[runs.live]\ncommand = {json.dumps(command)}\n'
+    path = write_gates(folder, KEPT, more=runs)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    completed = gate(elsewhere, f"--gates={path}", "--output_file_path=o.json")
+    assert completed.code == 0, completed.err
+    assert "run live: evaltools imagenet --model_file=" in completed.err
+    reports = json.loads((elsewhere / "o.json").read_text())["reports"]
+    assert [(report["run"], report["model"]) for report in reports] == [
+        ("night", "float32.tflite"),
+        ("live", "float32.tflite"),
+    ]
+    assert sorted(entry.name for entry in folder.iterdir()) == ["elsewhere", "gates.toml", "nightly.json"]
+    assert [entry.name for entry in elsewhere.iterdir()] == ["o.json"]
+
+
+def test_a_command_that_gives_no_result_is_an_error(folder: Path) -> None:
+    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=none.tflite"\n')
+    completed = gate(folder, "--junit=j.xml")
+    assert (completed.code, completed.out) == (2, "")
+    assert "run live: no result from 'evaltools diff --model_file=none.tflite' (exit code 2)" in completed.err
+    assert not (folder / "j.xml").exists()
+
+
+def test_pyproject_stands_in_for_gates_toml(folder: Path) -> None:
+    table = '[[tool.evaltools.gates]]\nconfiguration = "fast*"\nlimits = ["top1 >= 0.5"]\n'
+    (folder / "pyproject.toml").write_text(table)
+    assert gate(folder, "nightly.json").code == 0
+    write_gates(folder, BROKEN)
+    assert gate(folder, "nightly.json").code == 1
+    assert gate(folder, "nightly.json", "--gates=pyproject.toml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nightly.json", "--gates=none.toml"], "none.toml cannot be read: No such file or directory"),
+        (["nightly.json", "--gates="], "--gates is empty; give a path, or leave the flag out"),
+        (["nightly.json", "--gates=nightly.json"], "nightly.json is no TOML: "),
+        (["none.json"], "none.json cannot be read: No such file or directory"),
+        (["gates.toml"], "gates.toml is no evaltools result: "),
+        (["damaged.json"], "damaged.json is no evaltools result: Object missing required field `schema_version`"),
+        ([""], "'' is no name of a result file; give evaltools gate RESULT.json"),
+        (
+            ["nightly.json", "./nightly.json"],
+            "nightly.json and ./nightly.json are both taken for the run 'nightly'; name one of them in gates.toml: "
+            "[runs.NAME] with result = './nightly.json'",
+        ),
+        (
+            [],
+            "there is no result to judge: gates.toml has no [runs.NAME]; add some, or give the result files: "
+            "evaltools gate RESULT.json",
+        ),
+        (["nightly.json", "--junit=none/j.xml"], "does not exist"),
+        (["nightly.json", "--junit=nightly.json"], "--junit=nightly.json would overwrite an input of this run"),
+        (["nightly.json", "--markdown=gates.toml"], "--markdown=gates.toml would overwrite an input of this run"),
+        (["nightly.json", "--output_file_path=./nightly.json"], "would overwrite an input of this run"),
+        (
+            ["nightly.json", "--output_file_path=o.txt"],
+            "--output_file_path=o.txt: the verdicts are JSON; give a name that ends in .json",
+        ),
+        (
+            ["nightly.json", "--junit=x", "--markdown=./x"],
+            "--markdown=x is the file of --junit, too; give another name",
+        ),
+        (["nightly.json", "--junti=x"], "--junti=x: no such flag. Did you mean --junit?"),
+        (["nightly.json", "--allow_inconclusive=maybe"], "--allow_inconclusive=maybe: not a valid value"),
+        (["nightly.json", "--junit"], "argument --junit: expected one argument"),
+    ],
+)
+def test_what_is_typed_wrong_is_named(folder: Path, arguments: list[str], message: str) -> None:
+    write_gates(folder, KEPT)
+    (folder / "damaged.json").write_text("{}")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    completed = gate(folder, *arguments)
+    assert (completed.code, completed.out) == (2, "")
+    assert message in completed.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_without_a_file_of_gates_the_next_step_is_named(folder: Path) -> None:
+    completed = gate(folder, "nightly.json")
+    assert (completed.code, completed.out) == (2, "")
+    assert (
+        "there is neither gates.toml nor pyproject.toml in this folder; write one as docs/gates.md shows"
+        in completed.err
+    )
+    (folder / "pyproject.toml").write_text("[project]\nname = 'mine'\n")
+    assert "pyproject.toml has no table tool.evaltools" in gate(folder, "nightly.json").err
+
+
+def test_a_result_whose_figures_cannot_be_is_refused(folder: Path) -> None:
+    result = json.loads((folder / "nightly.json").read_text())
+    result["part"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
+    (folder / "nightly.json").write_text(json.dumps(result))
+    write_gates(folder, OPEN)
+    completed = gate(folder, "nightly.json")
+    assert (completed.code, completed.out) == (2, "")
+    assert (
+        "the figures of a result contradict each other (21 lost and 0 gained of 20 examples cannot be)" in completed.err
+    )
+
+
+def test_what_a_command_reads_is_not_overwritten(folder: Path) -> None:
+    shutil.copy(sample.labels_file(), folder / "labels.txt")
+    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n')
+    completed = gate(folder, "--markdown=labels.txt")
+    assert completed.code == 2
+    assert "--markdown=labels.txt would overwrite an input of this run" in completed.err
+    assert (folder / "labels.txt").read_bytes() == sample.labels_file().read_bytes()
+
+
+def test_verdicts_that_cannot_be_printed_are_an_error(folder: Path) -> None:
+    write_gates(folder, KEPT)
+    command = [sys.executable, "-m", "evaltools.cli.main", "gate", "nightly.json", "--junit=j.xml"]
+    with open("/dev/full", "w") as full:
+        completed = subprocess.run(command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert completed.returncode == 5
+    assert completed.stderr == "evaltools: stdout cannot be written\n"
+    assert (folder / "j.xml").exists()
+
+
+def test_help_names_flags_and_exit_codes() -> None:
+    completed = evaltools("gate", "--help")
+    assert completed.code == 0
+    assert "usage: evaltools gate [RESULT.json ...] --flag=value ..." in completed.out
+    for parameter in PARAMETERS:
+        assert f"--{parameter.name}" in completed.out
+    assert "6  too few examples to tell whether a limit is kept" in completed.out
+    assert "6    too few examples to tell" in evaltools("--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["a", "--gates=g", "b"], (["a", "b"], ["--gates=g"])),
+        (["--gates", "g", "a"], (["a"], ["--gates=g"])),
+        (["--output-file-path", "o.json", "a"], (["a"], ["--output-file-path=o.json"])),
+        (["--allow_inconclusive", "a"], (["a"], ["--allow_inconclusive"])),
+        (["--allow_inconclusive", "false", "a"], (["a"], ["--allow_inconclusive=false"])),
+        (["--noallow_inconclusive", "a"], (["a"], ["--noallow_inconclusive"])),
+        (["--other", "a", "--help"], (["a"], ["--other", "--help"])),
+        (["--junit"], ([], ["--junit"])),
+        (["--", "-a", "--gates"], (["-a", "--gates"], [])),
+    ],
+)
+def test_words_are_told_from_flags(words: list[str], expected: Any) -> None:
+    assert split_results(words) == expected

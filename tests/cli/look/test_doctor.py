@@ -1,0 +1,90 @@
+"""``evaltools doctor``: what works here, proven; what does not, with the next step."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from evaltools.cli.main import main
+from evaltools.configuration import Configuration
+from evaltools.errors import ConfigurationUnavailable
+from evaltools.model import ModelFile
+from evaltools.runtime import Inference
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.process.isolated import open_isolated
+from tests.command import evaltools, evaltools_here
+
+PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
+
+
+def test_every_runtime_and_delegate_is_tried_and_proven(tmp_path: Path) -> None:
+    output = tmp_path / "found.json"
+    completed = evaltools("doctor", f"--output_file_path={output}")
+    assert (completed.code, completed.err) == (0, "")
+    found = {(entry["kind"], entry["name"]): entry for entry in json.loads(output.read_text())}
+    for name, package in PACKAGES.items():
+        if importlib.util.find_spec(package) is not None:
+            assert found["runtime", name]["state"] == "works", found["runtime", name]
+            assert "19 nodes; largest difference from builtin kernels 0" in found["runtime", name]["proof"]
+    assert found["delegate", "XNNPACK"]["state"] == "works"
+    assert "19 of 19 nodes" in found["delegate", "XNNPACK"]["proof"]
+    assert found["delegate", "NNAPI"]["state"] == "elsewhere"
+    assert "Android" in found["delegate", "NNAPI"]["proof"]
+    assert found["delegate", "NPU of qualcomm"]["next_step"].endswith("from the vendor's SDK")
+    for entry in found.values():
+        assert entry["state"] != "missing" or entry["next_step"]
+        assert f"{entry['name']} " in completed.out.replace("\n", " ")
+
+
+def test_without_a_runtime_nothing_can_be_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nothing_installed(_model: ModelFile, configuration: Configuration, _timeout_s: float) -> FakeSession:
+        raise ConfigurationUnavailable(f"the runtime {configuration.runtime} is not installed; pip install it")
+
+    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", nothing_installed)
+    code = main(["doctor"])
+    out, err = capsys.readouterr()
+    assert code == 3
+    assert "the runtime litert is not installed; pip install it" in out
+    assert "no runtime works here" in err
+    assert "\n  yes  XNNPACK" not in out
+
+
+@pytest.mark.parametrize("factor", [1.001, float("nan")])
+def test_a_delegate_with_wrong_numbers_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], factor: float
+) -> None:
+    """Right is what the first runtime gives."""
+    real = open_isolated
+
+    class Wrong:
+        def __init__(self, session: object) -> None:
+            self._session = session
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._session, name)
+
+        def run(self, inputs: object) -> Inference:
+            outputs = self._session.run(inputs).outputs  # type: ignore[attr-defined]
+            return Inference(tuple(values * factor for values in outputs), (1,))
+
+    def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> object:
+        session = real(model, configuration, timeout_s)
+        return Wrong(session) if configuration.name == "XNNPACK" else session
+
+    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", opened)
+    code = main(["doctor"])
+    line, next_step = capsys.readouterr().out.split("XNNPACK  ")[1].splitlines()[:2]
+    assert "largest difference" in line
+    assert "its numbers are wrong: at most 1e-05 was expected" in next_step
+    assert code == 0
+
+
+def test_a_file_that_cannot_be_written_is_exit_code_5(tmp_path: Path) -> None:
+    completed = evaltools_here("doctor", f"--output_file_path={tmp_path}")
+    assert completed.code == 5
+    assert f"--output_file_path={tmp_path} cannot be written" in completed.err

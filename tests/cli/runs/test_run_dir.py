@@ -1,0 +1,335 @@
+"""The folder of --run_dir: what goes on in it, what is refused, and what a full disk leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from evaltools.engine.journal import JOURNAL_NAME
+from tests.cli.evaluate.sample_runs import (
+    figures,
+    figures_here,
+    inference_diff,
+    journal_rows,
+    left_after,
+    needs_proc,
+    processes_of,
+    run,
+    start,
+)
+from tests.command import Completed, evaltools_here
+from tests.evaluation_set import EvaluationSet
+
+pytestmark = pytest.mark.once
+
+XNNPACK_OFF = "--use_xnnpack=false"
+
+
+def begin(evaluation: EvaluationSet, folder: Path, *flags: str) -> Completed:
+    return evaltools_here(*evaluation.flags(f"--run_dir={folder}", XNNPACK_OFF, *flags))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the set of the finished run lies."""
+    return tmp_path_factory.mktemp("set")
+
+
+@pytest.fixture
+def copied(evaluation: EvaluationSet, place: Path) -> EvaluationSet:
+    """The set as it was when the run was made, to be changed by a test."""
+    return copy_of(evaluation, place)
+
+
+@pytest.fixture(scope="module")
+def evaluated(evaluation: EvaluationSet, place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run over the set."""
+    folder = tmp_path_factory.mktemp("evaluated") / "run"
+    completed = begin(copy_of(evaluation, place), folder, "--workers=1")
+    assert completed.code == 0, completed.err
+    return folder
+
+
+@pytest.fixture
+def finished(evaluated: Path, copied: EvaluationSet, tmp_path: Path) -> Path:
+    """A copy of it, to go on with."""
+    return shutil.copytree(evaluated, tmp_path / "run")
+
+
+def copy_of(evaluation: EvaluationSet, place: Path) -> EvaluationSet:
+    """Files with the times of change that they had."""
+    shutil.rmtree(place)
+    shutil.copytree(evaluation.folder, place)
+    model, images, labels, truths = (
+        place / path.name for path in (evaluation.model, evaluation.images, evaluation.labels, evaluation.truths)
+    )
+    return EvaluationSet(place, model, images, labels, truths, evaluation.answers)
+
+
+def test_the_same_command_again_runs_nothing_again(copied: EvaluationSet, finished: Path, tmp_path: Path) -> None:
+    rows = journal_rows(finished)
+    assert len(rows) == 2 * len(copied.answers)
+    for number, again in enumerate(
+        [
+            [*copied.flags(f"--run_dir={finished}", XNNPACK_OFF, "--record_examples=true"), "--workers=1"],
+            [*copied.flags(f"--run_dir={finished}", XNNPACK_OFF, "--record_examples=true"), "--workers=2"],
+            ["resume", str(finished), "--record_examples=true", "--workers=auto", "--example_timeout=60"],
+            ["resume", str(finished), "--record_examples=true", "--progress=none", "--latency_examples=3"],
+        ]
+    ):
+        found = figures_here(again, tmp_path / f"{number}.json")
+        assert found["examples_done"] == len(copied.answers)
+        assert found == figures(tmp_path / "0.json")
+        assert journal_rows(finished) == rows
+
+
+def test_only_what_is_missing_is_run(finished: Path) -> None:
+    rows = journal_rows(finished)
+    with sqlite3.connect(finished / JOURNAL_NAME) as connection:
+        connection.execute("DELETE FROM records WHERE example IN (3, 17)")
+        connection.execute("DELETE FROM inputs WHERE example IN (3, 17)")
+    connection.close()
+    completed = evaltools_here("resume", str(finished))
+    assert completed.code == 0, completed.err
+    again = journal_rows(finished)
+    assert again.keys() == rows.keys()
+    assert {example for example, name in rows if again[example, name] != rows[example, name]} <= {3, 17}
+
+
+def test_a_run_is_resumed_from_any_folder(copied: EvaluationSet, tmp_path: Path) -> None:
+    """Paths of the command are relative to where it was given, those of new flags to where one is now."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    flags = ["imagenet", "--model_file=model.tflite", "--ground_truth_images_path=images"]
+    flags += ["--ground_truth_labels=truths.txt", "--model_output_labels=labels.txt", "--run_dir=run"]
+    completed = evaltools_here(*flags, cwd=copied.folder)
+    assert completed.code == 0, completed.err
+    moved = (copied.folder / "run").rename(elsewhere / "moved")
+    rows = journal_rows(moved)
+    again = evaltools_here("resume", "moved", "--output_file_path=result.json", cwd=elsewhere)
+    assert again.code == 0, again.err
+    assert journal_rows(moved) == rows
+    assert (elsewhere / "result.json").exists()
+    assert not (copied.folder / "run").exists()
+
+
+def other_model(evaluation: EvaluationSet) -> None:
+    content = bytearray(evaluation.model.read_bytes())
+    place = content.find(b"TFL3") + 4
+    evaluation.model.write_bytes(bytes(content[:place]) + bytes(content[place:]) + b"\0")
+
+
+def other_picture(evaluation: EvaluationSet) -> None:
+    Image.new("RGB", (42, 24), "red").save(evaluation.images / "004.png")
+
+
+def touched_picture(evaluation: EvaluationSet) -> None:
+    os.utime(evaluation.images / "004.png", (1, 1))
+
+
+def missing_picture(evaluation: EvaluationSet) -> None:
+    (evaluation.images / "029.png").unlink()
+    evaluation.truths.write_text("".join(evaluation.truths.read_text().splitlines(keepends=True)[:-1]))
+
+
+def other_truths(evaluation: EvaluationSet) -> None:
+    lines = evaluation.truths.read_text().splitlines(keepends=True)
+    evaluation.truths.write_text("".join([*lines[:-1], lines[0]]))
+
+
+def other_labels(evaluation: EvaluationSet) -> None:
+    evaluation.labels.write_text(evaluation.labels.read_text().replace("class11", "twelfth"))
+
+
+def nothing(evaluation: EvaluationSet) -> None:
+    """It stays as it is."""
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "message"),
+    [
+        (other_model, (), "the model was "),
+        (other_picture, (), "the pictures was 30 files, "),
+        (touched_picture, (), "the pictures were written anew since"),
+        (missing_picture, (), "the pictures was 30 files, [0-9a-f]+, now it is 29 files"),
+        (other_truths, ("--label_check=false",), "the ground truth was "),
+        (other_labels, ("--label_check=false",), "the labels was "),
+        (
+            nothing,
+            ("--num_threads=2",),
+            "configuration test, its flags was .*, now it is .*--num_interpreter_threads=2",
+        ),
+        (nothing, ("--num_images=20",), "--num_images was not there, now it is 20"),
+        (nothing, ("--label_offset=0",), "--label_offset was not there, now it is 0"),
+        (nothing, ("--config=more: kernels=reference",), "configuration more, its status was not there"),
+        (nothing, ("--shard_index=0", "--shard_count=2"), "the shard was not there, now it is 0/2"),
+    ],
+    ids=lambda value: getattr(value, "__name__", "") or (value[0] if value and value[0].startswith("-") else ""),
+)
+def test_another_run_is_refused_and_what_differs_is_said(
+    copied: EvaluationSet,
+    finished: Path,
+    change: Callable[[EvaluationSet], None],
+    flags: tuple[str, ...],
+    message: str,
+) -> None:
+    rows = journal_rows(finished)
+    change(copied)
+    completed = evaltools_here(*copied.flags(f"--run_dir={finished}", XNNPACK_OFF, *flags))
+    assert (completed.code, completed.out) == (2, "")
+    assert f"evaltools: --run_dir={finished} holds another run: " in completed.err
+    assert re.search(message, completed.err), completed.err
+    assert "_path was" not in completed.err
+    assert completed.err.endswith("Repeat the run as it was, or give another folder\n")
+    assert journal_rows(finished) == rows
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--use_xnnpack=true", "--use_xnnpack=true: a run goes on with the flags that it began with"),
+        ("--worker=2", "Did you mean --workers?"),
+        ("workers", "'workers': give flags as --name=value"),
+        ("--workers=x", "--workers=x: use a number from 1 to 1024, or auto"),
+    ],
+)
+def test_resume_takes_flags_that_change_no_figure(evaluated: Path, flag: str, message: str) -> None:
+    completed = evaltools_here("resume", str(evaluated), flag)
+    assert completed.code == 2
+    assert message in completed.err
+
+
+def test_what_is_no_run_folder_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    completed = begin(evaluation, tmp_path)
+    assert completed.code == 2
+    assert completed.err == (
+        f"evaltools: --run_dir={tmp_path} holds other files and no journal; give a new or an empty folder\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+    assert "Not a directory" in begin(evaluation, tmp_path / "note.txt" / "run").err
+    completed = evaltools_here("resume", str(tmp_path))
+    assert completed.code == 2
+    assert completed.err == (
+        f"evaltools: {tmp_path} is no run folder: it has no {JOURNAL_NAME}; give the folder of a --run_dir\n"
+    )
+
+
+def test_a_file_that_is_no_journal_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    (tmp_path / JOURNAL_NAME).write_text("a" * 5000)
+    for completed in (begin(evaluation, tmp_path), evaltools_here("resume", str(tmp_path))):
+        assert completed.code == 2
+        assert f"{tmp_path / JOURNAL_NAME} cannot be used: file is not a database" in completed.err
+        assert "Traceback" not in completed.err
+
+
+def test_a_run_that_was_killed_before_it_said_what_it_is_is_begun_anew(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    sqlite3.connect(tmp_path / JOURNAL_NAME).close()
+    completed = evaltools_here("resume", str(tmp_path))
+    assert completed.code == 2
+    assert completed.err == (
+        f"evaltools: the run in {tmp_path} ended before its first example; give its command again\n"
+    )
+    assert begin(evaluation, tmp_path).code == 0
+    assert evaltools_here("resume", str(tmp_path)).code == 0
+
+
+@needs_proc
+def test_a_folder_that_another_run_uses_is_refused(
+    evaluation: EvaluationSet, rounding_delegate: Path, tmp_path: Path
+) -> None:
+    """The other run hangs, and is killed in the end; its process that hangs leaves with it."""
+    hangs = f"hangs: external_delegate_path={rounding_delegate} external_delegate_options=fail:hang use_xnnpack=false"
+    flags = evaluation.flags(f"--run_dir={tmp_path / 'run'}", "--config", hangs, "--label_check=false")
+    mark = uuid.uuid4().hex
+    other = start(flags, mark)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "run" / f"{JOURNAL_NAME}-wal").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for completed in (run(flags), evaltools_here("resume", str(tmp_path / "run"))):
+            assert completed.code == 2, completed.err
+            assert "another run is using it; wait for that, or give another folder" in completed.err
+        assert other.poll() is None
+        assert len(processes_of(mark)) >= 4, "the run, the server of its children, two sessions"
+    finally:
+        other.kill()
+        other.wait()
+        left = left_after(mark)
+        other.communicate()
+    assert left == []
+    assert journal_rows(tmp_path / "run") == {}
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    """A file system of its own, in memory."""
+    folder.mkdir(exist_ok=True)
+    mount = shutil.which("mount")
+    command = [mount or "", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    if mount is None or os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a file system cannot be mounted here: that needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "ro,size=1m") as disk:
+        for folder in (disk, disk / "run"):
+            completed = begin(evaluation, folder)
+            assert completed.code == 2
+            assert f"--run_dir={folder}" in completed.err
+            assert "Traceback" not in completed.err
+
+
+def test_a_full_disk_ends_the_run_and_what_was_written_stays(tmp_path: Path) -> None:
+    """There is room for more than the first batch of rows, and for less than all."""
+    runs = 1500  # of two configurations: at least three batches
+    command = inference_diff(f"--run_dir={tmp_path / 'undisturbed'}", runs=runs)
+    undisturbed = figures_here(command, tmp_path / "undisturbed.json")
+    needed = sum(file.stat().st_size for file in (tmp_path / "undisturbed").iterdir())
+    with mounted(tmp_path / "disk", "size=32m") as disk:
+        folder, filler, output = disk / "run", disk / "filler", tmp_path / "result.json"
+        filler.write_bytes(bytes(shutil.disk_usage(disk).free - needed * 6 // 10))
+        completed = run([*inference_diff(f"--run_dir={folder}", runs=runs), f"--output_file_path={output}"])
+        assert completed.code == 5, completed.err
+        assert "Traceback" not in completed.err
+        journal = re.escape(str(folder / JOURNAL_NAME))
+        assert re.search(
+            f"evaltools: {journal} cannot be written: (database or disk is full|disk I/O error). What was written "
+            f"before is kept: mend it, then evaltools resume {re.escape(str(folder))}\n",
+            completed.err,
+        ), completed.err
+        assert not output.exists()
+        rows = journal_rows(folder)
+        assert 0 < len(rows) < 2 * runs
+        filler.unlink()
+        assert figures_here(["resume", str(folder)], output) == undisturbed
+        assert rows.items() <= journal_rows(folder).items()
+
+
+def test_a_disk_without_any_room_is_said_at_once(evaluation: EvaluationSet, tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=1m") as disk:
+        with contextlib.suppress(OSError):
+            (disk / "filler").write_bytes(bytes(2 << 20))
+        completed = begin(evaluation, disk / "run")
+        assert completed.code == 2
+        assert f"{disk / 'run' / JOURNAL_NAME} cannot be used: database or disk is full" in completed.err
+        assert "Traceback" not in completed.err
+        (disk / "filler").unlink()
+        assert begin(evaluation, disk / "run").code == 0

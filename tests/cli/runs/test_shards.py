@@ -1,0 +1,135 @@
+"""The shards of a run, merged, are the run; what is no shard of it is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaltools.datasets import sample
+from tests.cli.evaluate.sample_runs import (
+    XNNPACK,
+    coco,
+    figures,
+    figures_here,
+    imagenet,
+    inference_diff,
+    journal_rows,
+    start,
+)
+from tests.command import Completed, evaltools_here
+
+pytestmark = pytest.mark.once
+
+COUNT = 3
+PICTURES = 20
+REFERENCE_KERNELS = "plain C++: kernels=reference"
+
+
+def run_shards(command: list[str], folder: Path, *indices: int, count: int = COUNT) -> list[Path]:
+    """Run shards at the same time; their folders."""
+    places = [folder / f"shard{index}" for index in indices]
+    division = [(f"--shard_index={index}", f"--shard_count={count}") for index in indices]
+    running = [start([*command, f"--run_dir={place}", *of]) for place, of in zip(places, division, strict=True)]
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    return places
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The folders of three shards."""
+    return run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path_factory.mktemp("shards"), 0, 1, 2)
+
+
+def merge(*folders: Path, flags: tuple[str, ...] = ()) -> Completed:
+    return evaltools_here("merge", *map(str, folders), *flags)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(imagenet(XNNPACK, "--config", REFERENCE_KERNELS, pictures=PICTURES), id="imagenet"),
+        pytest.param(coco("--config", REFERENCE_KERNELS, "--num_threads=1"), id="coco"),
+        pytest.param(inference_diff("--config", REFERENCE_KERNELS), id="inference-diff"),
+    ],
+)
+def test_merged_shards_are_the_whole(command: list[str], tmp_path: Path) -> None:
+    record = () if command[0] == "inference-diff" else ("--record_examples=true",)
+    whole = figures_here([*command, *record], tmp_path / "whole.json")
+    folders = run_shards(command, tmp_path, 0, 1, 2)
+    parts = [{example for example, _ in journal_rows(folder)} for folder in folders]
+    assert [part & other for part in parts for other in parts if part is not other] == [set()] * 6
+    assert figures_here(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
+
+
+def test_a_shard_that_is_missing_is_said(shards: list[Path]) -> None:
+    completed = merge(shards[0], shards[2])
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err == (
+        "evaltools: 7 of 20 examples are in none of the 2 folders; give all shards, "
+        "and finish those that were interrupted with evaltools resume\n"
+    )
+
+
+def test_the_same_shard_twice_is_refused(shards: list[Path], tmp_path: Path) -> None:
+    copy = shutil.copytree(shards[1], tmp_path / "copy")
+    completed = merge(*shards, copy)
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err == (
+        f"evaltools: {shards[0]} holds shard 0/3, {copy} holds shard 1/3; give each shard of one run once\n"
+    )
+    completed = merge(*shards, shards[1])
+    assert completed.code == 2
+    assert completed.err == f"evaltools: {shards[1]} is given twice; give each shard of one run once\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            lambda flags: [flag.replace("float32.tflite", "float16.tflite") for flag in flags],
+            "the model was 5f06b",
+            id="another model",
+        ),
+        pytest.param(
+            lambda flags: [flag for flag in flags if flag != XNNPACK] + ["--use_xnnpack=false"],
+            "configuration test, its flags was --use_xnnpack=true, now it is --use_xnnpack=false",
+            id="another flag",
+        ),
+    ],
+)
+def test_a_shard_of_another_run_is_refused(
+    shards: list[Path], tmp_path: Path, change: Callable[[list[str]], list[str]], message: str
+) -> None:
+    (other,) = run_shards(change(imagenet(XNNPACK, pictures=PICTURES)), tmp_path, 2)
+    completed = merge(shards[0], shards[1], other)
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith(f"evaltools: {other} is no shard of the run in {shards[0]}: ")
+    assert message in completed.err
+
+
+def test_the_parts_of_another_division_are_refused(shards: list[Path], tmp_path: Path) -> None:
+    (other,) = run_shards(imagenet(XNNPACK, pictures=PICTURES), tmp_path, 1, count=2)
+    completed = merge(shards[0], other)
+    assert completed.code == 2
+    assert f"{shards[0]} holds shard 0/3, {other} holds shard 1/2" in completed.err
+
+
+def test_a_shard_that_did_not_begin_is_said(shards: list[Path], tmp_path: Path) -> None:
+    completed = merge(*shards, tmp_path)
+    assert completed.code == 2
+    assert f"{tmp_path} is no run folder" in completed.err
+
+
+def test_shards_are_merged_where_they_were_copied_to(shards: list[Path], tmp_path: Path) -> None:
+    """As from other hosts: pictures and labels are here, times of change do not count."""
+    copies = [shutil.copytree(folder, tmp_path / folder.name) for folder in shards]
+    output = tmp_path / "result.json"
+    completed = merge(*copies, flags=(f"--output_file_path={output}",))
+    assert completed.code == 0, completed.err
+    assert figures(output)["examples_done"] == PICTURES
+    assert str(sample.images_dir()) in output.read_text()

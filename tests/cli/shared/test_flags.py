@@ -1,0 +1,80 @@
+"""Spellings of flags."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
+from evaltools.errors import UsageError
+from evaltools.parameter import Parameter
+
+GROUPS = {
+    "all": (
+        Parameter("use_gpu", "Switch.", default=False),
+        Parameter("notice", "Starts with no.", default=True),
+        Parameter("num_runs", "Number.", default=50),
+        Parameter("config", "Text.", repeatable=True),
+    )
+}
+
+
+def parsed(*arguments: str) -> GivenFlags:
+    return parse_flags("x", "", "", GROUPS, arguments)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "value"),
+    [
+        ("--use_gpu=true", True),
+        ("--use_gpu=1", True),
+        ("--use-gpu", True),
+        ("--use_gpu", True),
+        ("--nouse_gpu", False),
+        ("--nouse-gpu", False),
+        ("--use_gpu=false", False),
+        ("--use_gpu=0", False),
+    ],
+)
+def test_booleans(spelling: str, value: bool) -> None:
+    assert parsed(spelling).value("use_gpu") is value
+
+
+def test_a_name_that_starts_with_no_is_no_negation() -> None:
+    assert parsed("--notice=false").value("notice") is False
+    assert parsed("--nonotice").value("notice") is False
+
+
+def test_values_with_and_without_equals_sign() -> None:
+    assert parsed("--num-runs=3").value("num_runs") == 3
+    assert parsed("--num_runs", "3").value("num_runs") == 3
+    assert parsed("--use_gpu", "false").value("use_gpu") is False
+    assert parsed().value("num_runs") == 50
+
+
+def test_a_value_may_hold_anything() -> None:
+    assert parsed("--config=a-b: --use-gpu=x=y").texts("config") == ["a-b: --use-gpu=x=y"]
+
+
+def test_order_is_kept_across_flags() -> None:
+    assert [name for name, _ in parsed("--config=a", "--use_gpu", "--config=b").given] == [
+        "config",
+        "use_gpu",
+        "config",
+    ]
+
+
+def test_a_repeated_flag_with_another_value_is_refused() -> None:
+    assert parsed("--num_runs=3", "--num_runs=3").value("num_runs") == 3
+    with pytest.raises(UsageError, match="given twice"):
+        parsed("--num_runs=3", "--num_runs=4").value("num_runs")
+
+
+@pytest.mark.parametrize("word", ["--use_gp=true", "--use_gp", "--num_run", "--nouse_gp"])
+def test_unknown_flags_name_the_nearest(word: str) -> None:
+    with pytest.raises(UsageError, match="no such flag. Did you mean --"):
+        parsed(word)
+
+
+def test_a_missing_value_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected one argument"):
+        parsed("--num_runs")

@@ -1,0 +1,73 @@
+"""Progress on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from evaltools.cli.shared.progress import show_progress
+from evaltools.engine import Tally
+
+
+def shown(terminal: bool, phase: str = "", style: str = "auto", **failed: int) -> str:
+    """What three examples print; ``failed`` are the failures of configurations."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=100, highlight=False)
+    with show_progress(phase, 3, console, style) as on_example:
+        for done in range(1, 4):
+            on_example(Tally(done, max(failed.values(), default=0), {"a": 0, **failed}))
+    return text.getvalue()
+
+
+def test_plain_lines_end_with_the_whole() -> None:
+    lines = shown(terminal=False).splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("evaluated 3 of 3 (100 %), ")
+    assert lines[0].endswith("/s, 0 s left")
+
+
+def test_failures_are_counted() -> None:
+    assert shown(terminal=False, b=2).rstrip().endswith(", 2 failed (b 2)")
+    assert shown(terminal=False, a=1, b=2).rstrip().endswith(", 2 failed (a 1, b 2)")
+    assert "failed" not in shown(terminal=False)
+
+
+def test_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.cli.shared.progress._SECONDS_BETWEEN_LINES", 0.0)
+    assert len(shown(terminal=False).splitlines()) == 3
+
+
+def test_a_terminal_gets_a_bar_with_rate() -> None:
+    text = shown(terminal=True)
+    assert "3/3" in text
+    assert "/s" in text
+
+
+def test_a_phase_is_named() -> None:
+    assert shown(terminal=False, phase="noise floor").startswith("noise floor: 3 of 3 (100 %), ")
+    assert "noise floor" in shown(terminal=True, phase="noise floor")
+
+
+def test_lines_on_a_terminal_where_they_are_asked_for() -> None:
+    assert shown(terminal=True, style="lines").startswith("evaluated 3 of 3 (100 %), ")
+
+
+def test_objects_hold_the_counts_of_each_configuration() -> None:
+    (line,) = shown(terminal=True, style="json", b=2).splitlines()
+    found = json.loads(line)
+    assert found["per_second"] > 0
+    assert {name: found[name] for name in found if name != "per_second"} == {
+        "phase": "evaluation",
+        "done": 3,
+        "total": 3,
+        "seconds_left": 0,
+        "failed_examples": 2,
+        "failed": {"a": 0, "b": 2},
+    }
+
+
+def test_no_progress_where_none_is_asked_for() -> None:
+    assert shown(terminal=True, style="none") == shown(terminal=False, style="none") == ""

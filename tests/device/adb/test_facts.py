@@ -1,0 +1,201 @@
+"""Facts of a device, from texts in the forms that the documented commands print."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from evaltools.device.adb.facts import read_facts
+from evaltools.device.adb.parsers import (
+    parse_battery,
+    parse_count,
+    parse_frequencies,
+    parse_properties,
+    parse_python,
+    parse_soc,
+    parse_thermal,
+    parse_zones,
+)
+from evaltools.device.adb.sections import facts_command, split_sections
+from evaltools.device.files.transfer import free_bytes
+from evaltools.result.device import DeviceCpu, DeviceFacts
+
+PROPERTIES = """\
+ro.product.model=Pixel 7
+ro.product.manufacturer=Google
+ro.soc.manufacturer=Google
+ro.soc.model=GS201
+ro.board.platform=gs201
+ro.build.version.sdk=34
+ro.build.version.release=14
+ro.product.cpu.abi=arm64-v8a"""
+BATTERY = """\
+Current Battery Service state:
+  AC powered: false
+  USB powered: true
+  Wireless powered: false
+  Max charging current: 500000
+  Max charging voltage: 5000000
+  Charge counter: 3922000
+  status: 2
+  health: 2
+  present: true
+  level: 87
+  scale: 100
+  voltage: 4312
+  temperature: 283
+  technology: Li-ion"""
+THERMAL = """\
+IsStatusOverride: false
+ThermalEventListeners:
+\tcallbacks: 1
+\tkilled: false
+\tbroadcasts count: -1
+ThermalStatusListeners:
+\tcallbacks: 2
+Thermal Status: 1
+Cached temperatures:
+\tTemperature{mValue=31.5, mType=3, mName=VIRTUAL-SKIN, mStatus=0}
+HAL Ready: true
+HAL connection:
+\tThermalHAL 2.0 connected: yes
+Current temperatures from HAL:
+\tTemperature{mValue=44.25, mType=0, mName=BIG, mStatus=0}
+\tTemperature{mValue=43.0, mType=0, mName=LITTLE, mStatus=0}
+\tTemperature{mValue=39.1, mType=3, mName=VIRTUAL-SKIN, mStatus=1}
+\tTemperature{mValue=-274.0, mType=5, mName=broken, mStatus=0}
+\tTemperature{mValue=NaN, mType=5, mName=none, mStatus=0}
+Current cooling devices from HAL:
+\tCoolingDevice{mValue=0, mType=2, mName=thermal-cpufreq-0}"""
+SPACE = """\
+Filesystem       1K-blocks     Used Available Use% Mounted on
+/dev/block/dm-49 114986964 25862420  88993472  23% /data"""
+
+
+def test_a_phone_says_everything() -> None:
+    sections = {
+        "properties": PROPERTIES,
+        "machine": "aarch64",
+        "cpus": "0-7",
+        "cpufreq": "4,sched_pixel,2348000,400000,2348000\n0,sched_pixel,1803000,300000,1803000",
+        "battery": BATTERY,
+        "thermal": THERMAL,
+        "space": SPACE,
+    }
+    assert read_facts("R5", sections, ["shell_v2"]) == DeviceFacts(
+        serial="R5",
+        state="device",
+        model="Pixel 7",
+        manufacturer="Google",
+        soc="Google GS201",
+        sdk=34,
+        android="14",
+        abi="arm64-v8a",
+        machine="aarch64",
+        cpus=8,
+        battery_level=87,
+        battery_temperature=283,
+        thermal_status=1,
+        temperatures={"BIG": 44.25, "LITTLE": 43.0, "VIRTUAL-SKIN": 39.1},
+        cpu_frequencies=(
+            DeviceCpu(0, "sched_pixel", 1803000, 300000, 1803000),
+            DeviceCpu(4, "sched_pixel", 2348000, 400000, 2348000),
+        ),
+        adb_features=("shell_v2",),
+        free_bytes=88993472 * 1024,
+    )
+
+
+def test_a_linux_board_has_neither_properties_nor_services() -> None:
+    facts = read_facts(
+        "10.0.0.9:5555",
+        {
+            "model": "Raspberry Pi 4 Model B Rev 1.4",
+            "compatible": "raspberrypi,4-model-b\nbrcm,bcm2711",
+            "machine": "aarch64",
+            "zones": "48312 cpu-thermal",
+            "python": "/usr/bin/python3\nPython 3.11.2",
+        },
+        [],
+    )
+    assert (facts.model, facts.soc, facts.machine) == ("Raspberry Pi 4 Model B Rev 1.4", "brcm,bcm2711", "aarch64")
+    assert (facts.python, facts.python_path, facts.temperatures) == (
+        "3.11.2",
+        "/usr/bin/python3",
+        {"cpu-thermal": 48.312},
+    )
+    assert (facts.sdk, facts.android, facts.abi, facts.cpus) == (None, None, None, None)
+    assert (facts.battery_level, facts.battery_temperature, facts.thermal_status, facts.free_bytes) == (None,) * 4
+
+
+def test_a_silent_device_says_nothing() -> None:
+    assert read_facts("R5", {}, []) == DeviceFacts("R5", "device")
+
+
+def test_the_soc_of_before_sdk_31_is_the_platform() -> None:
+    assert parse_soc(parse_properties("ro.board.platform=msm8998\nro.soc.model="), "") == "msm8998"
+
+
+def test_a_device_without_battery_has_no_level() -> None:
+    assert parse_battery("  present: false\n  level: 0\n  temperature: 0") == (None, None)
+    assert parse_battery("  level: 1\n  scale: 2\n  temperature: -35") == (50, -35)
+    assert parse_battery("Can't find service: battery") == (None, None)
+
+
+def test_the_cached_temperatures_count_where_the_hal_gives_none() -> None:
+    cached = THERMAL.partition("HAL Ready")[0]
+    assert parse_thermal(cached) == (1, {"VIRTUAL-SKIN": 31.5})
+    assert parse_thermal(f"{cached}Current temperatures from HAL:\n") == (1, {"VIRTUAL-SKIN": 31.5})
+    assert parse_thermal("Can't find service: thermalservice") == (None, None)
+
+
+@pytest.mark.parametrize(("text", "count"), [("0-7", 8), ("0", 1), ("0-3,6-7", 6), ("", None), ("0-", None)])
+def test_cpus_are_counted(text: str, count: int | None) -> None:
+    assert parse_count(text) == count
+
+
+def test_a_cpu_that_hides_its_frequency_is_still_named() -> None:
+    assert parse_frequencies("3,,,300000,\nbroken") == (DeviceCpu(3, None, None, 300000, None),)
+
+
+def test_zones_without_a_reading_are_left_out() -> None:
+    assert parse_zones("-274000 off\n41000 soc\n\n x\n") == {"soc": 41.0}
+
+
+def test_space_is_read_only_from_blocks_of_1_kib() -> None:
+    assert free_bytes(SPACE) == 91129315328
+    assert (
+        free_bytes("Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/very/long\n 10 4 6 40% /d") == 6144
+    )
+    assert free_bytes("Filesystem               Size     Used     Free   Blksize\n/data 24.8G 9.1G 15.7G 4096") is None
+    assert free_bytes("df: /data/local/tmp: No such file or directory") is None
+
+
+def test_only_a_python_that_runs_is_named() -> None:
+    assert parse_python("/usr/bin/python3") == (None, None)
+    assert parse_python("") == (None, None)
+
+
+def test_the_questions_fit_into_one_message_of_old_adb_and_a_real_shell_answers_them() -> None:
+    command = facts_command("mark-0123456789ab")
+    assert len(command) < 3500
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    sections = split_sections(done.stdout, "mark-0123456789ab")
+    assert (done.returncode, done.stderr) == (0, "")
+    machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+    assert sections["machine"] == machine
+    assert list(sections)[-1] == "python"
+
+
+def test_what_limits_a_battery_is_listed_as_a_temperature_and_is_none() -> None:
+    """Voltage in mV or V, current in mA or A, and percentage: types 6, 7 and 8 of Android's Temperature.java."""
+    limits = """\
+\tTemperature{mValue=4.312, mType=6, mName=vbat, mStatus=0}
+\tTemperature{mValue=120.0, mType=7, mName=ibat, mStatus=0}
+\tTemperature{mValue=87.0, mType=8, mName=soc, mStatus=0}
+\tTemperature{mValue=41.0, mType=9, mName=npu, mStatus=0}
+\tTemperature{mValue=40.0, mType=-1, mName=unknown, mStatus=0}
+"""
+    assert parse_thermal(f"Current temperatures from HAL:\n{limits}") == (None, {"npu": 41.0, "unknown": 40.0})
+    assert parse_thermal("Temperature{mValue=87.0, mType=8, mName=soc, mStatus=0}") == (None, None)

@@ -1,0 +1,162 @@
+"""The script that unpacks adb and adbd: folders with odd names, what is no folder, and a second call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+SCRIPT = SCRIPTS / "get_adbd.py"
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+PROGRAMS = "usr/lib/android-sdk/platform-tools"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return import_module("get_adbd")
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return import_module("debian_packages")
+
+
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
+
+
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def unpack_stand_ins(folder: Path) -> None:
+    """What the packages hold, each program a few lines that say how they were called."""
+    client, daemon = folder / "client" / "root", folder / "daemon" / "root"
+    write_program(client / PROGRAMS / "adb", 'printf "%s\\n" "$LD_LIBRARY_PATH" "$@"')
+    write_program(daemon / PROGRAMS / "adbd", "exit 9")
+    write_program(daemon / LIBRARIES / "ld-linux-x86-64.so.2", 'printf "%s\\n" "$@"')
+    (client / LIBRARIES / "android").mkdir(parents=True)
+    (daemon / LIBRARIES / "android").mkdir()
+
+
+@pytest.mark.parametrize("name", ["plain", "it's here", 'a b$HOME`date`"'])
+def test_the_programs_of_a_folder_of_any_name_run_with_their_libraries(
+    name: str, tmp_path: Path, script: ModuleType
+) -> None:
+    folder = tmp_path / name
+    unpack_stand_ins(folder)
+    script.write_environment(folder)
+    shown = {}
+    for variable in ("EVALTOOLS_ADB", "EVALTOOLS_ADBD"):
+        command = ["sh", "-euc", f'. "$1"; "${variable}" one "t w o"', "sh", str(folder / "env.sh")]
+        completed = subprocess.run(command, env={}, capture_output=True, text=True, check=True)
+        shown[variable] = completed.stdout.splitlines()
+    client, daemon = folder / "client" / "root", folder / "daemon" / "root"
+    assert shown["EVALTOOLS_ADB"] == [f"{client / LIBRARIES / 'android'}:{client / LIBRARIES}", "one", "t w o"]
+    libraries = f"{daemon / LIBRARIES / 'android'}:{daemon / LIBRARIES}"
+    assert shown["EVALTOOLS_ADBD"] == ["--library-path", libraries, str(daemon / PROGRAMS / "adbd"), "one", "t w o"]
+
+
+def test_a_second_call_finds_what_the_first_unpacked(tmp_path: Path, script: ModuleType) -> None:
+    unpack_stand_ins(tmp_path)
+    script.write_environment(tmp_path)
+    completed = call(str(tmp_path))
+    assert completed.returncode == 0
+    assert completed.stdout == f"adb and adbd are already in {tmp_path}; before the tests: . {tmp_path / 'env.sh'}\n"
+
+
+def test_what_was_moved_or_is_not_whole_is_not_taken_for_complete(tmp_path: Path, script: ModuleType) -> None:
+    before = tmp_path / "before"
+    assert not script.is_complete(before)
+    unpack_stand_ins(before)
+    script.write_environment(before)
+    assert script.is_complete(before)
+    assert not script.is_complete(before.rename(tmp_path / "after"))
+    (tmp_path / "after").rename(before)
+    (before / "bin" / "adbd").unlink()
+    assert not script.is_complete(before)
+
+
+def test_packages_without_the_daemon_are_refused(tmp_path: Path, script: ModuleType) -> None:
+    unpack_stand_ins(tmp_path)
+    (tmp_path / "daemon" / "root" / PROGRAMS / "adbd").unlink()
+    with pytest.raises(FileNotFoundError, match="adbd or its ld-linux"):
+        script.write_environment(tmp_path)
+    assert not (tmp_path / "env.sh").exists()
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+def test_a_file_is_no_folder(below: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    completed = call(str(tmp_path / "file" / below))
+    if "apt-get and dpkg are needed" in completed.stderr:
+        pytest.skip("this system has no apt")
+    assert completed.returncode == 2
+    assert "cannot be made a folder: Not a directory" in completed.stderr
+    assert "Traceback" not in completed.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["one", "two"]])
+def test_wrong_arguments_show_how_it_is_called(arguments: list[str]) -> None:
+    completed = call(*arguments)
+    assert (completed.returncode, completed.stderr) == (2, "usage: get_adbd.py [FOLDER]\n")
+
+
+def test_a_folder_that_cannot_stand_in_a_list_is_refused(tmp_path: Path) -> None:
+    completed = call(str(tmp_path / "a:b"))
+    assert completed.returncode == 2
+    assert "name one without : and ;" in completed.stderr
+    assert not (tmp_path / "a:b").exists()
+
+
+def test_without_apt_it_says_what_to_do(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "new")]
+    completed = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert "apt-get and dpkg are needed; elsewhere set EVALTOOLS_ADB" in completed.stderr
+
+
+def test_a_package_that_cannot_be_had_is_said_without_a_traceback(tmp_path: Path) -> None:
+    write_program(tmp_path / "bin" / "apt-get", "echo no such release >&2; exit 100")
+    write_program(tmp_path / "bin" / "dpkg", "exit 0")
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "new")]
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.startswith("adb or adbd cannot be had here: ")
+    assert "no such release" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert not (tmp_path / "new" / "env.sh").exists()
+
+
+def test_the_sources_are_the_machines_own_with_another_release(tmp_path: Path, packages: ModuleType) -> None:
+    known = [packages.Repository("mirror/security", "one-security"), packages.Repository("mirror", "one")]
+    packages.write_sources(tmp_path, [packages.of_suite(known, "two")])
+    (line,) = (tmp_path / "sources.list").read_text().splitlines()
+    assert line.startswith("deb ")
+    assert line.endswith("mirror two main")
+    with pytest.raises(FileNotFoundError, match="only one-security"):
+        packages.of_suite(known[:1], "two")
+
+
+def test_a_package_that_is_left_out_is_not_unpacked(
+    tmp_path: Path, packages: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.make_folders(tmp_path)
+    archives = tmp_path / "cache" / "archives"
+    for name in ("libc6_1_any.deb", "libc6x_1_any.deb"):
+        (archives / name).touch()
+    unpacked = []
+    monkeypatch.setattr(packages, "run", lambda *command: unpacked.append(Path(command[2]).name))
+    packages.unpack_archives(tmp_path, leave_out="libc6")
+    assert unpacked == ["libc6x_1_any.deb"]
+    assert list(archives.glob("*.deb")) == []

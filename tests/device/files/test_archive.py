@@ -1,0 +1,358 @@
+"""What is packed on this computer is laid out on the device, by a Python of its own there as well as here."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import evaltools
+from evaltools.cli.benchmark import command as benchmark
+from evaltools.cli.runs.handed_over import to_bytes
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.device.files.archive import MOST_BYTES, chunks, write_archive, write_manifest
+from evaltools.device.programs.on_device import lay_out, main, what_is_here
+from evaltools.errors import DataError, OutputError
+from evaltools.task_kind import RequestKind, kind_names
+from evaltools.tasks.shared.kind import evaluation_kind
+from tests import tiny_models
+
+COCO = evaluation_kind("coco")
+KINDS: Sequence[RequestKind] = (benchmark.KIND, *map(evaluation_kind, kind_names()))
+REFUSED = "evaltools: a request of version 1; this evaltools reads version 2\n"
+ODD_NAMES = (
+    "plain.png",
+    "two words.png",
+    " .png",
+    "-rf",
+    "--",
+    "quote'\".png",
+    "$HOME;`id`.png",
+    "tab\there.png",
+    "two\nlines.png",
+    "back\\slash.png",
+    "ümläut 漢字 🙂.png",
+    "e\u0301.png",
+    os.fsdecode(b"latin-\xe9.png"),
+    "n" * 251 + ".png",
+)
+
+
+def write(folder: Path, names: Sequence[str]) -> list[Path]:
+    """A file for each name, with its place and name in it, so that each has another size and content."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, name in enumerate(names):
+        (folder / name).write_bytes(os.fsencode(name) + bytes(range(place)))
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its name there."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def packed(folder: Path, into: Path, files: Sequence[Path], most_bytes: int = MOST_BYTES) -> tuple[Path, list[Path]]:
+    """The manifest of a folder and the archives of some of its files."""
+    into.mkdir()
+    write_manifest(into / "manifest.json", folder, sorted(path for path in folder.rglob("*") if path.is_file()))
+    archives = []
+    for number, group in enumerate(chunks(files, most_bytes)):
+        archives.append(into / f"{number}.tar")
+        write_archive(archives[-1], folder, group)
+    return into / "manifest.json", archives
+
+
+def test_all_files_arrive_under_their_names_however_odd(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    files = write(folder, ODD_NAMES)
+    manifest, archives = packed(folder, tmp_path / "sent", files)
+    lay_out(tmp_path / "there", manifest, archives)
+    assert contents(tmp_path / "there") == contents(folder)
+    assert len(contents(folder)) == len(ODD_NAMES)
+
+
+def test_what_a_part_does_not_need_stands_there_by_name_and_size(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    files = write(folder, ODD_NAMES)
+    chosen = files[::3]
+    manifest, archives = packed(folder, tmp_path / "sent", chosen)
+    lay_out(tmp_path / "there", manifest, archives)
+    found = contents(tmp_path / "there")
+    assert {name: len(content) for name, content in found.items()} == {
+        name: len(content) for name, content in contents(folder).items()
+    }
+    for path in files:
+        own = path.read_bytes()
+        assert found[path.name] == (own if path in chosen else bytes(len(own)))
+
+
+def test_folders_in_folders_arrive(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    write(folder / "a" / "b", ["deep"])
+    write(folder, ["top"])
+    (folder / "empty").touch()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest, archives = packed(folder, tmp_path / "sent", files)
+    lay_out(tmp_path / "there", manifest, archives)
+    assert contents(tmp_path / "there") == contents(folder)
+    assert set(contents(folder)) == {"a/b/deep", "top", "empty"}
+
+
+def test_a_part_without_archives_has_placeholders_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    write(folder, ["a", "b"])
+    manifest, archives = packed(folder, tmp_path / "sent", [])
+    assert archives == []
+    lay_out(tmp_path / "there", manifest, [])
+    assert contents(tmp_path / "there") == {"a": bytes(1), "b": bytes(2)}
+
+
+def test_a_folder_that_is_there_already_is_not_mixed_with_the_new_one(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    manifest, archives = packed(folder, tmp_path / "sent", write(folder, ["a"]))
+    (tmp_path / "there").mkdir()
+    with pytest.raises(FileExistsError):
+        lay_out(tmp_path / "there", manifest, archives)
+
+
+def test_placeholders_take_no_space(tmp_path: Path) -> None:
+    """A part of ImageNet has thousands of them."""
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps([["large.png", 1 << 30]]))
+    lay_out(tmp_path / "there", manifest, [])
+    found = (tmp_path / "there" / "large.png").stat()
+    assert found.st_size == 1 << 30
+    assert found.st_blocks * 512 < 1 << 20
+
+
+def test_the_same_files_give_the_same_bytes_whenever_and_wherever_they_are_packed(tmp_path: Path) -> None:
+    """So that an archive is sent once, though each run packs it anew."""
+    packs = []
+    for number, folder in enumerate((tmp_path / "one", tmp_path / "two" / "elsewhere")):
+        files = write(folder, ODD_NAMES)
+        for path in files:
+            os.utime(path, (1000 + number, 1000 + number))
+            path.chmod(0o600 + number)
+        packs.append(packed(folder, tmp_path / f"sent {number}", files))
+    (first, (one,)), (second, (other,)) = packs
+    assert one.read_bytes() == other.read_bytes()
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_archives_say_nothing_of_who_made_them(tmp_path: Path) -> None:
+    files = write(tmp_path / "pictures", ODD_NAMES)
+    write_archive(tmp_path / "files.tar", tmp_path / "pictures", files)
+    with tarfile.open(tmp_path / "files.tar") as archive:
+        entries = archive.getmembers()
+    assert {(entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname, entry.mode) for entry in entries} == {
+        (0, 0, 0, "", "", 0o644)
+    }
+    assert all(entry.isreg() for entry in entries)
+
+
+def test_a_link_is_packed_as_what_it_leads_to(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    (real,) = write(tmp_path / "elsewhere", ["real"])
+    folder.mkdir()
+    (folder / "link").symlink_to(real)
+    manifest, archives = packed(folder, tmp_path / "sent", [folder / "link"])
+    lay_out(tmp_path / "there", manifest, archives)
+    assert not (tmp_path / "there" / "link").is_symlink()
+    assert contents(tmp_path / "there") == {"link": real.read_bytes()}
+
+
+def sizes_of(groups: Sequence[Sequence[Path]]) -> list[list[int]]:
+    return [[path.stat().st_size for path in group] for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "groups"),
+    [
+        ([], 10, []),
+        ([0, 0], 10, [[0, 0]]),
+        ([4, 6, 1], 10, [[4, 6], [1]]),
+        ([5, 6, 5], 10, [[5], [6], [5]]),
+        ([11, 1], 10, [[11], [1]]),
+        ([1, 11, 1], 10, [[1], [11], [1]]),
+        ([10, 0, 10], 10, [[10, 0], [10]]),
+        ([6, 6, 1, 3, 1, 9], 10, [[6], [6, 1, 3], [1, 9]]),
+    ],
+)
+def test_archives_are_as_large_as_may_be_and_files_stay_whole_and_in_order(
+    sizes: Sequence[int], most: int, groups: list[list[int]], tmp_path: Path
+) -> None:
+    files = []
+    for number, size in enumerate(sizes):
+        files.append(tmp_path / f"{number:02d}")
+        files[-1].write_bytes(bytes(size))
+    found = list(chunks(files, most))
+    assert sizes_of(found) == groups
+    assert [path for group in found for path in group] == files
+
+
+def test_several_archives_make_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    files = write(folder, ODD_NAMES)
+    manifest, archives = packed(folder, tmp_path / "sent", files, most_bytes=40)
+    assert len(archives) > 3
+    lay_out(tmp_path / "there", manifest, archives)
+    assert contents(tmp_path / "there") == contents(folder)
+
+
+def test_a_file_that_vanished_is_named_with_no_traceback(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.png"
+    with pytest.raises(DataError, match=r"gone\.png cannot be read: No such file"):
+        write_archive(tmp_path / "files.tar", tmp_path, [gone])
+    with pytest.raises(DataError, match=r"gone\.png cannot be read: No such file"):
+        list(chunks([gone]))
+    with pytest.raises(DataError, match=r"gone\.png cannot be read: No such file"):
+        write_manifest(tmp_path / "manifest.json", tmp_path, [gone])
+
+
+def test_a_file_that_is_shorter_than_it_says_is_a_data_error(tmp_path: Path) -> None:
+    """As one that is cut while it is packed; those that the kernel makes up are always so."""
+    made_up = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not made_up.is_file() or made_up.stat().st_size == len(made_up.read_bytes()):
+        pytest.skip("this system has no such file")
+    with pytest.raises(DataError, match="enabled cannot be read: unexpected end of data"):
+        write_archive(tmp_path / "files.tar", made_up.parent, [made_up])
+
+
+def test_a_folder_for_an_archive_that_cannot_be_written_is_an_output_error(tmp_path: Path) -> None:
+    files = write(tmp_path / "pictures", ["a"])
+    with pytest.raises(OutputError, match=r"files\.tar cannot be written: No such file.*; make room, or set TMPDIR"):
+        write_archive(tmp_path / "none" / "files.tar", tmp_path / "pictures", files)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_an_output_error(tmp_path: Path) -> None:
+    files = write(tmp_path / "pictures", ["a"])
+    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left on device; make room"):
+        write_archive(Path("/dev/full"), tmp_path / "pictures", files)
+
+
+# ----- as it runs on a device
+
+
+def refused_request(folder: Path) -> Path:
+    """A request that is refused once everything is laid out."""
+    file = folder / "request.json"
+    file.write_text('{"version": 1}')
+    return file
+
+
+def on_device(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The module as a device's Python runs it, in the folder of a part."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", "evaltools.device.programs.on_device", *words],
+        capture_output=True, text=True, timeout=120, cwd=folder,
+    )  # fmt: skip
+
+
+def test_files_are_laid_out_and_the_command_takes_the_place_of_the_process(tmp_path: Path) -> None:
+    pictures, whole = tmp_path / "pictures", tmp_path / "whole"
+    files = write(pictures, ODD_NAMES)
+    manifest, archives = packed(pictures, tmp_path / "sent", files[:4], most_bytes=10)
+    _, of_whole = packed(whole, tmp_path / "sent whole", write(whole, ["a", "b"]))
+    part = tmp_path / "part"
+    done = on_device(
+        part,
+        *("--pictures", "input_images", str(manifest), *map(str, archives)),
+        *("--folder", "folder-0", *map(str, of_whole)),
+        *("--", str(refused_request(tmp_path))),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", REFUSED)
+    assert sorted(path.name for path in part.iterdir()) == ["folder-0", "input_images"]
+    assert contents(part / "folder-0") == contents(whole)
+    found = contents(part / "input_images")
+    assert set(found) == set(ODD_NAMES)
+    assert all(found[path.name] == path.read_bytes() for path in files[:4])
+    assert not any(b"".join(found[path.name] for path in files[4:]))
+
+
+def test_several_folders_of_pictures_and_none_are_told_apart(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    first, of_first = packed(one, tmp_path / "sent one", write(one, ["a"]))
+    second, _ = packed(other, tmp_path / "sent other", write(other, ["b"]) and [])
+    part = tmp_path / "part"
+    done = on_device(
+        part,
+        *("--pictures", "x", str(first), str(of_first[0]), "--pictures", "y", str(second)),
+        *("--folder", "empty", "--", str(refused_request(tmp_path))),
+    )
+    assert done.stderr == REFUSED
+    assert contents(part) == {"x/a": b"a", "y/b": bytes(1)}
+    assert list((part / "empty").iterdir()) == []
+
+
+def test_the_request_is_carried_out_in_the_folder_of_the_part(tmp_path: Path) -> None:
+    part, file = tmp_path / "part", tmp_path / "request.json"
+    part.mkdir()
+    (part / "m.tflite").write_bytes(tiny_models.classifier(classes=4, seed=1))
+    words = ["--graph=m.tflite", "--dry_run=true", "--output_file_path=result.json"]
+    file.write_bytes(to_bytes(benchmark.read_request(parse_flags("", "", "", benchmark.GROUPS, words), [])))
+    done = on_device(part, "--", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "INFO: Graph: [m.tflite]\n" in done.stdout
+    assert (part / "result.json").exists()
+
+
+def test_the_check_says_which_evaltools_and_which_python_there_are(tmp_path: Path) -> None:
+    done = on_device(tmp_path / "part", "--check", *COCO.modules_on_devices)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {
+        "evaltools": version("evaltools"),
+        "python": platform.python_version(),
+        "folder": next(iter(evaltools.__path__)),
+    }
+    assert found == what_is_here(COCO.modules_on_devices)
+
+
+def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "scipy.py").write_text("raise ImportError('no SciPy on this board')")
+    done = on_device(tmp_path / "part", "--check", *benchmark.KIND.modules_on_devices)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == "ImportError: no SciPy on this board"
+
+
+def test_only_coco_needs_pycocotools(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")
+    for kind in KINDS:
+        done = on_device(tmp_path / "part", "--check", *kind.modules_on_devices)
+        assert done.returncode == (1 if kind is COCO else 0), done.stderr
+        assert ("no pycocotools on this board" in done.stderr) == (kind is COCO)
+
+
+def test_an_archive_that_leads_out_of_its_folder_writes_nothing_there(tmp_path: Path) -> None:
+    """Where Python has filters: from 3.12 on, and in later releases of those before."""
+    if not hasattr(tarfile, "data_filter"):
+        pytest.skip("this Python has no filters for archives")
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("../escaped"))
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(tarfile.OutsideDestinationError):
+        lay_out(tmp_path / "there", tmp_path / "manifest.json", [tmp_path / "bad.tar"])
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_unknown_words_are_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(["--pitcures", "x", "--", "imagenet"])
+    assert caught.value.code == 2
+    assert "--pitcures" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

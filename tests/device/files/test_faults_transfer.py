@@ -1,0 +1,261 @@
+"""Files over links that break: the real client and daemon, with a proxy between them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout, NoSpace
+from evaltools.device.files import transfer as files
+from evaltools.device.files.transfer import pull, push
+from evaltools.device.programs import detached
+from tests.device.fault_proxy import Direction, FaultProxy
+from tests.device.faults import FAULTS, Fault, ended_server, stalled
+from tests.device.real_device import Network, wait_until
+
+SIZE = 20 * 1024 * 1024
+BEGUN = SIZE // 4
+PATIENCE_S = 30.0
+FOLDER = "/data/local/tmp/transfer"
+REMOTE = f"{FOLDER}/model"
+
+
+OLD = """\
+#!/bin/sh
+for word; do
+  shift
+  case $word in -ctime) word=-size ;; +1) word=-1024k ;; esac
+  set -- "$@" "$word"
+done
+exec /usr/bin/find "$@"
+"""
+"""A find that takes small files for old ones, as nobody can make a file old."""
+
+
+class Patient(Adb):
+    """Counts how often it had to be patient."""
+
+    reconnects = 0
+
+    def reconnect(self, serial: str) -> None:
+        self.reconnects += 1
+        super().reconnect(serial)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("files") / "model"
+    path.write_bytes(random.Random(0).randbytes(SIZE))
+    return path
+
+
+@pytest.fixture
+def there(proxy: FaultProxy) -> Path:
+    """The folder of the device that files are sent to, empty, as the outside sees it."""
+    folder = proxy.device.folder / "transfer"
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    return folder
+
+
+@contextmanager
+def in_the_middle(fault: Fault, proxy: FaultProxy, client: Adb, direction: Direction) -> Iterator[None]:
+    """Let something happen when a part of the file has passed, once; the rest is held until it has begun."""
+    before, at_fault, failed = proxy.passed(direction), [], []
+
+    def watch() -> None:
+        try:
+            wait_until(lambda: proxy.passed(direction) >= before + BEGUN, "the file does not begin")
+            at_fault.append(proxy.passed(direction) - before)
+            fault(proxy, client)
+        except Exception as error:
+            failed.append(error)
+        finally:
+            proxy.release()
+
+    proxy.hold_after(direction, BEGUN)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        watcher.join()
+    assert failed == []
+    assert at_fault[0] < SIZE
+    passed = proxy.passed(direction) - before
+    assert passed >= SIZE + (0 if fault is stalled else BEGUN)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_arrives_whole_whatever_happens_to_the_link(
+    client: Adb, proxy: FaultProxy, model: Path, there: Path, fault: Fault
+) -> None:
+    with in_the_middle(fault, proxy, client, "up"):
+        sent = push(client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S)
+    assert (sent.size_bytes, sent.was_there) == (SIZE, False)
+    assert [path.name for path in there.iterdir()] == ["model"]
+    assert (there / "model").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_comes_back_whole_whatever_happens_to_the_link(
+    client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, fault: Fault
+) -> None:
+    (there / "model").write_bytes(model.read_bytes())
+    with in_the_middle(fault, proxy, client, "down"):
+        pull(client, proxy.serial, REMOTE, tmp_path / "back", patience_s=PATIENCE_S)
+    assert [path.name for path in tmp_path.iterdir()] == ["back"]
+    assert (tmp_path / "back").read_bytes() == model.read_bytes()
+
+
+def test_a_server_of_its_own_that_is_ended_is_started_again(
+    own_client: Adb, proxy: FaultProxy, model: Path, there: Path
+) -> None:
+    own_client.reconnect(proxy.serial)
+    with in_the_middle(ended_server, proxy, own_client, "up"):
+        push(own_client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S)
+    assert [path.name for path in there.iterdir()] == ["model"]
+    assert (there / "model").read_bytes() == model.read_bytes()
+
+
+def test_a_server_that_is_started_again_says_nothing_in_the_answer(
+    own_client: Adb, proxy: FaultProxy, network: Network
+) -> None:
+    own_client.reconnect(proxy.serial)
+    for _ in range(2):
+        assert network.run_adb("-P", str(own_client.port), "kill-server").returncode == 0
+        own_client.reconnect(proxy.serial)
+        answer = own_client.shell(proxy.serial, "echo out; echo err >&2")
+        assert (answer.out, answer.err) == (b"out\n", b"err\n")
+    assert network.run_adb("-P", str(own_client.port), "kill-server").returncode == 0
+    assert own_client.run(["devices"], 10.0).err == b""
+
+
+def gone(proxy: FaultProxy, client: Adb) -> None:
+    """The cable is pulled for good."""
+    proxy.go_away()
+
+
+def test_a_device_that_stays_away_is_an_error_that_names_the_file(
+    network: Network, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
+) -> None:
+    patient = Patient(str(network.adb))
+    with (
+        pytest.raises(MAY_PASS, match=f"{model} could not be sent to {REMOTE}. {proxy.serial}: "),
+        in_the_middle(gone, proxy, patient, "up"),
+    ):
+        push(patient, proxy.serial, model, REMOTE, patience_s=0.5)
+    assert patient.reconnects > 0
+    wait_until(lambda: not list(there.iterdir()), "the daemon keeps what came of the file")
+    proxy.go_on()
+    network.connect(proxy)
+    (there / "model").write_bytes(model.read_bytes())
+    with (
+        pytest.raises(MAY_PASS, match=f"{REMOTE} could not be fetched. {proxy.serial}: "),
+        in_the_middle(gone, proxy, patient, "down"),
+    ):
+        pull(patient, proxy.serial, REMOTE, tmp_path / "back")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_ends_the_waiting_for_a_device(
+    client: Adb, proxy: FaultProxy, model: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PATIENCE_AT_END_S", 0.1)
+    stop = threading.Event()
+
+    def gone_and_stopped(proxy: FaultProxy, client: Adb) -> None:
+        proxy.go_away()
+        stop.set()
+
+    with (
+        pytest.raises(DeviceStopped, match=f"{proxy.serial}: stopped as asked; run it again") as caught,
+        in_the_middle(gone_and_stopped, proxy, client, "up"),
+    ):
+        push(client, proxy.serial, model, REMOTE, patience_s=PATIENCE_S, stop=stop)
+    assert (caught.value.exit_code, caught.value.kind) == (130, "stopped")
+
+
+def test_the_bytes_that_have_arrived_are_told(
+    client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PROGRESS_S", 0.1)
+    up: list[int] = []
+    down: list[int] = []
+
+    def tell(told: list[int], count: int) -> None:
+        told.append(count)
+        if 0 < count < SIZE:
+            proxy.go_on()
+
+    proxy.slow_down(SIZE // 20)
+    push(client, proxy.serial, model, REMOTE, on_progress=partial(tell, up))
+    proxy.slow_down(SIZE // 20)
+    pull(client, proxy.serial, REMOTE, tmp_path / "back", on_progress=partial(tell, down))
+    for told in (up, down):
+        assert told == sorted(told)
+        assert told[-1] == SIZE
+        assert any(0 < count < SIZE for count in told)
+
+
+def test_a_transfer_that_takes_too_long_says_how_far_it_came(
+    client: Adb, proxy: FaultProxy, model: Path, there: Path, tmp_path: Path
+) -> None:
+    (there / "other").write_bytes(model.read_bytes())
+    proxy.slow_down(SIZE // 10)
+    too_late = rf"of {{}} had brought \d+ of {SIZE} bytes after 1.5 s; .*allow more time"
+    with pytest.raises(DeviceTimeout, match=f"adb push {too_late.format(REMOTE)}"):
+        push(client, proxy.serial, model, REMOTE, timeout_s=1.5)
+    with pytest.raises(DeviceTimeout, match=f"adb pull {too_late.format(f'{FOLDER}/other')}"):
+        pull(client, proxy.serial, f"{FOLDER}/other", tmp_path / "back", timeout_s=1.5)
+    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in there.iterdir()] == ["other"]
+
+
+@pytest.fixture
+def full(network: Network, client: Adb, proxy: FaultProxy) -> Iterator[str]:
+    """A folder of the device with a disk of 1 MiB."""
+    folder = "/data/local/tmp/small"
+    made = client.shell(proxy.serial, f"mkdir -p {folder} && mount -t tmpfs -o size=1m tmpfs {folder}")
+    assert made.code == 0, made
+    yield folder
+    assert client.shell(proxy.serial, f"umount {folder}").code == 0
+
+
+def test_a_full_device_is_said_at_once(network: Network, proxy: FaultProxy, model: Path, full: str) -> None:
+    patient = Patient(str(network.adb))
+    with pytest.raises(NoSpace, match=f"{SIZE} bytes do not fit into {full}, which has 1048576 free; delete some"):
+        push(patient, proxy.serial, model, f"{full}/model", patience_s=PATIENCE_S)
+    assert patient.reconnects == 0
+    assert patient.shell(proxy.serial, f"ls -A {full}").out == b""
+
+
+def test_a_command_that_needs_more_space_than_there_is_says_so(client: Adb, proxy: FaultProxy, full: str) -> None:
+    run = detached.start(client, proxy.serial, "echo begun; cat /dev/zero > zeros", full)
+    with pytest.raises(CommandFailed, match="it printed last: begun; memory or space ran out"):
+        detached.wait(client, run, 30.0, poll_s=0.1)
+    with pytest.raises(CommandFailed, match=f"nothing can be started in {full}/.*No space left on device"):
+        detached.start(client, proxy.serial, "true", full)
+    assert client.shell(proxy.serial, f"ls -A {full}").text.split() == [Path(run.folder).name]
+
+
+def test_files_left_by_somebody_else_go_when_they_are_old(
+    client: Adb, proxy: FaultProxy, there: Path, tmp_path: Path
+) -> None:
+    names = ["a[1].0123456789ab.part", "b.0123456789ab.part", "a1.0123456789ab.part", "a[1].part"]
+    for name in names:
+        (there / name).write_text("some of it")
+    proxy.device.add_program("find", OLD)
+    local = tmp_path / "a"
+    local.write_text("all of it")
+    push(client, proxy.serial, local, f"{FOLDER}/a[1]")
+    proxy.device.add_program("find", '#!/bin/sh\nexec /usr/bin/find "$@"\n')
+    assert sorted(path.name for path in there.iterdir()) == sorted(["a[1]", *names[1:]])

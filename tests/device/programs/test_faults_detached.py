@@ -1,0 +1,259 @@
+"""Commands that go on over links that break: the real client and daemon, with a proxy between them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout
+from evaltools.device.adb.patience import patiently
+from evaltools.device.programs import detached
+from evaltools.device.programs.detached import DetachedRun
+from tests.device.fault_proxy import FaultProxy
+from tests.device.faults import FAULTS, Fault, ended_server
+from tests.device.real_device import wait_until
+
+LINES = 20
+COUNTING = f"""\
+i=0
+while [ $i -lt {LINES} ]; do
+  i=$((i+1))
+  echo line $i; echo error $i >&2; sleep 0.1
+  while [ $i = {LINES // 2} ] && [ ! -e happened ]; do sleep 0.1; done
+done
+exit 5
+"""
+"""The second half of its lines comes when there is a file."""
+OUT = "".join(f"line {number}\n" for number in range(1, LINES + 1)).encode()
+ERR = "".join(f"error {number}\n" for number in range(1, LINES + 1)).encode()
+PATIENCE_S = 30.0
+
+
+def run_through(fault: Fault, proxy: FaultProxy, client: Adb) -> None:
+    """Run a command, let something happen between its lines, and expect all that it printed, once."""
+    run = detached.start(client, proxy.serial, COUNTING)
+    out, err = bytearray(), bytearray()
+
+    def happen() -> None:
+        try:
+            fault(proxy, client)
+        finally:
+            (outside(proxy, run) / "happened").touch()
+
+    happening = threading.Thread(target=happen)
+
+    def seen(new_out: bytes, new_err: bytes) -> None:
+        out.extend(new_out)
+        err.extend(new_err)
+        if happening.ident is None:
+            happening.start()
+
+    answer = detached.wait(client, run, 60.0, seen, poll_s=0.1, patience_s=PATIENCE_S)
+    happening.join()
+    assert (answer.code, answer.out, answer.err) == (5, OUT, ERR)
+    assert (bytes(out), bytes(err)) == (OUT, ERR)
+    detached.remove(client, run)
+    assert not outside(proxy, run).exists()
+
+
+DRIVEN = """\
+#!/bin/sh
+PATH=/usr/bin:/bin
+if [ "$1" != 1 ]; then exec sleep "$@"; fi
+until [ -e tick ]; do sleep 0.05; done
+rm tick
+"""
+"""A sleep whose second is over when there is a file."""
+
+
+@pytest.fixture
+def driven(proxy: FaultProxy) -> Iterator[None]:
+    """The watch of a run waits for :func:`tick`, however long that takes."""
+    proxy.device.add_program("sleep", DRIVEN)
+    yield
+    proxy.device.add_program("sleep", '#!/bin/sh\nPATH=/usr/bin:/bin\nexec sleep "$@"\n')
+
+
+def tick(proxy: FaultProxy, run: DetachedRun) -> None:
+    """Let one second of a watch pass that is driven."""
+    file = outside(proxy, run) / "tick"
+    file.touch()
+    wait_until(lambda: not file.exists(), "the watch does not tick")
+
+
+def outside(proxy: FaultProxy, run: DetachedRun) -> Path:
+    """The folder of a run, as the outside sees it."""
+    return proxy.device.folder / Path(run.folder).name
+
+
+def processes(word: str) -> list[str]:
+    """The commands that run with this word as an argument, whatever session and environment they have."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            command = process.cmdline()
+        except psutil.Error:  # it has ended, and so has none
+            continue
+        if word in command:
+            found.append(command[0])
+    return found
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_output_is_whole_and_there_once_whatever_happens(client: Adb, proxy: FaultProxy, fault: Fault) -> None:
+    run_through(fault, proxy, client)
+
+
+def test_a_server_of_its_own_that_is_ended_is_started_again(own_client: Adb, proxy: FaultProxy) -> None:
+    own_client.reconnect(proxy.serial)
+    run_through(ended_server, proxy, own_client)
+
+
+def test_a_start_whose_answer_is_lost_can_be_repeated(client: Adb, proxy: FaultProxy) -> None:
+    proxy.cut_after("down", 50)  # in the middle of the answer, so when it has been done
+    with pytest.raises(MAY_PASS):
+        detached.start(client, proxy.serial, "echo once", name="repeated")
+    run = patiently(
+        client, proxy.serial, lambda: detached.start(client, proxy.serial, "echo again", name="repeated"), PATIENCE_S
+    )
+    answer = detached.wait(client, run, 60.0, poll_s=0.1)
+    assert (answer.code, answer.out) == (0, b"once\n")
+    detached.remove(client, run)
+
+
+def test_a_start_that_was_cut_in_the_middle_is_completed(client: Adb, proxy: FaultProxy) -> None:
+    (proxy.device.folder / "halfway").mkdir()
+    run = detached.start(client, proxy.serial, "echo whole", name="halfway")
+    assert detached.wait(client, run, 60.0, poll_s=0.1).out == b"whole\n"
+    detached.remove(client, run)
+
+
+def test_of_two_starts_at_once_one_command_runs(client: Adb, proxy: FaultProxy) -> None:
+    def begin() -> None:
+        detached.start(client, proxy.serial, "echo ran >> /data/local/tmp/ran; sleep 1", name="together")
+
+    starters = [threading.Thread(target=begin) for _ in range(4)]
+    for starter in starters:
+        starter.start()
+    for starter in starters:
+        starter.join()
+    run = DetachedRun(proxy.serial, f"{detached.WORK_FOLDER}/together")
+    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 0
+    assert (proxy.device.folder / "ran").read_text() == "ran\n"
+    detached.remove(client, run)
+
+
+CHILDREN = (
+    "sleep {0} & setsid sleep {0} & (setsid sh -c 'sleep {0}; true' &) & "
+    "nohup sh -c 'trap \"\" HUP INT TERM; sleep {0}; true' & echo begun; sleep {0}"
+)
+
+
+def word(number: int) -> str:
+    """Seconds to sleep, by which a process is found: no other tests have it, and the code under test does not look."""
+    return f"{300 + number}.{os.getpid()}"
+
+
+def begun(client: Adb, proxy: FaultProxy, number: int, abandoned_after_s: float = 900.0) -> DetachedRun:
+    run = detached.start(client, proxy.serial, CHILDREN.format(word(number)), abandoned_after_s=abandoned_after_s)
+    wait_until(lambda: len(processes(word(number))) == 5, "the children do not begin")
+    return run
+
+
+def test_no_process_is_left_at_the_end_even_in_sessions_of_their_own(client: Adb, proxy: FaultProxy) -> None:
+    run, other = begun(client, proxy, 10), begun(client, proxy, 100)
+    detached.end(client, run)
+    assert processes(word(10)) == []
+    assert len(processes(word(100))) == 5
+    assert detached.look(client, run).is_gone
+    assert detached.look(client, other).code is None
+    detached.end(client, run)
+    for each in (other, run):
+        detached.remove(client, each)
+    assert processes(word(100)) == []
+
+
+def test_what_a_command_left_behind_ends_with_the_run(client: Adb, proxy: FaultProxy) -> None:
+    run = detached.start(client, proxy.serial, f"setsid sleep {word(2)} > /dev/null 2>&1 & exit 4")
+    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 4
+    wait_until(lambda: processes(word(2)) == ["sleep"], "the child does not begin")
+    detached.remove(client, run)
+    assert processes(word(2)) == []
+
+
+def test_a_process_that_has_the_number_of_one_that_ended_is_left_alone(client: Adb, proxy: FaultProxy) -> None:
+    """The daemon's shell knows the numbers of the device; start times of other sessions are other ones."""
+    run = detached.start(client, proxy.serial, "true")
+    assert detached.wait(client, run, 60.0, poll_s=0.1).code == 0
+    stranger = detached.start(client, proxy.serial, f"exec sleep {word(3)}")
+    wait_until(lambda: processes(word(3)) == ["sleep"], "the stranger does not begin")
+    number = (outside(proxy, stranger) / "pid").read_text().split()[0]
+    _, began = (outside(proxy, run) / "pid").read_text().split()
+    (outside(proxy, run) / "pid").write_text(f"{number} {int(began) - 1}\n")
+    detached.end(client, run)
+    assert processes(word(3)) == ["sleep"]
+    assert detached.look(client, stranger).code is None
+    for each in (stranger, run):
+        detached.remove(client, each)
+
+
+def test_a_run_that_nobody_looks_at_ends_itself(client: Adb, proxy: FaultProxy, driven: None) -> None:
+    run = begun(client, proxy, 4, abandoned_after_s=2.0)
+    assert detached.look(client, run).out == b"begun\n"
+    for _ in range(3):  # the first sees that somebody looked
+        assert len(processes(word(4))) == 5
+        tick(proxy, run)
+    wait_until(lambda: processes(word(4)) == [], "it does not end itself")
+    wait_until(lambda: detached.look(client, run).is_gone, "it is not said to be gone")
+    with pytest.raises(CommandFailed, match="ended itself, because nobody had looked at it"):
+        detached.wait(client, run, 60.0)
+    detached.remove(client, run)
+
+
+def test_a_run_that_somebody_looks_at_does_not_end_itself(client: Adb, proxy: FaultProxy, driven: None) -> None:
+    command = "until [ -e over ]; do sleep 0.1; done; echo done"
+    run = detached.start(client, proxy.serial, command, abandoned_after_s=1.0)
+    unseen = outside(proxy, run) / "unseen"
+    for _ in range(5):
+        wait_until(unseen.exists, "the watch does not go on")
+        assert not detached.look(client, run).is_gone
+        assert not unseen.exists()
+        tick(proxy, run)
+    (outside(proxy, run) / "over").touch()
+    assert detached.wait(client, run, 60.0, poll_s=0.1).out == b"done\n"
+    assert {path.name for path in outside(proxy, run).iterdir()} >= {"code", "out"}
+    detached.remove(client, run)
+
+
+def test_a_time_out_ends_all_of_it(client: Adb, proxy: FaultProxy) -> None:
+    run = begun(client, proxy, 5)
+    with pytest.raises(DeviceTimeout, match="did not end within 0.5 s and was ended"):
+        detached.wait(client, run, 0.5, poll_s=0.1)
+    assert processes(word(5)) == []
+
+
+def test_a_stop_ends_all_of_it(client: Adb, proxy: FaultProxy) -> None:
+    run, stop = begun(client, proxy, 6), threading.Event()
+    with pytest.raises(DeviceStopped, match=f"{proxy.serial}: stopped as asked; run it again to go on") as caught:
+        detached.wait(client, run, 60.0, lambda _out, _err: stop.set(), poll_s=30.0, stop=stop)
+    assert (caught.value.exit_code, caught.value.kind) == (130, "stopped")
+    assert processes(word(6)) == []
+
+
+def test_a_stop_while_the_device_is_away_says_what_becomes_of_the_command(client: Adb, proxy: FaultProxy) -> None:
+    run, stop = begun(client, proxy, 7), threading.Event()
+    proxy.go_away()
+    threading.Timer(1.0, stop.set).start()
+    with pytest.raises(DeviceStopped, match=f"The command in {run.folder} could not be ended: .*; it ends itself when"):
+        detached.wait(client, run, 60.0, patience_s=2.0, stop=stop)
+    assert len(processes(word(7))) == 5
+    proxy.go_on()
+    proxy.device.network.connect(proxy)
+    detached.remove(client, run)
+    assert processes(word(7)) == []

@@ -1,0 +1,215 @@
+"""A part on a device: what its command prints about its progress, and what is left when the device leaves."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import random
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evaltools.cli.shared.progress import show_progress
+from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.answer import Answer, wrap_command
+from evaltools.device.adb.errors import CommandFailed, ConnectionLost
+from evaltools.device.files.store import DeviceStore
+from evaltools.device.programs.part import (
+    PartDevice,
+    PartOptions,
+    PartProgress,
+    PartWork,
+    ProgressReader,
+    SentFiles,
+    progress_of,
+)
+from evaltools.engine import Tally
+from evaltools.result.device_run import DeviceConditions
+from tests.device.fixtures import Devices
+from tests.device.real_device import Network
+
+
+def line_of(done: object, phase: str = "evaluation") -> str:
+    return json.dumps({"phase": phase, "done": done, "total": 50, "per_second": 3.5})
+
+
+@pytest.mark.parametrize(
+    ("line", "done"),
+    [
+        (line_of(20), 20),
+        (line_of(0), 0),
+        ("", None),
+        ("WARNING: something", None),
+        (line_of(20, "latency"), None),
+        (line_of(20) + "x", None),
+        (line_of(20)[:-1], None),
+        ('{"phase": "evaluation"', None),
+        ('{"phase": "evaluation"}', None),
+        (f" {line_of(20)}", None),
+        (line_of(None), None),
+        (line_of([20]), None),
+        (line_of("twenty"), None),
+        (line_of(float("nan")), None),
+        (line_of(float("inf")), None),
+        ('{"phase": "evaluation", "done": 1e999}', None),
+        ('{"phase": "evaluation", "done": ' + "[" * 100_000, None),
+    ],
+)
+def test_only_a_line_about_examples_says_how_many_are_done(line: str, done: int | None) -> None:
+    """Whatever else a device prints is no reason to end the run."""
+    found = progress_of(line.encode())
+    assert (found and found.done) == done
+
+
+def reading(*pieces: bytes) -> list[int]:
+    seen: list[PartProgress] = []
+    reader = ProgressReader(seen.append)
+    for piece in pieces:
+        reader(b"", piece)
+    return [progress.done for progress in seen]
+
+
+def test_each_line_is_told_when_it_is_whole() -> None:
+    text = f"{line_of(1)}\n{line_of(2)}\n".encode()
+    assert reading(text) == [1, 2]
+    assert reading(text[:-1]) == [1], "the last line may still go on"
+    assert reading(text[:-1], b"\n") == [1, 2]
+
+
+def test_lines_may_be_cut_anywhere() -> None:
+    """Also within a character."""
+    lines = [line_of(1), "Größe: 漢字", line_of(2), "", line_of(30), "end"]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    for size in range(1, 12):
+        assert reading(*(text[start : start + size] for start in range(0, len(text), size))) == [1, 2, 30]
+    chance = random.Random(0)
+    for _ in range(50):
+        cuts = [0, *sorted(chance.sample(range(len(text)), 5)), len(text)]
+        assert reading(*(text[start:end] for start, end in itertools.pairwise(cuts))) == [1, 2, 30]
+
+
+def test_broken_bytes_and_stdout_are_passed_over() -> None:
+    assert reading(b"\xff\xfe\n" + line_of(4).encode() + b"\n\xe9") == [4]
+    seen: list[PartProgress] = []
+    ProgressReader(seen.append)(line_of(5).encode() + b"\n", b"")
+    assert seen == []
+
+
+def test_a_terminal_that_ends_lines_with_a_carriage_return_is_read_as_well() -> None:
+    assert reading(f"{line_of(6)}\r\n".encode()) == [6]
+
+
+@pytest.mark.parametrize("phase", ["", "latency"])
+def test_what_an_evaluation_prints_is_understood(phase: str) -> None:
+    """The lines are those that ``--progress=json`` really gives; those of other phases say nothing of examples."""
+    text = io.StringIO()
+    with show_progress(phase, 3, Console(file=text), "json") as on_progress:
+        on_progress(Tally(done=3))
+    assert text.getvalue().count("\n") == 1
+    assert reading(text.getvalue().encode()) == ([] if phase else [3])
+
+
+class Leaving(Adb):
+    """A device that answers everything with nothing, until it is away."""
+
+    def __init__(self) -> None:
+        super().__init__("/bin/true")
+        self.is_away = False
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        if self.is_away:
+            raise ConnectionLost("it is away", serial)
+        return Answer(0, b"", b"")
+
+    def features(self, serial: str) -> tuple[str, ...]:
+        return ()
+
+
+WORK = PartWork(index=0, count=1, examples=3, files={})
+
+
+def part_device(adb: Adb, serial: str = "R58M") -> PartDevice:
+    store = DeviceStore(adb, serial, "/data/local/tmp/evaltools")
+    return PartDevice(store, PartOptions(patience_s=0.0, timeout_s=60.0), threading.Event())
+
+
+def test_what_a_device_did_before_it_left_counts() -> None:
+    adb = Leaving()
+
+    def act(_sent: SentFiles) -> str:
+        adb.is_away = True
+        return "done"
+
+    found, part = part_device(adb).measured(WORK, act)
+    assert (found, part.examples, part.after) == ("done", 3, DeviceConditions())
+
+
+class Sleeping:
+    """A program."""
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "sleep 60"
+
+
+def test_what_may_still_run_on_a_device_that_left_is_known(tmp_path: Path) -> None:
+    adb = Leaving()
+    device = part_device(adb)
+    assert device.clean_up() is None
+    with pytest.raises(CommandFailed):
+        device.do(WORK, Sleeping(), tmp_path, lambda _out, _err: None)
+    adb.is_away = True
+    left = device.clean_up()
+    assert isinstance(left, ConnectionLost)
+    assert "it is away" in str(left)
+    adb.is_away = False
+    assert device.clean_up() is None
+
+
+class Adding:
+    """A program of many lines, which leaves with 3."""
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+
+    def command(self, work: PartWork, sent: SentFiles, taskset: str) -> str:
+        return "\n".join(["n='0'", *["n=$((n + 1))"] * self._lines, 'echo "é $n" > count; exit 3'])
+
+
+class OfBeforeAndroid7(Adb):
+    """A client that knows the device as an old one, for which longer commands are never sent."""
+
+    longest = 0
+
+    def features(self, serial: str) -> tuple[str, ...]:
+        return ()
+
+    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
+        if "setsid" in command:
+            self.longest = max(self.longest, len(wrap_command(command, "m" * 42).encode()))
+        return super().shell(serial, command, timeout_s, stop)
+
+
+@pytest.mark.parametrize("lines", [1, 20_000])
+def test_a_command_of_any_length_is_run(lines: int, client: Adb, devices: Devices, tmp_path: Path) -> None:
+    """Those of native benchmarks have some lines for each start."""
+    device = part_device(client, devices[0].serial)
+    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
+    assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
+
+
+@pytest.mark.parametrize("lines", [110, 200])
+def test_an_old_device_gets_no_long_command(lines: int, network: Network, devices: Devices, tmp_path: Path) -> None:
+    client = OfBeforeAndroid7(str(network.adb))
+    device = part_device(client, devices[0].serial)
+    done = device.do(replace(WORK, results=("count",)), Adding(lines), tmp_path, lambda _out, _err: None)
+    assert (done.code, (tmp_path / "count").read_text()) == (3, f"é {lines}\n")
+    assert 0 < client.longest < 4000
+
+
+@pytest.mark.parametrize(("patience_s", "alone_s"), [(0.0, 900.0), (180.0, 900.0), (600.0, 1200.0)])
+def test_a_run_ends_itself_later_than_a_device_may_be_away(patience_s: float, alone_s: float) -> None:
+    assert PartOptions(patience_s, 3600.0).alone_s == alone_s

@@ -1,0 +1,147 @@
+"""The scripts around a detached command, in the shells of this machine, without adb."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaltools.device.adb.answer import wrap_command
+from evaltools.device.programs.scripts import end_script, in_use_script, look_script, start_script
+
+SOON_S = 20.0
+MARK = "evaltools-" + "0" * 32
+A_MINUTE = (60, 15)
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A shell, and the folder in which it and its tools are found."""
+
+    path: str
+
+    def run(self, script: str) -> bytes:
+        done = subprocess.run(
+            [shutil.which("sh", path=self.path) or "sh", "-c", script],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={"PATH": self.path},
+            timeout=60,
+        )
+        assert done.returncode == 0, done
+        return done.stdout
+
+
+@pytest.fixture(params=["sh", "bash", "mksh", "busybox", "toybox"])
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
+    """busybox brings its own tools; Android's are those of toybox, beside mksh."""
+    name = request.param
+    shell_name = "mksh" if name == "toybox" else name
+    missing = [tool for tool in {name, shell_name} if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} is not installed here")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    if name in ("busybox", "toybox"):
+        listed = subprocess.run([name, *(["--list"] if name == "busybox" else [])], capture_output=True, text=True)
+        for tool in set(listed.stdout.split()) - {"sh"}:
+            (tools / tool).symlink_to(str(shutil.which(name)))
+    target = Path(str(shutil.which(shell_name)))
+    (tools / "sh").symlink_to(target.resolve() if name == "sh" else target)
+    return Shell(str(tools) if name in ("busybox", "toybox") else f"{tools}:/usr/bin:/bin")
+
+
+def wait_for(shell: Shell, folder: str, ending: bytes) -> None:
+    limit = time.monotonic() + SOON_S
+    while not (found := shell.run(look_script(folder, 0, 0, MARK))).endswith(ending):
+        assert time.monotonic() < limit, found
+        time.sleep(0.1)
+
+
+def sleepers(seconds: str) -> int:
+    """How many processes sleep for so long; toybox's setsid becomes the sleep without another command line."""
+    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return sum(command[-2:] == ["sleep", seconds] for command in commands)
+
+
+def test_a_command_runs_once_and_leaves_all_that_it_printed(shell: Shell, tmp_path: Path) -> None:
+    folder = str(tmp_path / "it's a run")
+    command = "printf 'it''s'; pwd; echo wrong >&2; read nothing || exit 7"
+    for _ in range(2):
+        assert shell.run(start_script(folder, command, *A_MINUTE)) == b""
+    wait_for(shell, folder, b"0 0 7\n")
+    mark = MARK.encode()
+    assert shell.run(look_script(folder, 0, 0, MARK)) == b"its%b\n%bwrong\n%b0 0 7\n" % (folder.encode(), mark, mark)
+    assert shell.run(look_script(folder, len(folder) + 3, 5, MARK)) == b"\n%b\n%b0 0 7\n" % (mark, mark)
+    assert sorted(os.listdir(folder)) == ["boot", "code", "command", "end", "err", "out", "pid"]
+
+
+def test_the_end_takes_all_with_it(shell: Shell, tmp_path: Path) -> None:
+    folder = str(tmp_path / "run")
+    seconds = f"700.{os.getpid()}"
+    shell.run(start_script(folder, f"setsid sleep {seconds} & (setsid sleep {seconds} &) ; sleep {seconds}", *A_MINUTE))
+    limit = time.monotonic() + SOON_S
+    while sleepers(seconds) < 3:
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    shell.run(end_script(str(tmp_path / "ru")))
+    assert sleepers(seconds) == 3
+    shell.run(end_script(folder))
+    assert sleepers(seconds) == 0
+    assert shell.run(look_script(folder, 0, 0, MARK)).endswith(b"0 0\n")
+
+
+def test_the_watch_ends_what_nobody_looks_at(shell: Shell, tmp_path: Path) -> None:
+    folder, seconds = str(tmp_path / "run"), f"701.{os.getpid()}"
+    shell.run(start_script(folder, f"setsid sleep {seconds} & sleep {seconds}", 1, 1))
+    limit = time.monotonic() + SOON_S
+    while not (Path(folder) / "abandoned").exists() or sleepers(seconds):
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    wait_for(shell, folder, b"0 1\n")
+
+
+def test_what_was_ended_before_it_began_never_begins(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    shutil.copy("/proc/sys/kernel/random/boot_id", folder / "boot")
+    shell.run(end_script(str(folder)))
+    shell.run(start_script(str(folder), "touch begun", *A_MINUTE))
+    assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0 0\n")
+    assert not (folder / "begun").exists()
+
+
+def test_a_run_of_before_a_restart_is_gone_and_nothing_is_ended_for_it(shell: Shell, tmp_path: Path) -> None:
+    folder, seconds = tmp_path / "run", f"702.{os.getpid()}"
+    with subprocess.Popen(["sleep", seconds], start_new_session=True) as stranger:
+        shell.run(start_script(str(folder), "exit 3", *A_MINUTE))
+        wait_for(shell, str(folder), b"0 0 3\n")
+        began = Path(f"/proc/{stranger.pid}/stat").read_text().split()[21]
+        (folder / "pid").write_text(f"{stranger.pid} {began}\n")
+        (folder / "boot").write_text("of another one\n")
+        (folder / "code").unlink()
+        assert shell.run(look_script(str(folder), 0, 0, MARK)).endswith(b"0 0\n")
+        shell.run(end_script(str(folder)))
+        assert sleepers(seconds) == 1
+        stranger.kill()
+
+
+def test_a_lease_counts_for_an_hour(shell: Shell, tmp_path: Path) -> None:
+    ask = f"cd '{tmp_path}'; if {in_use_script('runs', 'a-???.lease')}then echo used; else echo free; fi"
+    found = [shell.run(ask)]
+    for name, age_s in (("a-dead.lease", 0), ("a-old.lease", 3700), ("a-new.lease", 3500)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+        found.append(shell.run(ask))
+    assert found == [b"free\n", b"free\n", b"free\n", b"used\n"]
+
+
+def test_the_start_is_short_enough_for_devices_of_before_android_7() -> None:
+    folder = "/data/local/tmp/evaltools-0123456789ab"
+    assert len(wrap_command(start_script(folder, "", *A_MINUTE), MARK)) < 2500

@@ -1,0 +1,335 @@
+"""Rows of benchmarks from the logs of another program."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
+from evaltools.parameter import Value
+from evaltools.report.files.benchmark.plot import plot_bytes
+from evaltools.report.tables.benchmark import print_benchmark
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, LoggedFigures, LoggedMemory, StatFigures
+from evaltools.result.evaluation import DelegateUsed, DelegationProof
+from evaltools.result.json_file import encode_json, json_schema, read_json
+from evaltools.stats.median_interval import median_interval
+from tests.native.logs.log_styles import STYLES, recorded
+from tests.report.benchmark_samples import benchmark, row
+
+GPU: Mapping[str, Mapping[str, Value]] = {"GPU": {"gpu_backend": "cl"}}
+NNAPI: Mapping[str, Mapping[str, Value]] = {"NNAPI": {}}
+HINT = "its figures would be those of the CPU; --allow_fallback=true measures them all the same"
+CPU_LOG = """\
+INFO: STARTING!
+INFO: Graph: [a.tflite]
+INFO: Loaded model a.tflite
+INFO: Initialized session in 2ms.
+INFO: count=1 curr=900 p5=900 median=900 p95=900
+
+INFO: count=10 first=110 curr=90 min={min} max=130 avg={avg} std=9 p5=90 median={median} p95=130
+
+INFO: Inference timings in us: Init: 2000, First inference: 900, Warmup (avg): 900, Inference (avg): {avg}
+"""
+
+
+def made(
+    *texts: str,
+    asked: Mapping[str, Mapping[str, Value]] = GPU,
+    nodes: int = 31,
+    allow_fallback: bool = False,
+    name: str = "a",
+) -> BenchmarkRow:
+    return row_of_log(0, name, ["--use_gpu=true"], 4, texts, asked, nodes, allow_fallback)
+
+
+def on_cpu(*medians_us: int, name: str = "cpu") -> BenchmarkRow:
+    texts = [CPU_LOG.format(min=median - 20, median=median, avg=median + 1) for median in medians_us]
+    return made(*texts, asked={}, name=name)
+
+
+def logged(found: BenchmarkRow) -> LoggedFigures:
+    assert found.logged is not None
+    return found.logged
+
+
+def printed(result: BenchmarkResult) -> list[str]:
+    text = io.StringIO()
+    console = make_console(text)
+    console.width = 300
+    print_benchmark(result, console)
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_a_round_on_a_gpu_is_measured_with_its_proof() -> None:
+    found = made(recorded("benchmark_gpu_full"))
+    assert (found.status, found.reason, found.fallback) == ("measured", None, None)
+    assert (found.name, found.flags, found.num_threads) == ("a", ["--use_gpu=true"], 4)
+    assert found.delegates == [
+        DelegateUsed(
+            "GPU", True, {"gpu_backend": "cl"}, 31, 1, evidence="its log: TfLiteGpuDelegateV2 took 31 of 31 nodes"
+        )
+    ]
+    assert found.delegation == DelegationProof(31, 31, {})
+    (only,) = logged(found).rounds
+    assert (only.init_us, only.first_inference_us) == (1283417, 9215)
+    assert only.memory == LoggedMemory(66.4258, 66.4258, 94.2773)
+    assert only.regular == StatFigures(152, 6490, 7149, 5521, 7509, 6512.58, 375, 5874, 6496, 7156)
+    assert (found.rounds, found.figures) == ([], None)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "benchmark_gpu_partial", "benchmark_gpu_unsupported"])
+def test_every_style_of_prefixes_makes_the_same_row(name: str, style: str) -> None:
+    assert made(STYLES[style](recorded(name))) == made(recorded(name))
+
+
+def test_a_single_round_has_its_own_median_and_no_interval() -> None:
+    figures = logged(made(recorded("benchmark_gpu_full")))
+    assert (figures.count, figures.min_us, figures.max_us, figures.avg_us) == (152, 5521, 7509, 6512.58)
+    assert (figures.median_us, figures.median_interval) == (6496.0, None)
+
+
+def test_several_rounds_have_an_interval_of_their_medians() -> None:
+    figures = logged(on_cpu(100, 104, 97))
+    assert figures.median_interval == median_interval([[100], [104], [97]])
+    assert figures.median_interval is not None
+    assert figures.median_us == 100
+    assert figures.median_interval.low < 100 < figures.median_interval.high
+    assert (figures.count, figures.min_us, figures.max_us) == (30, 77, 130)
+    assert figures.avg_us == pytest.approx((101 + 105 + 98) / 3)
+
+
+def test_logs_without_percentiles_give_averages_alone() -> None:
+    text = recorded("benchmark_hexagon")
+    figures = logged(made(text, text, asked={"Hexagon": {}}))
+    assert (figures.median_us, figures.median_interval) == (None, None)
+    assert figures.avg_us == pytest.approx(4244.39)
+
+
+def test_part_of_the_graph_is_proof_and_the_rest_is_not_made_up() -> None:
+    found = made(recorded("benchmark_gpu_partial"), nodes=64)
+    assert found.status == "measured"
+    assert [(entry.name, entry.nodes, entry.partitions) for entry in found.delegates] == [("GPU", 63, 1)]
+    assert found.delegation == DelegationProof(64, 63, {})
+
+
+def test_nnapi_names_its_device() -> None:
+    (delegate,) = made(recorded("benchmark_nnapi_accelerator"), asked=NNAPI).delegates
+    assert (delegate.nodes, delegate.device, delegate.is_cpu) == (31, "google-edgetpu", False)
+
+
+def test_nnapi_that_may_use_its_own_cpu_is_measured_only_where_its_device_is_named() -> None:
+    taken = "INFO: Replacing 31 out of 31 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 1 partitions.\n"
+    text = CPU_LOG.format(min=80, median=100, avg=100) + taken
+    may: Mapping[str, Mapping[str, Value]] = {"NNAPI": {"disable_nnapi_cpu": False, "nnapi_accelerator_name": ""}}
+    doubt = (
+        "the NNAPI delegate was asked for, but the log does not name the device; NNAPI may have used its own CPU: "
+        "disable_nnapi_cpu=true or an accelerator name rules that out"
+    )
+    assert made(text, asked=NNAPI).status == "measured"
+    found, allowed = made(text, asked=may), made(text, asked=may, allow_fallback=True)
+    assert (found.status, found.reason) == ("failed", f"{doubt}; {HINT}")
+    assert (allowed.status, allowed.fallback) == ("measured", doubt)
+    assert made(recorded("benchmark_nnapi_accelerator"), asked=may).status == "measured"
+
+
+def test_hexagon_says_twice_what_it_took_and_counts_once() -> None:
+    found = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}})
+    assert found.delegation == DelegationProof(31, 31, {})
+
+
+def test_xnnpack_that_the_runtime_added_is_shown() -> None:
+    log = recorded("benchmark_gpu_unsupported").replace("INFO: Use gpu: [1]\n", "")
+    log = "".join(line for line in log.splitlines(keepends=True) if not line.startswith("WARN"))
+    found = made(log, asked={})
+    assert (found.status, found.delegation) == ("measured", DelegationProof(31, 31, {}))
+    assert [(entry.name, entry.requested, entry.nodes) for entry in found.delegates] == [("XNNPACK", False, 31)]
+
+
+@pytest.mark.parametrize(
+    ("coverage", "nodes", "partitions", "proof"),
+    [
+        ("completely executed by the delegate.", 31, 1, DelegationProof(31, 31, {})),
+        ("partially executed by the delegate w/ 2 delegate kernels.", None, 2, None),
+    ],
+)
+def test_the_word_of_benchmark_model_alone(
+    coverage: str, nodes: int | None, partitions: int, proof: DelegationProof | None
+) -> None:
+    """On Linux the runtime does not log which nodes it replaced."""
+    line = f"INFO: Explicitly applied XNNPACK delegate, and the model graph will be {coverage}\n"
+    log = CPU_LOG.format(min=80, median=100, avg=100).replace("INFO: Init", line + "INFO: Init")
+    found = made(log, asked={"XNNPACK": {}})
+    (delegate,) = found.delegates
+    assert (found.status, delegate.nodes, delegate.partitions, found.delegation) == (
+        "measured", nodes, partitions, proof,
+    )  # fmt: skip
+    assert delegate.evidence.startswith("its log: XNNPACK executes the graph ")
+
+
+@pytest.mark.parametrize(
+    ("name", "delegate", "quoted"),
+    [
+        (
+            "benchmark_gpu_unsupported",
+            "GPU",
+            '"GPU acceleration is unsupported on this platform.", after "The GPU delegate compile options are only '
+            'supported on Android or iOS platforms or when the tool was built with -DCL_DELEGATE_NO_GL."',
+        ),
+        ("benchmark_nnapi_unsupported", "NNAPI", '"NNAPI acceleration is unsupported on this platform."'),
+        ("benchmark_nnapi_reference", "NNAPI", '"NNAPI accelerators available: [nnapi-reference]"'),
+        (
+            "benchmark_hexagon_missing",
+            "Hexagon",
+            '"Hexagon Delegate is not supported.", after "Failed to load libhexagon_interface.so, Error: dlopen '
+            'failed: library "libhexagon_interface.so" not found"',
+        ),
+    ],
+)
+def test_a_fallback_is_no_measurement_unless_it_is_allowed(name: str, delegate: str, quoted: str) -> None:
+    asked: dict[str, dict[str, Value]] = {delegate: {}}
+    reason = f"the {delegate} delegate was asked for, but the log says {quoted}"
+    found = made(recorded(name), asked=asked)
+    assert (found.status, found.reason, found.logged) == ("failed", f"{reason}; {HINT}", None)
+    allowed = made(recorded(name), asked=asked, allow_fallback=True)
+    assert (allowed.status, allowed.reason, allowed.fallback) == ("measured", None, reason)
+    assert logged(allowed).count > 0
+    assert [(entry.name, entry.requested) for entry in allowed.delegates] == [(delegate, True), ("XNNPACK", False)]
+
+
+def test_a_delegate_that_was_created_and_took_nothing_is_told_from_one_that_was_not() -> None:
+    reference = made(recorded("benchmark_nnapi_reference"), asked=NNAPI)
+    missing = made(recorded("benchmark_nnapi_unsupported"), asked=NNAPI)
+    assert [entry.nodes for entry in (reference.delegates[0], missing.delegates[0])] == [0, None]
+
+
+def test_no_word_about_a_delegate_is_no_proof() -> None:
+    found = made(CPU_LOG.format(min=80, median=100, avg=100))
+    assert found.status == "failed"
+    assert found.reason == f"the GPU delegate was asked for, but no line of the log says that it took nodes; {HINT}"
+
+
+def test_one_round_on_the_cpu_spoils_a_row() -> None:
+    good, bad = recorded("benchmark_gpu_full"), recorded("benchmark_gpu_unsupported")
+    found = made(good, bad, good)
+    assert found.status == "failed"
+    assert found.reason is not None
+    assert found.reason.startswith("round 2: the GPU delegate was asked for, but the log says")
+    assert logged(found).rounds == logged(made(good)).rounds
+    assert len(logged(made(good, bad, good, allow_fallback=True)).rounds) == 3
+
+
+def test_a_delegate_that_failed_is_the_reason_and_no_figures_are_offered() -> None:
+    found = made(recorded("benchmark_nnapi_compilation_failed"), asked=NNAPI, allow_fallback=True)
+    assert found.status == "failed"
+    assert found.reason == (
+        'the NNAPI delegate was asked for, but the log says "Restored original execution plan after delegate '
+        'application failure.", after "NN API returned error ANEURALNETWORKS_OP_FAILED at line 3779 while completing '
+        'NNAPI compilation."'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "INFO: STARTING!\nERROR: Failed to load model a\nERROR: Benchmarking failed.\n",
+            'the log says "Failed to load model a"',
+        ),
+        ("ERROR: Benchmarking failed.\n", 'the log says "Benchmarking failed."'),
+        ("INFO: STARTING!\nINFO: Loaded model a\n\n", 'the log ends without times, at "Loaded model a"'),
+        ("", "the log is empty"),
+        (
+            CPU_LOG.format(min=80, median=100, avg=100) + "ERROR: Benchmarking failed.\n",
+            'runs failed: the log says "Benchmarking failed."',
+        ),
+        (
+            CPU_LOG.format(min=80, median=100, avg=100)
+            + "ERROR: Node number 3 (TfLiteGpuDelegateV2) failed to invoke.",
+            'runs failed: the log says "Node number 3 (TfLiteGpuDelegateV2) failed to invoke."',
+        ),
+        (
+            "WARN: Unconsumed cmdline flags: --use_hexagon=true --a=1\n" + CPU_LOG.format(min=80, median=100, avg=100),
+            "the program does not know --use_hexagon=true --a=1 and ran without; leave it out, or use another release",
+        ),
+        (
+            CPU_LOG.format(min=80, median=100, avg=100) * 2,
+            "the log has 4 lines of times, one benchmark has 2; give the log of one benchmark alone",
+        ),
+    ],
+)
+def test_a_log_without_figures_says_why(text: str, reason: str) -> None:
+    found = made(text, asked={})
+    assert (found.status, found.reason, found.logged) == ("failed", reason, None)
+    assert made(CPU_LOG.format(min=80, median=100, avg=100), text, asked={}).reason == f"round 2: {reason}"
+
+
+def test_what_the_device_knows_of_a_round_is_its_reason() -> None:
+    log = CPU_LOG.format(min=80, median=100, avg=100)
+    found = row_of_log(0, "a", [], 4, [log, "INFO: STARTING!"], {}, 31, failures=["", "it crashed: Fatal signal 11"])
+    assert (found.status, found.reason) == ("failed", "round 2: it crashed: Fatal signal 11")
+    assert len(logged(found).rounds) == 1
+
+
+def test_without_a_round_nothing_was_measured() -> None:
+    assert (made().status, made().reason) == ("failed", "it was never started")
+
+
+def test_rows_are_held_against_the_first_by_their_rounds() -> None:
+    first, second, failed = on_cpu(100, 110, 120), on_cpu(50, 56, 60, name="fast"), made("", name="broken")
+    old = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}}, name="without medians")
+    rows = with_logged_ratios([failed, first, second, old])
+    assert [entry.versus_first is not None for entry in rows] == [False, False, True, False]
+    found = rows[2].versus_first
+    assert found is not None
+    assert found.pairs == 3
+    assert found.ratio == pytest.approx((50 / 100 * 56 / 110 * 60 / 120) ** (1 / 3))
+    assert found.interval is not None
+
+
+def test_the_table_shows_figures_of_logs_beside_own_ones() -> None:
+    gpu, hexagon = recorded("benchmark_gpu_full"), recorded("benchmark_hexagon")
+    rows = [made(gpu, name="gpu"), made(gpu, gpu, name="twice"), made(hexagon, asked={"Hexagon": {}}, name="dsp")]
+    heading, *lines = [re.split(" {2,}", line) for line in printed(benchmark(*rows, row("own", 9000)))]
+    table = {cells[0]: dict(zip(heading, cells, strict=True)) for cells in lines}
+    assert list(table) == ["dsp", "gpu", "twice", "own"]
+    assert table["gpu"] == {
+        "configuration": "gpu",
+        "delegated": "31/31",
+        "median [95 %]": "6.5 ms",
+        "runs": "152",
+        "average": "6.51 ms",
+        "p95": "7.16 ms",
+        "with reading": "-",
+        "load": "1283 ms",
+        "first run": "9.21 ms",
+        "peak MB": "94.3",
+        "steady MB": "-",
+    }
+    assert table["dsp"]["median [95 %]"] == "4.24 ms (average)"
+    assert (table["twice"]["median [95 %]"], table["twice"]["runs"]) == ("6.5 ms [6.5, 6.5]", "304 in 2 rounds")
+    assert table["twice"]["p95"] == "-"
+    assert table["own"]["median [95 %]"] == "9 ms [8.1, 9.9]"
+
+
+def test_the_result_with_logs_is_written_and_read_again(tmp_path: Path) -> None:
+    result = benchmark(made(recorded("benchmark_gpu_full"), name="gpu"), on_cpu(100, 104))
+    file = tmp_path / "result.json"
+    file.write_bytes(encode_json(result))
+    jsonschema.validate(json.loads(file.read_text()), json_schema(BenchmarkResult, "evaltools benchmark result"))
+    assert read_json(file, BenchmarkResult, "evaltools benchmark result") == result
+
+
+def test_the_plot_shows_medians_of_logs_and_says_which_have_none() -> None:
+    hexagon = made(recorded("benchmark_hexagon"), asked={"Hexagon": {}}, name="dsp")
+    result = benchmark(made(recorded("benchmark_gpu_full"), name="gpu"), hexagon)
+    texts = re.findall("<!-- (.*) -->", plot_bytes(result, Path("plot.svg")).decode())
+    assert {"gpu", "6.5 ms", "no median in the log: dsp"} <= set(texts)
+    assert "4.24 ms" not in texts

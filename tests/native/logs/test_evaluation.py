@@ -1,0 +1,261 @@
+"""Texts of native evaluations: whole, cut off, of other releases, from logcat, and nonsense."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evaltools.errors import DataError
+from evaltools.metrics.boxes import Detection
+from evaltools.native.logs.evaluation import (
+    LoggedDifference,
+    LoggedLatency,
+    LoggedPicture,
+    NativeEvaluationLog,
+    parse_evaluation_log,
+)
+
+RULE = "=" * 54
+IMAGENET = """\
+INFO: Created TensorFlow Lite XNNPACK delegate for CPU.
+INFO: Evaluated: 1%
+INFO: Evaluated: 149%
+INFO: Num evaluation runs: 299
+INFO: Preprocessing latency: avg=5880.34(us), std_dev=0(us)
+INFO: Inference latency: avg=1.23457e+06(us), std_dev=562(us)
+""" + "".join(f"INFO: Top-{k} Accuracy: {0.5 + k / 32:g}\n" for k in range(1, 11))
+COCO = f"""\
+INFO: Image: Overall mAP: 1
+
+INFO: Object [0]
+INFO:   Score: 0.679688
+INFO:   Class-ID: 72
+INFO:   Bounding Box:
+INFO:     Normalized Top: 0.388151
+INFO:     Normalized Bottom: 0.623572
+INFO:     Normalized Left: -0.00488929
+INFO:     Normalized Right: 1e-05
+INFO: {RULE}
+
+INFO: Image: none.jpg
+
+INFO: {RULE}
+
+INFO: Finished: 50%
+INFO: Num evaluation runs: 2
+INFO: Preprocessing latency: avg=2(us), std_dev=0(us)
+INFO: Inference latency: avg=3(us), std_dev=1(us)
+INFO: Average Precision [IOU Threshold=0.5]: 0.301614
+INFO: Average Precision [IOU Threshold=0.55]: 0
+INFO: Overall mAP: 0.187915
+"""
+DIFF = """\
+WARN: Unconsumed cmdline flags: --bogus=2
+WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+I0000 00:00:1795264505.800603   25101 inference_profiler_stage.cc:86] Test interpreter has been initialized.
+W0000 00:00:1795264505.800731   25101 tflite_inference_stage.cc:191]
+ERROR: num_threads should be >=0 or just -1 to let TFLite runtime set the value.
+INFO: Num evaluation runs: 50
+INFO: Reference run latency: avg=0.0533333(us), std_dev=0(us)
+INFO: Test run latency: avg=0.0866667(us), std_dev=1(us)
+INFO: OutputDiff[0]: avg_error=3.72529e-09, std_dev=-nan
+INFO: OutputDiff[1]: avg_error=nan, std_dev=0
+"""
+TEXTS = {"imagenet": IMAGENET, "coco": COCO, "inference_diff": DIFF}
+
+
+def test_everything_that_imagenet_prints() -> None:
+    log = parse_evaluation_log(IMAGENET)
+    assert (log.task, log.runs, log.progress, log.is_complete) == ("imagenet", 299, 149, True)
+    assert log.preprocessing == LoggedLatency(5880.34, 0)
+    assert log.inference == LoggedLatency(1234570.0, 562)
+    assert log.topk == {k: 0.5 + k / 32 for k in range(1, 11)}
+    assert (log.warnings, log.errors, log.failure) == ((), (), None)
+
+
+def test_everything_that_coco_prints() -> None:
+    log = parse_evaluation_log(COCO)
+    assert (log.task, log.runs, log.progress, log.is_complete) == ("coco", 2, 50, True)
+    assert log.precisions == {0.5: 0.301614, 0.55: 0.0}
+    assert log.overall_map == 0.187915
+    assert not log.without_truth
+    found = Detection(72, 0.679688, (0.388151, -0.00488929, 0.623572, 1e-05))
+    assert log.pictures == (LoggedPicture("Overall mAP: 1", (found,)), LoggedPicture("none.jpg", ()))
+
+
+def test_everything_that_inference_diff_prints() -> None:
+    log = parse_evaluation_log(DIFF)
+    assert (log.task, log.runs, log.is_complete) == ("inference_diff", 50, True)
+    assert (log.reference, log.test) == (LoggedLatency(0.0533333, 0), LoggedLatency(0.0866667, 1))
+    assert str(log.differences[0]) == str(LoggedDifference(3.72529e-09, float("nan")))
+    assert str(log.differences[1]) == str(LoggedDifference(float("nan"), 0.0))
+    assert log.warnings == ("Unconsumed cmdline flags: --bogus=2",)
+    assert log.errors == ("num_threads should be >=0 or just -1 to let TFLite runtime set the value.",)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_prefixes_may_be_missing(text: str) -> None:
+    assert shown(parse_evaluation_log(text.replace("INFO: ", ""))) == shown(parse_evaluation_log(text))
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_stands_in_stdout_and_in_logcat_counts_once(text: str) -> None:
+    levels = {"WARN: ": "W", "ERROR: ": "E"}
+    logcat = "".join(
+        f"11-22 13:10:02.123  1234  1250 {levels.get(line[: line.find(' ') + 1], 'I')} tflite  : {line}\n"
+        for line in text.splitlines()
+    )
+    assert shown(parse_evaluation_log(text + logcat)) == shown(parse_evaluation_log(text))
+
+
+def shown(log: NativeEvaluationLog) -> str:
+    """As text: NaN is not equal to NaN."""
+    return str(log)
+
+
+def statements(log: NativeEvaluationLog) -> set[str]:
+    """Every figure that a log states."""
+    single = {"runs": log.runs, "pre": log.preprocessing, "inference": log.inference, "map": log.overall_map,
+              "reference": log.reference, "test": log.test}  # fmt: skip
+    found = {f"{name} {value}" for name, value in single.items() if value is not None}
+    for series in (log.topk, log.precisions, log.differences):
+        found |= {f"{key} {value}" for key, value in series.items()}
+    return found | {str(picture) for picture in log.pictures}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_that_is_cut_anywhere_is_read_as_far_as_it_goes(text: str) -> None:
+    """Nothing is stated that the whole text does not state: no number is cut."""
+    whole = statements(parse_evaluation_log(text))
+    seen: set[str] = set()
+    for end in range(len(text)):
+        log = parse_evaluation_log(text[:end])
+        found = statements(log)
+        assert seen <= found <= whole
+        seen = found
+        assert not log.is_complete or end > text.rindex("INFO: ") or log.task == "inference_diff"
+    assert statements(parse_evaluation_log(text)) == whole
+
+
+def test_of_no_pictures_there_are_no_accuracies() -> None:
+    text = "Num evaluation runs: 0\nPreprocessing latency: avg=0(us), std_dev=0(us)\n"
+    assert not parse_evaluation_log(text).is_complete
+    log = parse_evaluation_log(f"{text}Inference latency: avg=0(us), std_dev=0(us)\n")
+    assert (log.task, log.is_complete) == ("imagenet", True)
+
+
+def test_a_line_that_is_lost_in_the_middle_leaves_the_text_incomplete() -> None:
+    log = parse_evaluation_log(IMAGENET.replace("INFO: Top-4 Accuracy: 0.625\n", ""))
+    assert 4 not in log.topk
+    assert 5 in log.topk
+    assert not log.is_complete
+
+
+def test_without_ground_truth_the_map_is_none_but_printed() -> None:
+    text = "WARN: mAP metrics are meaningless w/o ground truth.\n"
+    assert parse_evaluation_log(text).task == "coco"
+    log = parse_evaluation_log(
+        f"{text}INFO: Num evaluation runs: 1\nINFO: Inference latency: avg=3(us), std_dev=1(us)\nINFO: Overall mAP: 0\n"
+    )
+    assert (log.without_truth, log.overall_map, log.is_complete) == (True, 0.0, True)
+
+
+@pytest.mark.parametrize("prefix", ["WARN: ", ""])
+def test_a_warning_is_known_without_its_prefix(prefix: str) -> None:
+    """Releases up to 2.11 print none."""
+    meaningless = "mAP metrics are meaningless w/o ground truth."
+    log = parse_evaluation_log(f"{prefix}{meaningless}\n{prefix}Unconsumed cmdline flags: --use_xnnpack=false\n")
+    assert log.warnings == (meaningless, "Unconsumed cmdline flags: --use_xnnpack=false")
+    assert log.without_truth
+
+
+def test_what_is_logged_as_something_else_is_no_warning() -> None:
+    log = parse_evaluation_log("INFO: Unconsumed cmdline flags: --a=1\nINFO: Loaded model\nLoaded model\n")
+    assert log.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("Num evaluation runs: 1", "Num evaluation runs: 2"),
+        ("Inference latency: avg=1(us), std_dev=0(us)", "Inference latency: avg=1(us), std_dev=1(us)"),
+        ("Top-1 Accuracy: 0.5", "Top-1 Accuracy: 0.25"),
+        ("Average Precision [IOU Threshold=0.5]: 0.5", "Average Precision [IOU Threshold=0.5]: 0"),
+        ("Overall mAP: 0", "Overall mAP: 1"),
+        ("OutputDiff[0]: avg_error=0, std_dev=0", "OutputDiff[0]: avg_error=1, std_dev=0"),
+    ],
+)
+def test_two_evaluations_in_one_text_are_refused(line: str, other: str) -> None:
+    with pytest.raises(DataError, match="give the text of one native evaluation alone") as caught:
+        parse_evaluation_log(f"INFO: {line}\nINFO: {other}\n")
+    assert repr(line) in str(caught.value)
+    assert repr(other) in str(caught.value)
+    parse_evaluation_log(f"INFO: {line}\n{line}\n")
+
+
+def test_two_lists_of_detections_of_one_picture_are_refused() -> None:
+    block = COCO.partition("INFO: Image: none.jpg")[0]
+    with pytest.raises(DataError, match="two different lists of detections of 'Overall mAP: 1'"):
+        parse_evaluation_log(block + block.replace("72", "73"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("INFO:   Score: 0.679688\n", ""),
+        ("Score: 0.679688", "Score: high"),
+        ("Class-ID: 72", "Class-ID: 72.5"),
+        ("Object [0]", "Object [1]"),
+        (f"INFO: {RULE}\n\nINFO: Image: none", "INFO: Image: none"),
+        ("INFO:     Normalized Right: 1e-05\n", "INFO:     Normalized Right: \n"),
+    ],
+)
+def test_a_block_with_a_damaged_line_is_left_out(damage: tuple[str, str]) -> None:
+    assert damage[0] in COCO
+    assert [picture.name for picture in parse_evaluation_log(COCO.replace(*damage)).pictures] == ["none.jpg"]
+
+
+def test_a_failure_says_why() -> None:
+    text = (
+        "INFO: Num evaluation runs: 3\n"
+        "E0000 00:00:1795264662.400505   27670 object_detection_average_precision_stage.cc:68] Encountered invalid "
+        "class ID: 90\nERROR: Could not run the task evaluation!\n"
+    )
+    assert parse_evaluation_log(text).failure == "Encountered invalid class ID: 90"
+    assert parse_evaluation_log("ERROR: Could not run the task evaluation!\n").failure == (
+        "Could not run the task evaluation!"
+    )
+    crash = "terminate called after throwing an instance of 'std::invalid_argument'\n  what():  stoi\n"
+    assert parse_evaluation_log(crash).failure == (
+        "terminate called after throwing an instance of 'std::invalid_argument'; what():  stoi"
+    )
+    many = "".join(f"ERROR: tensor {number}\n" for number in range(9))
+    assert parse_evaluation_log(many).failure == "tensor 0; tensor 7; tensor 8"
+
+
+def test_a_failure_after_the_figures_is_no_success() -> None:
+    assert not parse_evaluation_log(f"{IMAGENET}ERROR: Could not run the task evaluation!\n").is_complete
+
+
+def test_nonsense_gives_nothing_or_an_error_for_users() -> None:
+    chance = random.Random(0)
+    pieces = [*COCO.splitlines(), *IMAGENET.splitlines(), *DIFF.splitlines(), "", "\0", "\ud800", "9" * 5000, "Image: "]
+    alphabet = "INFO: Top-[]=0123456789.e+-nan%\r\x85\u2028 "
+    for _ in range(500):
+        lines = [
+            chance.choice(pieces)
+            if chance.random() < 0.6
+            else "".join(chance.choices(alphabet, k=chance.randrange(30)))
+            for _ in range(chance.randrange(12))
+        ]
+        try:
+            parse_evaluation_log("\n".join(lines) + "\n")
+        except DataError:
+            continue
+
+
+@pytest.mark.parametrize("text", ["", "\n", "INFO: Top-1 Accuracy: 0.5", f"INFO: Num evaluation runs: {'9' * 40}\n"])
+def test_of_nothing_nothing_is_read(text: str) -> None:
+    log = parse_evaluation_log(text)
+    assert (log.task, log.runs, log.topk, log.is_complete) == (None, None, {}, False)

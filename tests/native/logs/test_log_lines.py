@@ -1,0 +1,79 @@
+"""Lines of logs without their prefixes."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.native.logs.log_lines import LogLine, plain_lines
+from tests.native.logs.log_styles import STYLES, recorded
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("count=3", LogLine("", "count=3")),
+        ("", LogLine("", "")),
+        ("  two words ", LogLine("", "two words")),
+        ("INFO: STARTING!", LogLine("INFO", "STARTING!")),
+        ("INFO:", LogLine("INFO", "")),
+        ("VERBOSE: a", LogLine("VERBOSE", "a")),
+        ("DEBUG: a", LogLine("DEBUG", "a")),
+        ("WARN: a: b", LogLine("WARNING", "a: b")),
+        ("WARNING: a", LogLine("WARNING", "a")),
+        ("ERROR: a", LogLine("ERROR", "a")),
+        ("FATAL: a", LogLine("FATAL", "a")),
+        ("INFORMATION: a", LogLine("", "INFORMATION: a")),
+        ("INFO:a", LogLine("", "INFO:a")),
+        ("I0000 00:00:1700000000.123456    1234 stage.cc:12] a", LogLine("INFO", "a")),
+        ("W0000 00:00:1700000000.123456 24696965 stage.cc:191] ", LogLine("WARNING", "")),
+        ("W1122 13:10:02.123456  1234 file.cc:12] a", LogLine("WARNING", "a")),
+        ("E20231122 13:10:02.123456 136871327533376 file.cc:12] a", LogLine("ERROR", "a")),
+        ("F1122 13:10:02.123456  1234 file.cc:12] a", LogLine("FATAL", "a")),
+        ("2023-11-22 13:10:02.123456: I tensorflow/lite/a.cc:12] b", LogLine("INFO", "b")),
+        ("I/tflite  ( 1234): a", LogLine("INFO", "a", "tflite")),
+        ("D/OpenGLRenderer(22838): a", LogLine("DEBUG", "a", "OpenGLRenderer")),
+        ("I/tflite  (u0_a217: 1234): a", LogLine("INFO", "a", "tflite")),
+        ("11-22 13:10:02.123 V/tflite  ( 1234): a", LogLine("VERBOSE", "a", "tflite")),
+        ("2023-11-22 13:10:02.123 E/tflite  (10217: 1234): a", LogLine("ERROR", "a", "tflite")),
+        ("11-22 13:10:02.123  1234  1250 I tflite  : a", LogLine("INFO", "a", "tflite")),
+        ("11-22 13:10:02.123  1234  1250 I tflite  :", LogLine("INFO", "", "tflite")),
+        ("11-22 13:10:02.123  1000  1234  1250 W tflite  : a", LogLine("WARNING", "a", "tflite")),
+        ("11-22 13:10:02.123 u0_a217  1234  1250 F tflite  : a", LogLine("FATAL", "a", "tflite")),
+        ("2023-11-22 13:10:02.123456789 +0100  1234  1250 D tflite  : a", LogLine("DEBUG", "a", "tflite")),
+        ("1700658602.123  1234  1250 I tflite  : a", LogLine("INFO", "a", "tflite")),
+        ("11-22 13:10:02.123 22838 22838 I a b:c   : d: e", LogLine("INFO", "d: e", "a b:c")),
+        ("11-22 13:10:02.123  1234  1250 I tflite  : INFO: a", LogLine("INFO", "a", "tflite")),
+        ("11-22 13:10:02.123  1234  1250 E tflite  : FATAL: a", LogLine("FATAL", "a", "tflite")),
+        ("I/tflite  ( 1234): WARN: a", LogLine("WARNING", "a", "tflite")),
+        ("I0000 00:00:1700000000.123456    1234 stage.cc:12] ERROR: a", LogLine("ERROR", "a")),
+        ("INFO: I/O of a file (1234): b", LogLine("INFO", "I/O of a file (1234): b")),
+    ],
+)
+def test_a_line_without_its_prefixes(line: str, expected: LogLine) -> None:
+    assert plain_lines(line + "\r\n") == [expected]
+
+
+@pytest.mark.parametrize("divider", ["--------- beginning of main", "--------- switch to crash"])
+def test_the_dividers_of_logcat_are_left_out(divider: str) -> None:
+    assert plain_lines(f"a\n{divider}\nb") == [LogLine("", "a"), LogLine("", "b")]
+
+
+def test_an_empty_log_has_no_lines() -> None:
+    assert plain_lines("") == []
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", ["benchmark_gpu_full", "eval_hexagon", "benchmark_nnapi_compilation_failed"])
+def test_every_style_gives_the_same_texts(name: str, style: str) -> None:
+    expected = [line.text for line in plain_lines(recorded(name)) if line.text]
+    assert [line.text for line in plain_lines(STYLES[style](recorded(name))) if line.text] == expected
+    assert expected[0] in ("STARTING!", "Initialized TensorFlow Lite runtime.")
+
+
+@pytest.mark.parametrize("style", ["threadtime", "threadtime with user", "time", "brief"])
+def test_levels_come_from_logcat_where_no_word_says_them(style: str) -> None:
+    log = STYLES[style](recorded("benchmark_nnapi_compilation_failed"))
+    assert [line.text for line in plain_lines(log) if line.level == "ERROR"][-2:] == [
+        "Failed to apply NNAPI delegate.",
+        "Benchmarking failed.",
+    ]

@@ -1,0 +1,29 @@
+"""Which files are written for which configurations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.report.files.evaluation import plan_files, rendered
+from tests.results import configuration, result
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.JSON"])
+def test_json_is_one_file(name: str) -> None:
+    assert list(plan_files(Path(name), ["a", "b"]).values()) == [Path(name)]
+
+
+def test_the_first_configuration_keeps_its_name_even_when_it_is_not_measured() -> None:
+    gone = replace(configuration("gpu"), status="not measured", inference_latency=None)
+    files = plan_files(Path("o/out.pb"), ["gpu", "cpu"])
+    assert files == {"gpu": Path("o/out.pb"), "cpu": Path("o/out.cpu.pb")}
+    assert list(rendered(result(gone, configuration("cpu")), files)) == ["cpu"]
+
+
+def test_names_that_would_meet_in_one_file_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"two configurations would be written to out\.b_c\.pb"):
+        plan_files(Path("out.pb"), ["a", "b c", "b/c"])

@@ -1,0 +1,123 @@
+"""What a person sees."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.tables.evaluation import describe_configuration, print_result
+from evaltools.result.evaluation import DelegateUsed, EvaluationResult, LatencyComparison
+from evaltools.result.verdict import Verdict
+from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import Drift
+from evaltools.tasks.imagenet.result import Comparison, TopKChange
+from tests.results import classified, configuration, result, with_part
+
+
+def printed(made: EvaluationResult) -> list[str]:
+    text = io.StringIO()
+    print_result(made, make_console(text))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_the_line_of_a_configuration_says_what_ran() -> None:
+    assert describe_configuration(configuration("x")) == (
+        "ai-edge-litert 2.3.0, default kernels, 1 thread, "
+        "XNNPACK (added by the runtime) 9 of 10 nodes in 2 partitions, "
+        "CPU keeps SOFTMAX x1"
+    )
+
+
+def test_a_delegate_whose_nodes_the_log_does_not_tell_is_not_taken_for_loaded_outputs() -> None:
+    told = DelegateUsed("XNNPACK", True, {}, None, 2, evidence="its log: XNNPACK executes the graph partially")
+    gpu = DelegateUsed("GPU", True, {}, 63, 1, evidence="its log: TfLiteGpuDelegateV2 took 63 of 64 nodes")
+    missing = DelegateUsed("NNAPI", True, {}, None, None)
+    ran = replace(configuration("x"), delegation=None, delegates=[told, gpu, missing], fallback="no NNAPI")
+    assert describe_configuration(ran) == (
+        "ai-edge-litert 2.3.0, default kernels, 1 thread, XNNPACK nodes not told in 2 partitions, "
+        "GPU 63 nodes in 1 partition, NNAPI not created, FALLBACK: no NNAPI"
+    )
+    loaded = replace(configuration("x"), delegation=None, delegates=[])
+    assert describe_configuration(loaded) == "ai-edge-litert 2.3.0, default kernels, 1 thread, outputs loaded"
+
+
+def test_a_missing_delegate_and_a_fallback_are_named() -> None:
+    missing = replace(configuration("x"), status="not measured", reason="no such thing", runtime=None, delegation=None)
+    assert describe_configuration(missing) == "not measured: no such thing"
+    fallen = replace(configuration("x"), fallback="no such thing")
+    assert describe_configuration(fallen).endswith("FALLBACK: no such thing")
+
+
+def test_the_table_holds_figures_comparison_and_failures() -> None:
+    slow = replace(configuration("reference", "reference"), delegates=[])
+    lines = printed(result(slow, configuration("test [fast]")))
+    assert lines[0].split() == [
+        "top-1",
+        "top-5",
+        "agrees",
+        "lost",
+        "gained",
+        "McNemar",
+        "p50",
+        "vs",
+        "ref",
+        "delegated",
+    ]
+    assert lines[1].split() == ["reference", "50.00", "%", "-", "2", "ms", "-"]
+    row = ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "-", "2", "ms", "1.00x", "9/10"]
+    assert lines[2].split() == row
+    assert lines[3] == "failed: bad.jpg: is [no] picture"
+
+
+def test_the_table_holds_intervals_and_verdicts() -> None:
+    verdict = Verdict("worse", "top1", "reference", change=-0.25, low=-0.6, high=-0.1)
+    reference, test = configuration("reference", "reference"), replace(configuration("test"), verdicts=[verdict])
+    flips = TopKChange(1, 1, 0, -0.25, Interval(-0.6, 0.2), 1.0, 0.0004)
+    made = with_part(
+        result(reference, test, answered={"reference": replace(classified(), topk_intervals=[Interval(0.1, 0.9)])}),
+        comparisons=[Comparison("reference", "test", Agreement(4, 3, 1, 0), [flips])],
+    )
+    evaluated = replace(
+        made,
+        latency_comparisons=[LatencyComparison("reference", "test", 4, 0.5, Interval(0.25, 0.8))],
+    )
+    lines = printed(evaluated)
+    assert "50.00 ±40.00 %" in lines[1]
+    assert "2.00x [1.25, 4.00]" in lines[2]
+    assert "p 0.0004" in lines[2]
+    assert "test: top-1 WORSE by 25.00 points [-60.00, -10.00]" in lines
+
+
+@pytest.mark.parametrize(
+    ("drift", "words"),
+    [
+        (Drift(0.31, 1e-6), "x: its times rose by 31 % while they were measured (p 1e-06): the machine was not quiet"),
+        (Drift(-0.2, 1e-12), "x: its times fell by 20 % while they were measured (p <1e-9)"),
+        (Drift(0.31, 0.01), ""),
+        (Drift(0.05, 1e-6), ""),
+    ],
+)
+def test_a_clear_drift_is_said(drift: Drift, words: str) -> None:
+    shown = "\n".join(printed(result(replace(configuration("x"), latency_drift=drift))))
+    assert words in shown
+    assert ("its times" in shown) == bool(words)
+
+
+def test_long_times_are_written_in_full() -> None:
+    slow = replace(configuration("x"), inference_latency=summarise_latency([1_234_000]))
+    assert "1234 ms" in printed(result(slow))[1]
+
+
+def test_without_a_reference_the_heading_names_the_baseline() -> None:
+    lines = printed(result(configuration("first"), configuration("second")))
+    assert "vs first" in lines[0]
+
+
+def test_what_failed_during_the_run_says_why_after_the_table() -> None:
+    late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
+    assert "late not measured: not one example succeeded" in printed(result(configuration("x"), late))

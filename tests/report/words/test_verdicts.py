@@ -1,0 +1,46 @@
+"""Verdicts in words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
+from evaltools.result.verdict import Reason, Verdict
+
+HELD = {"value": 0.02, "snr_db": 34.0, "tolerance": 0.04}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "words"),
+    [
+        (
+            [Reason("relative_rms", HELD, {"explanation": "fp16"})],
+            "relative RMS 0.02 (SNR 34.0 dB), no more than fp16 explains (0.04)",
+        ),
+        (
+            [Reason("box_figure", HELD | {"value": 0.5}, {"figure": "shift", "explanation": "equivalent"})],
+            "shift 0.5, more than CPU kernels explain (0.04)",
+        ),
+        (
+            [Reason("constant", {"value": 0}), Reason("no_noise_floor"), Reason("sampled_runs", {"runs": 4})],
+            "the test's output is 0 everywhere, in every run; no noise floor was measured "
+            "(over the 4 runs of the noise floor)",
+        ),
+        ([Reason("mean_iou", {"iou": 0.51234, "spread": None})], "mean iou iou 0.5123, spread no number"),
+        ([Reason.of_text("no GPU here")], "no GPU here"),
+        ([], ""),
+    ],
+)
+def test_reasons_give_the_same_words_from_a_file(reasons: list[Reason], words: str) -> None:
+    assert reasons_in_words(reasons) == words
+    assert reasons_in_words(msgspec.json.decode(msgspec.json.encode(reasons), type=list[Reason])) == words
+
+
+def test_what_a_result_does_not_say_is_left_out() -> None:
+    known = Verdict("equivalent", "top1", change=0.001, low=-0.002, high=0.004)
+    assert change_in_words(known) == "equivalent: +0.10 points [-0.20, +0.40]"
+    assert (
+        change_in_words(Verdict("not decided", "ap", change=0.0)) == "not decided: +0.00 points [no number, no number]"
+    )
+    assert outputs_in_words(Verdict("bf16", "outputs", output="y")) == "within expected precision of bf16: y: "

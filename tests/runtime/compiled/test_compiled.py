@@ -1,0 +1,347 @@
+"""Sessions over CompiledModel, held against the interpreter of the same package."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.delegates.npu import NPU
+from evaltools.delegates.xnnpack import XNNPACK
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime.compiled import gpu as compiled_gpu
+from evaltools.runtime.compiled import npu as compiled_npu
+from evaltools.runtime.process.isolated import open_isolated
+from tests import tflite_writer, tiny_models
+from tests.runtime.openers import gpu_or_skip, model_of, opened, outputs, random_inputs, without_openvino
+
+ai_edge_litert = pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+OPENVINO = "use_npu=true npu_vendor=intel_openvino npu_options=device:cpu"
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> ModelFile:
+    return model_of(tiny_models.classifier(), tmp_path)
+
+
+@pytest.fixture
+def convolution(tmp_path: Path) -> ModelFile:
+    """What every accelerator takes and computes like the CPU."""
+    return model_of(tiny_models.conv((1, 16, 16, 4), 8), tmp_path)
+
+
+@pytest.mark.parametrize("kernels", ["default", "builtin"])
+def test_the_cpu_gives_what_the_interpreter_gives(classifier: ModelFile, kernels: str) -> None:
+    mine = opened(classifier, f"runtime=compiled kernels={kernels}")
+    other = opened(classifier, f"runtime=litert kernels={kernels}")
+    assert mine.inputs == other.inputs
+    assert [(spec.dtype, spec.shape) for spec in mine.outputs] == [(spec.dtype, spec.shape) for spec in other.outputs]
+    inputs = random_inputs(mine)
+    found = mine.run(inputs, 3)
+    np.testing.assert_array_equal(found.outputs[0], other.run(inputs).outputs[0])
+    assert len(found.invokes_us) == 3
+    assert (mine.facts.name, mine.facts.package, mine.facts.version) == (
+        "compiled",
+        "ai-edge-litert",
+        other.facts.version,
+    )
+    assert mine.delegation.total_nodes == other.delegation.total_nodes == classifier.node_count
+    assert mine.delegation.delegated_nodes == other.delegation.delegated_nodes
+    assert mine.delegation.cpu_operators == other.delegation.cpu_operators
+    mine.close()
+
+
+def test_inputs_and_outputs_are_in_the_order_of_the_model(tmp_path: Path) -> None:
+    model = model_of(tiny_models.two_inputs(), tmp_path)
+    for mine, other in zip(outputs(model, "runtime=compiled"), outputs(model, "runtime=litert"), strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_each_signature_can_be_run(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.two_signatures())
+    for signature in read_model(tmp_path / "model.tflite").signatures:
+        model = read_model(tmp_path / "model.tflite", signature)
+        for mine, other in zip(outputs(model, "runtime=compiled"), outputs(model, "runtime=litert"), strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+def test_outputs_stay_as_they_were_when_it_runs_again(classifier: ModelFile) -> None:
+    session = opened(classifier, "runtime=compiled")
+    first = session.run(random_inputs(session)).outputs[0]
+    before = first.copy()
+    session.run([np.zeros(spec.shape, spec.dtype) for spec in session.inputs])
+    np.testing.assert_array_equal(first, before)
+
+
+def test_fp16_is_computed_where_it_is_forced(classifier: ModelFile) -> None:
+    """Away from float32 by about the rounding of fp16, 2^-11, and not by less than that of float32."""
+    (half,), (single,) = (
+        outputs(classifier, f"runtime=compiled use_xnnpack=true xnnpack_force_fp16={forced}")
+        for forced in ("true", "false")
+    )
+    difference = np.abs(half - single).max() / np.abs(single).max()
+    assert 1e-6 < difference < 2e-2
+
+
+def test_a_requested_xnnpack_is_counted(classifier: ModelFile) -> None:
+    (entry,) = opened(classifier, "runtime=compiled use_xnnpack=true").delegation.delegates
+    assert (entry.delegate, entry.requested, entry.is_cpu) == (XNNPACK.name, True, False)
+    assert entry.nodes == opened(classifier, "runtime=litert").delegation.delegated_nodes
+    assert "interpreter" in entry.evidence
+
+
+def test_a_wrong_input_is_an_inference_error(classifier: ModelFile) -> None:
+    session = opened(classifier, "runtime=compiled")
+    for wrong in (np.zeros((1, 2), np.float32), np.zeros(session.inputs[0].shape, np.int8)):
+        with pytest.raises(InferenceError, match=r"takes float32.*, got"):
+            session.run([wrong])
+
+
+def test_a_type_that_python_cannot_write_is_named(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    words, target = graph.tensor("words", (4,), "string"), graph.constant("shape", np.array([2, 2], np.int32))
+    square = graph.node("RESHAPE", [words, target], graph.tensor("square", (2, 2), "string"), "ReshapeOptions")
+    model = model_of(graph.to_bytes([words], [square]), tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="tensor words of type string; use --runtime=litert$"):
+        opened(model, "runtime=compiled")
+    with pytest.raises(ConfigurationUnavailable, match="of type string; no other Python runtime has the GPU.*CPU$"):
+        opened(model, "use_gpu=true")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("runtime=compiled kernels=reference", "use --runtime=litert --kernels=reference"),
+        ("use_gpu=true kernels=reference", "no other Python runtime has the GPU; leave --kernels=reference out$"),
+        ("use_gpu=true gpu_backend=cl", "--gpu_backend cannot be honoured by the Python runtime compiled"),
+        ("use_gpu=true gpu_experimental_enable_quant=false", "--gpu_experimental_enable_quant cannot be honoured"),
+        ("use_gpu=true use_npu=true npu_vendor=qualcomm", "GPU and NPU at once are not supported"),
+        ("use_npu=true npu_vendor=qualcomm", "no libLiteRtDispatch_. of qualcomm .* give --npu_dispatch_library_dir"),
+        (
+            "use_npu=true npu_vendor=qualcomm npu_dispatch_library_dir=/nowhere",
+            "--npu_dispatch_library_dir=/nowhere has",
+        ),
+        ("runtime=compiled external_delegate_path=x.so", "EXTERNAL delegate cannot be created by the Python runtime"),
+    ],
+)
+def test_what_it_cannot_do_is_said(classifier: ModelFile, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationUnavailable, match=message):
+        opened(classifier, text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("devices:cpu", "has no option 'devices'; use device, performance_mode, weight_sharing"),
+        ("device:tpu", "device:tpu is not known; use one of cpu, gpu, npu"),
+        ("weight_sharing:yes", "use true or false"),
+    ],
+)
+def test_options_of_an_npu_are_checked(classifier: ModelFile, options: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        opened(classifier, f"use_npu=true npu_vendor=intel_openvino npu_options={options}")
+
+
+@pytest.mark.parametrize(
+    ("text", "idle"),
+    [
+        ("npu_options=device:cpu;INFERENCE_PRECISION_HINT:f32", "--npu_options=INFERENCE_PRECISION_HINT:f32"),
+        ("npu_options=performance_mode:throughput;device:cpu", "--npu_options=performance_mode:throughput"),
+        ("npu_options=device:cpu num_interpreter_threads=2", "--num_interpreter_threads=2"),
+    ],
+)
+def test_what_openvinos_cpu_is_never_told_is_refused(classifier: ModelFile, text: str, idle: str) -> None:
+    """Outputs are the same, bit for bit, and so are threads; OpenVINO itself, asked so, gives others."""
+    with pytest.raises(ConfigurationUnavailable, match=f"^{idle} cannot be honoured with device:cpu: ") as caught:
+        opened(classifier, f"use_npu=true npu_vendor=intel_openvino {text}")
+    assert caught.value.delegate is NPU
+
+
+def test_an_npu_needs_a_vendor() -> None:
+    with pytest.raises(UsageError, match="--use_npu=true needs --npu_vendor; use one of intel_openvino, qualcomm"):
+        Configuration.from_text("c", "use_npu=true")
+
+
+def test_without_a_driver_the_gpu_is_not_measured_and_the_fix_is_named(
+    convolution: ModelFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.setenv(name, "/nowhere.json")
+    with pytest.raises(ConfigurationUnavailable, match=r"WebGPU found no .*get_software_vulkan\.py") as caught:
+        opened(convolution, "use_gpu=true")
+    assert caught.value.delegate is GPU
+
+
+@pytest.mark.skipif(
+    (Path(ai_edge_litert.__file__).parent.parent / "openvino").exists(),
+    reason="the libraries of ai-edge-litert find the OpenVINO beside them",
+)
+def test_without_openvino_nothing_is_passed_off_as_the_npu(convolution: ModelFile) -> None:
+    """The runtime itself compiles such a model for the CPU without a word, and calls it fully accelerated."""
+    with pytest.raises(ConfigurationUnavailable, match=r"needs libopenvino.*pip install .*openvino==2026\.") as caught:
+        open_isolated(convolution, Configuration.from_text("c", OPENVINO), opener=without_openvino)
+    assert caught.value.delegate is NPU
+
+
+def test_an_output_that_is_an_input_is_never_written_and_refused(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    values = graph.tensor("values", (4,))
+    total = graph.node("ADD", [values, values], graph.tensor("total", (4,)), "AddOptions")
+    model = model_of(graph.to_bytes([values], [total, values]), tmp_path)
+    assert len(outputs(model, "runtime=litert")) == 2
+    with pytest.raises(ConfigurationUnavailable, match="never writes the output values.*too; use --runtime=litert$"):
+        opened(model, "runtime=compiled")
+    with pytest.raises(
+        ConfigurationUnavailable, match="no other Python runtime has the GPU, which .* cannot"
+    ) as caught:
+        opened(model, "use_gpu=true")
+    assert caught.value.delegate is GPU
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("runtime=compiled", "use --runtime=litert$"),
+        ("use_gpu=true", "--runtime=litert without --use_gpu runs it on the CPU$"),
+    ],
+)
+def test_a_model_that_keeps_a_state_in_variable_tensors_is_refused_with_the_next_step(
+    text: str, step: str, tmp_path: Path
+) -> None:
+    graph = tflite_writer.Graph()
+    values, state = graph.tensor("values", (4,)), graph.tensor("state", (4,), variable=True)
+    total = graph.node("ADD", [values, state], graph.tensor("total", (4,)), "AddOptions")
+    with pytest.raises(ConfigurationUnavailable, match=f"takes no variable tensors, .* keeps a state; .*{step}"):
+        opened(model_of(graph.to_bytes([values], [total]), tmp_path), text)
+
+
+def test_a_path_that_is_no_unicode(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    model = model_of(tiny_models.classifier(), folder)
+    np.testing.assert_array_equal(outputs(model, "runtime=compiled")[0], outputs(model, "runtime=litert")[0])
+
+
+def test_damaged_libraries_of_openvino_are_named(convolution: ModelFile, tmp_path: Path, monkeypatch: Any) -> None:
+    libraries = tmp_path / "openvino" / "libs"
+    libraries.mkdir(parents=True)
+    (tmp_path / "openvino" / "__init__.py").write_text("")
+    (libraries / "libopenvino.so.2631").write_bytes(b"no library")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="libopenvino.so.2631 cannot be loaded: .*install it anew"):
+        opened(convolution, OPENVINO)
+
+
+@pytest.mark.parametrize("kept", [100, 5000])
+def test_a_library_of_openvino_that_is_cut_short_is_not_loaded_which_would_end_the_process(
+    convolution: ModelFile, tmp_path: Path, monkeypatch: Any, kept: int
+) -> None:
+    libraries = tmp_path / "openvino" / "libs"
+    libraries.mkdir(parents=True)
+    (tmp_path / "openvino" / "__init__.py").write_text("")
+    whole = Path(ai_edge_litert.__file__).with_name("libLiteRt.so").read_bytes()
+    (libraries / "libopenvino_intel_cpu_plugin.so").write_bytes(whole[:kept])
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="_cpu_plugin.so cannot be loaded: it is cut short; install it"):
+        opened(convolution, OPENVINO)
+
+
+@pytest.mark.parametrize(
+    ("installed", "step"),
+    [
+        ("2026.3.1", "openvino 2026.3.1 has and which is gone; .*pip install --force-reinstall openvino==2026.3.1"),
+        ("2026.2.0", "openvino 2026.2.0 is installed, which has another: pip install openvino==2026.3.1"),
+        ("", "openvino is not installed: pip install openvino==2026.3.1"),
+    ],
+)
+def test_the_advice_on_a_missing_library_of_openvino(installed: str, step: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(compiled_npu, "_installed_openvino", lambda: installed)
+    printed = "ERROR: libopenvino_ir_frontend.so.2631: cannot open shared object file: No such file or directory"
+    assert re.search(step, compiled_npu.explain(printed))
+
+
+def test_a_model_with_sizes_that_are_known_only_when_it_runs_is_told_so() -> None:
+    warning = (
+        "WARNING: Attempting to use a delegate that only supports static-sized tensors with a graph that has "
+        "dynamic-sized tensors (tensor#35 is a dynamic-sized tensor).\n"
+    )
+    failed = "ERROR: [./litert/cc/litert_compiled_model.h:1961] Failed to modify graph with delegate"
+    assert "the size of tensor 35 of this one is known only when it runs" in compiled_gpu.explain(warning + failed)
+    assert compiled_gpu.explain(failed) == "Failed to modify graph with delegate"
+    assert compiled_gpu.explain(warning) == ""
+
+
+@pytest.fixture
+def gpu(convolution: ModelFile) -> str:
+    """What the GPU here is; CI says that there must be one."""
+    return gpu_or_skip(convolution)
+
+
+def isolated_outputs(model: ModelFile, text: str) -> tuple[Any, Sequence[Any]]:
+    """GPU drivers have threads of their own, so that their sessions run in processes of their own."""
+    session = open_isolated(model, Configuration.from_text("c", text))
+    found = session.run(random_inputs(session), 2)
+    session.close()
+    return session, found.outputs
+
+
+def test_the_gpu_takes_the_model_and_says_on_which_device(gpu: str, convolution: ModelFile) -> None:
+    session, (found,) = isolated_outputs(convolution, "use_gpu=true gpu_precision_loss_allowed=false")
+    (entry,) = session.delegation.delegates
+    assert (entry.delegate, entry.requested, entry.device) == ("GPU", True, gpu)
+    assert entry.nodes == convolution.node_count
+    assert "without the CPU" in entry.evidence
+    np.testing.assert_allclose(found, outputs(convolution, "runtime=litert kernels=builtin")[0], rtol=1e-4, atol=1e-6)
+
+
+def test_software_that_stands_in_for_a_gpu_is_called_the_cpu(gpu: str, convolution: ModelFile) -> None:
+    if "llvmpipe" not in gpu and "SwiftShader" not in gpu:
+        pytest.skip(f"this GPU is real: {gpu}")
+    session, _ = isolated_outputs(convolution, "use_gpu=true")
+    assert session.delegation.delegates[0].is_cpu
+
+
+@pytest.mark.usefixtures("gpu")
+def test_operators_that_the_gpu_refuses_stay_on_the_cpu_and_are_named(tmp_path: Path) -> None:
+    model = model_of(tiny_models.add_and_negate(), tmp_path)
+    before = outputs(model, "runtime=litert kernels=builtin")
+    session, after = isolated_outputs(model, "use_gpu=true gpu_precision_loss_allowed=false")
+    (entry,) = session.delegation.delegates
+    assert entry.nodes + sum(session.delegation.cpu_operators.values()) == model.node_count
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_time_of_a_run_is_not_that_of_enqueueing_it(tmp_path: Path) -> None:
+    """Runs that only enqueue leave the work of all of them to the reading of the outputs, here of a few numbers.
+
+    How long one run takes beside one reading says nothing: a fast GPU computes in less time than it takes to copy. Of
+    five times the shortest counts, which nothing else on this machine has stretched.
+    """
+    model = model_of(tiny_models.classifier(size=128), tmp_path)
+    session = open_isolated(model, Configuration.from_text("c", "use_gpu=true"))
+    inferences = [session.run(random_inputs(session), 20) for _ in range(5)]
+    session.close()
+    assert min(sum(each.invokes_us) for each in inferences) > 4 * min(each.read_us for each in inferences)
+
+
+def test_openvino_runs_and_is_called_what_it_runs_on(convolution: ModelFile) -> None:
+    try:
+        session, (found,) = isolated_outputs(convolution, OPENVINO)
+    except ConfigurationUnavailable as error:
+        if os.environ.get("EVALTOOLS_EXPECT_NPU"):
+            raise
+        pytest.skip(str(error))
+    (entry,) = session.delegation.delegates
+    assert (entry.delegate, entry.nodes, entry.is_cpu) == ("NPU", convolution.node_count, True)
+    assert entry.device == "Intel OpenVINO device: CPU"
+    np.testing.assert_allclose(found, outputs(convolution, "runtime=litert kernels=builtin")[0], rtol=0.05, atol=0.01)

@@ -1,0 +1,144 @@
+"""Files with several graphs on the GPU: what is said of one of them proves nothing of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile, read_model
+from evaltools.runtime import DelegateCoverage, Delegation
+from evaltools.runtime.compiled.source import source_of
+from evaltools.runtime.process.isolated import open_isolated
+from tests import tiny_models
+from tests.runtime.openers import gpu_or_skip, model_of, outputs
+from tests.tflite_writer import Graph, Signature
+
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+
+Kinds = Literal["A", "N", "NN", "NNNA", "NANANA"]
+"""A graph by its nodes: N for ADD, which the GPU takes, A for L2_NORMALIZATION, which it does not."""
+SHAPE = (1, 4)
+
+
+def two_graphs(folder: Path, first: Kinds, second: Kinds) -> Path:
+    graph = Graph()
+    ends: list[tuple[int, int]] = []
+    for kinds in (first, second):
+        if ends:
+            graph.next_graph([ends[0][0]], [ends[0][1]])
+        values = graph.tensor("values", SHAPE)
+        total = values
+        for kind in kinds:
+            end = graph.tensor("sum", SHAPE)
+            if kind == "N":
+                total = graph.node("ADD", [total, values], end, "AddOptions")
+            else:
+                total = graph.node("L2_NORMALIZATION", [total], end, "L2NormOptions")
+        ends.append((values, total))
+    signatures = [
+        Signature(key, number, {"values": ends[number][0]}, {"total": ends[number][1]})
+        for number, key in enumerate(("first", "second"))
+    ]
+    path = folder / "two.tflite"
+    path.write_bytes(graph.to_bytes([ends[1][0]], [ends[1][1]], signatures))
+    return path
+
+
+def delegation(model: ModelFile, text: str) -> Delegation:
+    session = open_isolated(model, Configuration.from_text("c", text))
+    session.close()
+    return session.delegation
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the GPU here is; CI says that there must be one."""
+    return gpu_or_skip(model_of(tiny_models.conv((1, 16, 16, 4), 8), tmp_path_factory.mktemp("gpu")))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        ("N", "A", (1, 0)),
+        ("A", "N", (0, 1)),
+        ("NNNA", "A", (3, 0)),
+        ("A", "NNNA", (0, 3)),
+        ("NANANA", "NNNA", (1, 3)),
+    ],
+)
+def test_each_signature_has_the_nodes_of_its_own_graph(
+    first: Kinds, second: Kinds, taken: tuple[int, int], tmp_path: Path
+) -> None:
+    """The GPU takes one run of neighbouring nodes, as of NANANA the first."""
+    path = two_graphs(tmp_path, first, second)
+    for number, (key, kinds) in enumerate((("first", first), ("second", second))):
+        proof = delegation(read_model(path, key), "use_gpu=true")
+        (entry,) = proof.delegates
+        assert (entry.nodes, proof.total_nodes) == (taken[number], len(kinds)), key
+        assert sum(proof.cpu_operators.values()) == len(kinds) - taken[number]
+        assert f"{taken[number]} of {len(kinds)} operations of graph {number}" in entry.evidence
+
+
+@pytest.mark.usefixtures("gpu")
+def test_without_a_signature_the_main_graph_is_run_and_spoken_of(tmp_path: Path) -> None:
+    (entry,) = delegation(read_model(two_graphs(tmp_path, "NNNA", "A")), "use_gpu=true").delegates
+    assert entry == DelegateCoverage("GPU", True, 3, 1, entry.device, entry.is_cpu, entry.evidence)
+
+
+def loop_that_ends_at_ten() -> bytes:
+    """WHILE value < 10: value + step. With a step of zero it never ends."""
+    graph = Graph()
+    value, step = graph.tensor("value", (1,)), graph.tensor("step", (1,))
+    graph.node(
+        "WHILE",
+        [value, step],
+        [graph.tensor("end", (1,)), graph.tensor("same", (1,))],
+        "WhileOptions",
+        CondSubgraphIndex=1,
+        BodySubgraphIndex=2,
+    )
+    graph.next_graph([value, step], [2])
+    graph.tensor("value", (1,))
+    graph.tensor("step", (1,))
+    goes_on = graph.tensor("goes on", (1,), "bool")
+    graph.node("LESS", [0, graph.constant("ten", np.array([10], np.float32))], goes_on, "LessOptions")
+    graph.next_graph([0, 1], [goes_on])
+    graph.tensor("value", (1,))
+    graph.tensor("step", (1,))
+    return graph.to_bytes([0, 1], [graph.node("ADD", [0, 1], graph.tensor("next", (1,)), "AddOptions"), 1])
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_loop_is_not_run_on_zeros_which_might_never_end(tmp_path: Path) -> None:
+    model = model_of(loop_that_ends_at_ten(), tmp_path)
+    session = open_isolated(model, Configuration.from_text("c", "use_gpu=true"), timeout_s=30)
+    found = session.run([np.array([0], np.float32), np.array([4], np.float32)]).outputs
+    session.close()
+    assert float(found[0][0]) == 12
+
+
+def test_a_model_with_changed_constants_still_runs_the_graph_of_its_signature(tmp_path: Path) -> None:
+    second = read_model(two_graphs(tmp_path, "A", "NN"), "second")
+    for model in (second, second.with_content(second.read() + b"\0")):
+        for found, right in zip(outputs(model, "runtime=compiled"), outputs(model, "runtime=litert"), strict=True):
+            np.testing.assert_array_equal(found, right)
+
+
+def test_what_is_loaded_and_which_graph_is_run(tmp_path: Path) -> None:
+    path = two_graphs(tmp_path, "NNNA", "A")
+    for key, run in (("first", 0), ("second", 1)):
+        source = source_of(read_model(path, key))
+        assert (source.loaded, source.graphs.nodes, source.graphs.run) == (str(path), (4, 1), run)
+        assert (source.graphs.some_are_called, source.loops) == (False, False)
+    second = read_model(path, "second")
+    changed = source_of(second.with_content(second.read() + b"\0"))
+    assert changed.loaded == path.read_bytes() + b"\0", "signatures name graphs by their number in the file"
+    assert (changed.graphs.nodes, changed.graphs.run) == ((4, 1), 1)
+    (tmp_path / "loop").mkdir()
+    loop = source_of(model_of(loop_that_ends_at_ten(), tmp_path / "loop"))
+    assert (loop.graphs.nodes, loop.graphs.some_are_called, loop.loops) == ((1, 1, 1), True, True)

@@ -1,0 +1,167 @@
+"""What ai-edge-litert 2.3.0 prints while it compiles, as it was seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltools.runtime.compiled.messages import (
+    Device,
+    Graphs,
+    Share,
+    first_error,
+    gpu_device,
+    gpu_share,
+    npu_device,
+    npu_share,
+)
+
+GPU = """\
+INFO: [delegate_webgpu.cc:342] Create WebGPU environment (use_low_power=0, enable_host_mapped_pointer=1)
+Warning: maxDynamicStorageBuffersPerPipelineLayout artificially reduced from 1000000 to 16
+I0000 00:00:1795316383.471345   13116 environment.cc:532] Selected adapter: {adapter}
+ERROR: Following operations are not supported by GPU delegate:
+SQUEEZE: Operation is not supported.
+CUSTOM TFLite_Detection_PostProcess: TFLite_Detection_PostProcess
+29 operations will run on the GPU, and the remaining 2 operations will run on the CPU.
+I0000 00:00:1795316313.922562   13006 delegate_kernel.cc:984] Initializing WebGPU-based API from graph.
+"""
+SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), arch=software, vendor=mesa, backend=Vulkan, adapterType=CPU / Software"
+HARDWARE = "Some GPU 9, arch=nine, vendor=some, backend=Vulkan, adapterType=Discrete GPU"
+NPU = """\
+INFO: [compiler.cc:742] Partitioned subgraph<0>, selected 63 ops, from a total of 64 ops. resulted in 2 partitions.
+INFO: [openvino_compile_context.cc:77] Using Intel OpenVINO device: NPU
+INFO: [invocation_context.cc:293] Using Intel OpenVINO device: {device}
+"""
+NO_ADAPTER = """\
+WARNING: Logging before InitGoogle() is written to STDERR
+ERROR: [delegate_webgpu.cc:359] Failed to initialize WebGPU environment: INTERNAL: No adapters found
+E0000 00:00:1795316288.225031   12961 delegate_webgpu.cc:736] Failed to get or create delegate WebGPU environment
+"""
+
+
+def test_what_the_gpu_took_and_why_it_did_not_take_the_rest() -> None:
+    refused = {
+        "SQUEEZE": "Operation is not supported.",
+        "CUSTOM TFLite_Detection_PostProcess": "TFLite_Detection_PostProcess",
+    }
+    assert gpu_share(GPU, Graphs((31,))) == Share(29, 31, 1, refused)
+    assert gpu_share("nothing of the kind", Graphs((31,))) is None
+    assert gpu_share(GPU, Graphs((30,))) is None, "it speaks of another graph"
+
+
+STARTED = "I0000 00:00:1795316313.922562   13006 delegate_kernel.cc:984] Initializing WebGPU-based API from graph.\n"
+
+
+def said(taken: int, total: int) -> str:
+    """What is printed of a graph."""
+    if taken == total:
+        return STARTED
+    words = (
+        f"{taken} operations will run on the GPU, and the remaining {total - taken} operations will run on the CPU.\n"
+        if taken
+        else f"No operations will run on the GPU, and all {total} operations will run on the CPU.\n"
+    )
+    refused = "ERROR: Following operations are not supported by GPU delegate:\nABS: Operation is not supported.\n"
+    return refused + words + (STARTED if taken else "")
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        [(3, 4), (0, 1)],
+        [(0, 1), (3, 4)],
+        [(1, 1), (0, 1)],
+        [(0, 1), (1, 1)],
+        [(1, 6), (3, 4)],
+        [(3, 4), (4, 4), (0, 4), (4, 4)],
+    ],
+)
+def test_of_several_graphs_the_share_is_that_of_the_one_that_is_run(shares: list[tuple[int, int]]) -> None:
+    printed = "".join(said(*share) for share in shares)
+    for number, share in enumerate(shares):
+        found = gpu_share(printed, Graphs(tuple(total for _, total in shares), number))
+        assert found is not None
+        assert (found.operations, found.total, found.partitions) == (*share, min(1, share[0]))
+        assert found.refused == ({} if share[0] == share[1] else {"ABS": "Operation is not supported."})
+
+
+@pytest.mark.parametrize(
+    ("printed", "nodes"),
+    [
+        (said(3, 4), (4, 4)),
+        (said(3, 4) + said(0, 1), (1, 4)),
+        (said(3, 4) + said(4, 4), (4,)),
+        (said(3, 4).removesuffix(STARTED), (4,)),
+        ("", (4,)),
+    ],
+)
+def test_words_that_are_not_one_graphs_after_the_other_prove_nothing(printed: str, nodes: tuple[int, ...]) -> None:
+    for number in range(len(nodes)):
+        assert gpu_share(printed, Graphs(nodes, number)) is None
+
+
+def test_graphs_that_others_call_are_spoken_of_once_more() -> None:
+    printed = said(0, 1) + said(1, 1) + said(3, 3)
+    again = printed + STARTED + STARTED
+    assert gpu_share(again, Graphs((1, 1, 3), 0, some_are_called=True)) == gpu_share(printed, Graphs((1, 1, 3)))
+    assert gpu_share(again, Graphs((1, 1, 3))) is None
+
+
+def test_a_software_adapter_is_the_cpu_and_another_is_not() -> None:
+    assert gpu_device(GPU.format(adapter=SOFTWARE)) == Device("llvmpipe (LLVM 15.0.6, 256 bits)", True)
+    assert gpu_device(GPU.format(adapter=HARDWARE)) == Device("Some GPU 9", False)
+    assert gpu_device(NO_ADAPTER) is None
+
+
+def test_what_the_compiler_of_an_npu_selected_and_where_it_runs() -> None:
+    assert npu_share(NPU, Graphs((64,))) == Share(63, 64, 2)
+    assert npu_device(NPU.format(device="CPU")) == Device("Intel OpenVINO device: CPU", True)
+    assert npu_device(NPU.format(device="NPU")) == Device("Intel OpenVINO device: NPU", False)
+
+
+def test_of_several_graphs_the_compiler_of_an_npu_names_the_number() -> None:
+    second = NPU.splitlines()[0].replace("<0>, selected 63", "<1>, selected 10")
+    printed = f"{NPU}{second}\n"
+    assert npu_share(printed, Graphs((64, 64), 0)) == Share(63, 64, 2)
+    assert npu_share(printed, Graphs((64, 64), 1)) == Share(10, 64, 2)
+    assert npu_share(printed, Graphs((64, 5), 1)) is None, "it speaks of another graph"
+    assert npu_share(NPU, Graphs((64, 64), 1)) is None
+
+
+def test_the_device_that_was_compiled_for_is_not_the_one_that_ran() -> None:
+    assert npu_device(NPU.splitlines()[1]) is None
+
+
+def test_the_first_error_is_quoted_without_its_place() -> None:
+    assert first_error(NO_ADAPTER) == "Failed to initialize WebGPU environment: INTERNAL: No adapters found"
+    assert first_error(NO_ADAPTER.splitlines()[2]) == "Failed to get or create delegate WebGPU environment"
+    assert first_error(GPU) == ""
+
+
+def test_a_gpu_that_takes_nothing_says_why() -> None:
+    printed = (
+        "ERROR: Following operations are not supported by GPU delegate:\n"
+        "WHILE: Operation is not supported.\n"
+        "No operations will run on the GPU, and all 3 operations will run on the CPU.\n"
+    )
+    assert gpu_share(printed, Graphs((3,))) == Share(0, 3, 0, {"WHILE": "Operation is not supported."})
+
+
+def test_an_error_of_several_lines_is_quoted_as_a_whole() -> None:
+    printed = (
+        "ERROR: [plugin.cc:714] Exception in compilation: Exception from core.cpp:117:\nException from plugin.cpp:54:\n"
+        "Unsupported option zzz\n\nINFO: [compiled_model.cc:1397] 0 compiler plugins were applied\n"
+    )
+    assert first_error(printed) == (
+        "Exception in compilation: Exception from core.cpp:117: Exception from plugin.cpp:54: Unsupported option zzz"
+    )
+
+
+def test_a_heading_above_the_errors_of_others_is_not_the_error() -> None:
+    printed = (
+        "ERROR: [compiled_model.cc:1400] Plugin errs: IntelOpenVINO compiler plugin (ver 0.1.0) ERROR: [x.cc:81]\n"
+        "ERROR: Encountered unresolved custom op: fake-op-double.\nSee instructions.\n"
+        "ERROR: Node number 0 (fake-op-double) failed to prepare.\n"
+    )
+    assert first_error(printed) == "Encountered unresolved custom op: fake-op-double. See instructions."
+    assert first_error(printed.splitlines()[0]).startswith("Plugin errs: IntelOpenVINO")

@@ -1,0 +1,71 @@
+"""Children are started from several threads at once: the environment of this process is left as it was."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.runtime.process import child as child_process
+from evaltools.runtime.process.child import ChildProcess
+from tests import tiny_models
+
+_VARIABLE = "PYTHONSAFEPATH"
+
+
+@pytest.mark.parametrize("before", [None, "before"])
+def test_threads_that_start_children_leave_the_environment_as_it_was(
+    before: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one thread sets is never taken by another for what was there: each start here lasts for a while."""
+    monkeypatch.delenv(_VARIABLE, raising=False) if before is None else monkeypatch.setenv(_VARIABLE, before)
+    seen = []
+
+    class SlowProcess:
+        def __init__(self, **_given: Any) -> None: ...
+
+        def start(self) -> None:
+            seen.append(os.environ[_VARIABLE])
+            time.sleep(0.01 * (1 + len(seen) % 3))
+
+        def join(self, seconds: float) -> None: ...
+
+        def is_alive(self) -> bool:
+            return False
+
+        def close(self) -> None: ...
+
+    class Context:
+        Process = SlowProcess
+        Pipe = staticmethod(multiprocessing.Pipe)
+
+    monkeypatch.setattr(child_process, "_contexts", lambda: [Context()])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _number: ChildProcess(lambda: None, ()).end(), range(12)))
+    assert seen == ["1"] * 12
+    assert os.environ.get(_VARIABLE) == before
+
+
+def test_a_program_without_a_guard_runs_once(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from pathlib import Path\n"
+        "from evaltools.configuration import Configuration\n"
+        "from evaltools.model import read_model\n"
+        "from evaltools.runtime.process.isolated import open_isolated\n"
+        "print('runs')\n"
+        f"open_isolated(read_model(Path({str(model)!r})), Configuration('one')).close()\n"
+        "print(Path(__file__).name)\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("runs\nprogram.py\n", "")

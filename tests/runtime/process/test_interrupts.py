@@ -1,0 +1,39 @@
+"""Ctrl-C while native code must not be left half-way."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from evaltools.runtime.process.interrupts import deferred_interrupt
+
+
+@pytest.fixture(autouse=True)
+def default_handler() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_the_block_is_finished_before_the_interrupt_takes_effect() -> None:
+    steps = []
+
+    def interrupted() -> None:
+        with deferred_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("finished")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert steps == ["finished"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_without_an_interrupt_nothing_happens() -> None:
+    with deferred_interrupt():
+        pass
+
+
+def test_an_error_in_the_block_is_raised_as_it_is() -> None:
+    with pytest.raises(ImportError), deferred_interrupt():
+        raise ImportError

@@ -1,0 +1,219 @@
+"""Sessions in child processes: the same answers, and whatever happens there stays there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.errors import (
+    ConfigurationUnavailable,
+    DelegateTookNothing,
+    EvaltoolsError,
+    InferenceError,
+    ModelError,
+    SessionEnded,
+    UsageError,
+)
+from evaltools.runtime import BlockSession, Inference, TensorSpec, open_session
+from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.process.shared_arrays import SharedArrays
+from tests import tflite_writer, tiny_models
+from tests.runtime.openers import (
+    ANSWERS,
+    announcing_little,
+    answering,
+    doubling,
+    ending_at_three,
+    failing_on_two,
+    isolated,
+    model_of,
+    printing,
+    refusing,
+)
+
+
+@pytest.fixture(params=("litert", "tflite_runtime"))
+def runtime(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    pytest.importorskip({"litert": "ai_edge_litert"}.get(name, name), reason=f"the runtime {name} is not installed")
+    return name
+
+
+def test_facts_and_outputs_are_those_of_a_session_in_this_process(runtime: str, tmp_path: Path) -> None:
+    model = model_of(tiny_models.classifier(), tmp_path)
+    configuration = Configuration.from_text("c", f"runtime={runtime}")
+    own, other = open_session(model, configuration), open_isolated(model, configuration)
+    assert (replace(other.facts, messages=""), other.delegation) == (own.facts, own.delegation)
+    assert "Created TensorFlow Lite XNNPACK delegate" in other.facts.messages
+    assert (other.inputs, other.outputs) == (own.inputs, own.outputs)
+    for seed in range(3):
+        inputs = [np.random.default_rng(seed).uniform(-1, 1, own.inputs[0].shape).astype(np.float32)]
+        found = other.run(inputs, 2)
+        np.testing.assert_array_equal(found.outputs[0], own.run(inputs, 2).outputs[0])
+        assert len(found.invokes_us) == 2
+    other.close()
+
+
+def test_texts_pass_through_a_real_model(runtime: str, tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    words, target = graph.tensor("words", (4,), "string"), graph.constant("shape", np.array([2, 2], np.int32))
+    output = graph.node("RESHAPE", [words, target], graph.tensor("square", (2, 2), "string"), "ReshapeOptions")
+    model = model_of(graph.to_bytes([words], [output]), tmp_path)
+    session = open_isolated(model, Configuration.from_text("c", f"runtime={runtime} kernels=builtin"))
+    found = session.run([np.array([b"a", b"", "ü".encode(), b"word " * 99], object)]).outputs[0]
+    assert found.tolist() == [[b"a", b""], ["ü".encode(), b"word " * 99]]
+    session.close()
+
+
+def test_times_are_those_of_the_child() -> None:
+    session = isolated(doubling)
+    inference = session.run([np.ones((2, 3), np.float32)], 3)
+    assert (inference.invokes_us, inference.read_us) == ((100, 200, 300), 7)
+    session.close()
+
+
+def test_every_kind_of_array_arrives_also_larger_than_announced() -> None:
+    session = isolated(answering)
+    assert session.outputs == (TensorSpec("small", np.dtype("int8"), (1,)),)
+    for sent, found in zip(ANSWERS, session.run([]).outputs, strict=True):
+        assert (found.dtype, found.shape, found.tolist()) == (sent.dtype, sent.shape, sent.tolist())
+    session.close()
+
+
+def test_a_block_is_run_in_order_and_an_error_takes_the_place_of_its_run() -> None:
+    session = isolated(failing_on_two)
+    assert isinstance(session, BlockSession)
+    assert session.longest_block > 4
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(4)])
+    values = [str(entry) if isinstance(entry, InferenceError) else float(entry.outputs[0][0, 0]) for entry in found]
+    assert values == [0.0, 2.0, "node 7 failed", 6.0]
+    with pytest.raises(InferenceError, match="^node 7 failed$"):
+        session.run([np.full((2, 3), 2, np.float32)])
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"), [("abort", "died during a run (SIGABRT)"), ("hang", "no answer within 1 s during a run")]
+)
+@pytest.mark.usefixtures("time_out_of_runs")
+def test_runs_before_the_one_that_ends_the_child_are_not_lost(end: str, reason: str) -> None:
+    """Whether the parent was told of their answers yet or not."""
+    session = isolated(ending_at_three, f"external_delegate_path={end}", timeout_s=1.0)
+    begun = time.monotonic()
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(6)])
+    assert [entry.outputs[0].flat[0] for entry in found[:3] if isinstance(entry, Inference)] == [0, 2, 4]
+    for entry in found[3:]:
+        assert isinstance(entry, SessionEnded)
+        assert reason in str(entry)
+        assert entry.hung == (end == "hang")
+    assert time.monotonic() - begun < 20
+    session.close()
+
+
+def test_outputs_that_fill_the_pipe_arrive() -> None:
+    session = isolated(announcing_little)
+    found = session.run_block([[np.full((2, 3), value, np.float32)] for value in range(20)])
+    values = [(entry.outputs[0].size, int(entry.outputs[0][-1])) for entry in found if isinstance(entry, Inference)]
+    assert values == [(1 << 20, value) for value in range(20)]
+    session.close()
+
+
+def test_outputs_stay_as_they_were_when_the_session_runs_again() -> None:
+    session = isolated(doubling)
+    first = session.run([np.ones((2, 3), np.float32)]).outputs[0]
+    session.run([np.zeros((2, 3), np.float32)])
+    assert first.tolist() == [[2.0] * 3] * 2
+    session.close()
+
+
+def test_slots_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltools.runtime.process.shared_arrays._folders", lambda: [str(tmp_path)])
+    numbers = (TensorSpec("a", np.dtype("int16"), (3,)), TensorSpec("b", np.dtype("int64"), (50,)))
+    memory = SharedArrays.create(numbers, numbers[1:])
+    child = SharedArrays.attach(memory.path, numbers, numbers[1:])
+    assert memory.slots == child.slots > 1
+    sent = [
+        [np.full(spec.shape, 10 * slot + place, spec.dtype) for place, spec in enumerate((*numbers, numbers[1]))]
+        for slot in range(memory.slots)
+    ]
+    inputs = [memory.put_inputs(slot, arrays[:2]) for slot, arrays in enumerate(sent)]
+    outputs = [child.put_outputs(slot, arrays[2:]) for slot, arrays in enumerate(sent)]
+    for arrays, given, found in zip(sent, inputs, outputs, strict=True):
+        read = [*child.inputs(given), *memory.outputs(found)]
+        assert [array.tolist() for array in read] == [array.tolist() for array in arrays]
+
+
+@pytest.mark.parametrize("kind", [ConfigurationUnavailable, DelegateTookNothing, UsageError, ModelError])
+def test_what_the_opening_raises_keeps_its_kind_and_text(kind: type[EvaltoolsError]) -> None:
+    with pytest.raises(EvaltoolsError) as caught:
+        isolated(refusing, f"external_delegate_path={kind.__name__}")
+    assert (type(caught.value), str(caught.value)) == (kind, "not [here]")
+    if isinstance(caught.value, ConfigurationUnavailable):
+        assert caught.value.delegate is GPU
+
+
+def test_a_wait_of_years_is_no_error() -> None:
+    session = isolated(doubling, timeout_s=1e9)
+    assert session.run([np.ones((2, 3), np.float32)]).outputs[0].sum() == 12
+    session.close()
+
+
+def test_nothing_that_is_printed_in_the_child_reaches_the_parents_streams() -> None:
+    script = (
+        "from tests.runtime.openers import isolated, printing\n"
+        "session = isolated(printing)\nsession.run([])\nsession.close()\nprint('over')"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (completed.stdout, completed.stderr) == ("over\n", "")
+    session = isolated(printing)
+    assert session._child.quote() == "; it printed last: opened with print opened natively"
+    session.close()
+
+
+def test_ctrl_c_while_the_processes_of_multiprocessing_start_leaves_them_alone() -> None:
+    """A terminal sends SIGINT to the whole group. The two are the tracker and the server; no third takes its place."""
+    script = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from multiprocessing import util\n"
+        "start, started = util.spawnv_passfds, []\n"
+        "def disturbed(*arguments):\n"
+        "    process = start(*arguments)\n"
+        "    started.append(process)\n"
+        "    for _ in range(20):\n"
+        "        os.kill(process, signal.SIGINT)\n"
+        "        time.sleep(0.02)\n"
+        "    return process\n"
+        "util.spawnv_passfds = disturbed\n"
+        "from tests.runtime.openers import isolated, printing\n"
+        "session = isolated(printing)\nsession.run([])\nsession.close()\nprint(len(started))"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (completed.stdout, completed.stderr) == ("2\n", "")
+
+
+def test_ctrl_c_while_a_child_starts_reaches_this_process_afterwards() -> None:
+    script = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from multiprocessing import util\n"
+        "start = util.spawnv_passfds\n"
+        "def interrupting(path, arguments, *more):\n"
+        "    process = start(path, arguments, *more)\n"
+        "    if 'resource_tracker' not in arguments[-1]:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return process\n"
+        "util.spawnv_passfds = interrupting\n"
+        "from tests.runtime.openers import isolated, printing\n"
+        "try:\n    isolated(printing)\nexcept KeyboardInterrupt:\n    print('interrupted')"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (completed.stdout, completed.stderr) == ("interrupted\n", "")

@@ -1,0 +1,348 @@
+"""A session that is opened again when its process ends: what one input costs, and what it never costs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from evaltools.delegates.gpu import GPU
+from evaltools.errors import ConfigurationUnavailable, InferenceError, SessionEnded, UsageError
+from evaltools.runtime import BlockSession, Inference, Session
+from evaltools.runtime.fake import FakeSession
+from evaltools.runtime.process.restarting import RestartingSession, Restarts
+from evaltools.runtime.session import Array
+
+ANSWER = "answers"
+WRONG = "node 7 failed"
+DIES = "died"
+HANGS = "hung"
+Plan = Callable[[int, int], str]
+"""What becomes of an input in the process of a number, from 0."""
+
+
+class Process(FakeSession):
+    """Answers with its input until it ends; then nothing can be run on it, as in a child process that has died."""
+
+    def __init__(self, number: int, plan: Plan) -> None:
+        super().__init__(lambda inputs: tuple(inputs))
+        self.number = number
+        self.plan = plan
+        self.ended: SessionEnded | None = None
+        self.tried: list[int] = []
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        assert not self.closed, "a closed session must not be run"
+        if self.ended is not None:
+            raise self.ended
+        value = int(inputs[0])
+        self.tried.append(value)
+        fate = self.plan(self.number, value)
+        if fate in (DIES, HANGS):
+            self.ended = SessionEnded(f"process {self.number} {fate} at {value}", hung=fate == HANGS)
+            raise self.ended
+        if fate == WRONG:
+            raise InferenceError(WRONG)
+        return super().run(inputs, invocations)
+
+
+class InBlocks(Process):
+    """The same; of a block, all runs after the one at which it ends fail with it."""
+
+    longest_block = 7
+
+    def run_block(self, block: Sequence[Sequence[Array]], invocations: int = 1) -> list[Inference | InferenceError]:
+        outcomes: list[Inference | InferenceError] = []
+        for inputs in block:
+            try:
+                outcomes.append(self.run(inputs, invocations))
+            except InferenceError as error:
+                outcomes.append(error)
+        return outcomes
+
+
+class Processes:
+    """Opens the first process and those that take its place; remembers them. Some cannot be opened."""
+
+    def __init__(self, plan: Plan, kind: type[Process] = InBlocks, unavailable: Sequence[int] = ()) -> None:
+        self.plan = plan
+        self.kind = kind
+        self.unavailable = unavailable
+        self.opened: list[Process] = []
+        self.asked = 0
+
+    def __call__(self) -> Process:
+        self.asked += 1
+        if self.asked - 1 in self.unavailable:
+            raise ConfigurationUnavailable("no GPU here any more", GPU)
+        self.opened.append(self.kind(self.asked - 1, self.plan))
+        return self.opened[-1]
+
+    def session(self) -> RestartingSession:
+        return RestartingSession(self(), self)
+
+    @property
+    def tried(self) -> list[list[int]]:
+        return [process.tried for process in self.opened]
+
+
+kinds = pytest.mark.parametrize("kind", [Process, InBlocks])
+
+
+def one(value: int) -> list[Array]:
+    return [np.array(value)]
+
+
+def block(count: int) -> list[list[Array]]:
+    return [one(value) for value in range(count)]
+
+
+def words(outcomes: Sequence[Inference | InferenceError]) -> list[str]:
+    """The value that came back, or the error."""
+    return [str(entry) if isinstance(entry, InferenceError) else str(entry.outputs[0]) for entry in outcomes]
+
+
+def dying_at(*values: int, in_processes: Sequence[int] = range(1000), how: str = DIES) -> Plan:
+    return lambda number, value: how if value in values and number in in_processes else ANSWER
+
+
+@kinds
+def test_an_input_at_which_the_process_died_is_tried_once_more(kind: type[Process]) -> None:
+    processes = Processes(dying_at(2, in_processes=[0]), kind)
+    session = processes.session()
+    assert words(session.run_block(block(5))) == ["0", "1", "2", "3", "4"]
+    assert processes.tried[1] == [2, 3, 4]
+    assert session.restarts == Restarts(1, "process 0 died at 2")
+    assert [process.closed for process in processes.opened] == [True, False]
+
+
+@kinds
+def test_an_input_that_kills_twice_has_failed_and_the_rest_of_the_block_goes_on(kind: type[Process]) -> None:
+    processes = Processes(dying_at(2), kind)
+    session = processes.session()
+    outcomes = session.run_block(block(5))
+    assert words(outcomes) == ["0", "1", "process 1 died at 2", "3", "4"]
+    assert isinstance(outcomes[2], SessionEnded)
+    assert processes.tried[1:] == [[2], [3, 4]]
+    assert session.restarts == Restarts(2, "process 0 died at 2")
+
+
+@kinds
+def test_an_input_at_which_the_process_hung_is_not_tried_again(kind: type[Process]) -> None:
+    processes = Processes(dying_at(2, how=HANGS), kind)
+    session = processes.session()
+    outcomes = session.run_block(block(5))
+    assert words(outcomes) == ["0", "1", "process 0 hung at 2", "3", "4"]
+    assert processes.tried[1:] == [[3, 4]]
+    assert session.restarts == Restarts(1, "process 0 hung at 2")
+
+
+def test_a_second_try_that_hangs_or_fails_is_what_counts() -> None:
+    for fate, message in ((HANGS, "process 1 hung at 2"), (WRONG, WRONG)):
+        processes = Processes(lambda number, value, fate=fate: (ANSWER, DIES, fate)[(value == 2) * (1 + (number > 0))])  # type: ignore[misc]
+        outcomes = processes.session().run_block(block(4))
+        assert words(outcomes) == ["0", "1", message, "3"]
+        assert isinstance(outcomes[2], SessionEnded) == (fate == HANGS)
+
+
+@kinds
+def test_an_inference_that_fails_restarts_nothing(kind: type[Process]) -> None:
+    processes = Processes(lambda _number, value: WRONG if value == 1 else ANSWER, kind)
+    session = processes.session()
+    assert words(session.run_block(block(3))) == ["0", WRONG, "2"]
+    assert (len(processes.opened), session.restarts) == (1, Restarts())
+
+
+def test_a_leak_costs_only_processes() -> None:
+    """Each process dies at its third run, whatever the input."""
+    runs: dict[int, int] = {}
+
+    def leaking(number: int, _value: int) -> str:
+        runs[number] = runs.get(number, 0) + 1
+        return DIES if runs[number] == 3 else ANSWER
+
+    processes = Processes(leaking)
+    session = processes.session()
+    assert words(session.run_block(block(7))) == [str(value) for value in range(7)]
+    assert session.restarts.count == len(processes.opened) - 1 == 3
+
+
+def test_every_input_that_kills_fails_by_itself() -> None:
+    outcomes = Processes(lambda _number, _value: DIES).session().run_block(block(3))
+    assert words(outcomes) == ["process 1 died at 0", "process 3 died at 1", "process 5 died at 2"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_outcomes_stand_in_the_order_of_their_inputs(seed: int) -> None:
+    """Whatever happens to each process at each input; every outcome tells which input it is of."""
+    chance = np.random.default_rng(seed)
+    fates = {
+        (number, value): str(chance.choice([ANSWER, DIES, HANGS], p=[0.7, 0.2, 0.1]))
+        for number in range(50)
+        for value in range(12)
+    }
+    processes = Processes(lambda number, value: fates[number, value], [Process, InBlocks][seed % 2])
+    outcomes = processes.session().run_block(block(12))
+    assert [text.rpartition(" ")[2] for text in words(outcomes)] == [str(value) for value in range(12)]
+    for value in range(12):
+        answered = sum(
+            value in process.tried and fates[process.number, value] == ANSWER for process in processes.opened
+        )
+        assert isinstance(outcomes[value], Inference) <= (answered > 0)
+
+
+def test_run_raises_what_run_block_returns() -> None:
+    session = Processes(lambda _number, value: {1: WRONG, 2: DIES}.get(value, ANSWER)).session()
+    assert session.run(one(0), 3).invokes_us == (100, 100, 100)
+    with pytest.raises(InferenceError, match=WRONG):
+        session.run(one(1))
+    with pytest.raises(SessionEnded, match="^process 1 died at 2$"):
+        session.run(one(2))
+    assert session.run(one(3)).outputs[0] == 3
+
+
+def test_it_is_what_the_first_session_was() -> None:
+    like, in_blocks = Process(0, dying_at()), InBlocks(0, dying_at())
+    session = RestartingSession(like, lambda: like)
+    assert isinstance(session, BlockSession)
+    assert (session.facts, session.delegation, session.inputs, session.outputs) == (
+        like.facts,
+        like.delegation,
+        like.inputs,
+        like.outputs,
+    )
+    assert session.longest_block == 1
+    assert RestartingSession(in_blocks, lambda: in_blocks).longest_block == 7
+
+
+def test_one_that_is_not_open_opens_a_process_with_its_first_run() -> None:
+    processes = Processes(dying_at())
+    like = processes()
+    session = RestartingSession(like, processes, is_open=False)
+    assert processes.asked == 1
+    session.run(one(0))
+    session.run(one(1))
+    assert processes.tried == [[], [0, 1]]
+    session.close()
+    assert [process.closed for process in processes.opened] == [False, True]
+    assert session.restarts == Restarts()
+
+
+def test_where_no_process_can_be_started_again_the_first_death_is_told_and_others_are_still_tried() -> None:
+    processes = Processes(dying_at(1, in_processes=[0]), unavailable=[1, 2])
+    session = processes.session()
+    assert words(session.run_block(block(4))) == [
+        "0",
+        "process 0 died at 1",
+        "its process could not be started again: no GPU here any more",
+        "3",
+    ]
+    assert session.restarts.count == 1
+
+
+def test_a_model_that_went_away_fails_the_run_and_not_the_pass() -> None:
+    def gone() -> Session:
+        raise UsageError("no such file")
+
+    session = RestartingSession(Process(0, dying_at(0)), gone)
+    assert words(session.run_block(block(2))) == [
+        "process 0 died at 0",
+        "its process could not be started again: no such file",
+    ]
+
+
+def test_workers_that_share_it_run_one_block_at_a_time() -> None:
+    running: list[int] = []
+    most: list[int] = []
+
+    def slow(number: int, value: int) -> str:
+        running.append(value)
+        most.append(len(running))
+        time.sleep(0.001)
+        running.pop()
+        return DIES if value % 10 == 5 and number % 2 == 0 else ANSWER
+
+    session = Processes(slow).session()
+    found: dict[int, list[str]] = {}
+
+    def work(worker: int) -> None:
+        values = range(10 * worker, 10 * worker + 10)
+        found[worker] = words(session.run_block([one(value) for value in values]))
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert max(most) == 1
+    ended = [text for texts in found.values() for text in texts if "died" in text]
+    assert all(text.endswith("5") for text in ended)
+    assert [[text.rpartition(" ")[2] for text in found[worker]] for worker in range(4)] == [
+        [str(value) for value in range(10 * worker, 10 * worker + 10)] for worker in range(4)
+    ]
+
+
+class Waiting(InBlocks):
+    """A run waits until the session is closed, and fails then, as where its process is killed."""
+
+    def __init__(self) -> None:
+        super().__init__(0, dying_at())
+        self.started = threading.Event()
+        self.released = threading.Event()
+        self.closings = 0
+
+    def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
+        self.started.set()
+        assert self.released.wait(20)
+        raise SessionEnded("killed")
+
+    def close(self) -> None:
+        self.closings += 1
+        self.released.set()
+
+
+def test_closed_during_a_run_that_run_fails_and_none_is_started_any_more() -> None:
+    waiting, processes = Waiting(), Processes(dying_at())
+    session = RestartingSession(waiting, processes)
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(words(session.run_block(block(3)))))
+    thread.start()
+    assert waiting.started.wait(20)
+    session.close()
+    thread.join(20)
+    assert found == ["killed", "the session was closed", "the session was closed"]
+    assert (processes.asked, waiting.closings, session.restarts) == (0, 1, Restarts())
+
+
+def test_closed_while_a_process_starts_that_process_is_ended_before_it_runs() -> None:
+    opening, closed = threading.Event(), threading.Event()
+    processes = Processes(dying_at(0, in_processes=[0]))
+
+    def open_slowly() -> Session:
+        opening.set()
+        assert closed.wait(20)
+        return processes()
+
+    session = RestartingSession(processes(), open_slowly)
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(words(session.run_block(block(2)))))
+    thread.start()
+    assert opening.wait(20)
+    session.close()
+    closed.set()
+    thread.join(20)
+    assert found == ["process 0 died at 0", "the session was closed"]
+    assert [(process.tried, process.closed) for process in processes.opened][1:] == [([], True)]
+
+
+def test_a_closed_one_refuses_to_run_and_may_be_closed_again() -> None:
+    processes = Processes(dying_at())
+    session = processes.session()
+    session.close()
+    session.close()
+    with pytest.raises(SessionEnded, match="^the session was closed$"):
+        session.run(one(0))
+    assert [process.closed for process in processes.opened] == [True]

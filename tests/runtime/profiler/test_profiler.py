@@ -1,0 +1,324 @@
+"""LiteRT's profiler on small models: what is run is the model, what is seen are its nodes, the rest is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.delegates.gpu import GPU
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.metrics.op_profile import OpProfile, run_totals_us
+from evaltools.model import ModelFile, read_model
+from evaltools.model.contents import read_contents
+from evaltools.runtime.compiled.source import source_of
+from evaltools.runtime.profiler import c_api as litert_c_api
+from evaltools.runtime.profiler.c_api import CallFailed, Library
+from evaltools.runtime.profiler.opening import KNOWN_VERSIONS, profile_operators
+from evaltools.runtime.profiler.profiled_model import ProfiledModel, Signature
+from evaltools.runtime.session import Array
+from tests import tflite_writer, tiny_models
+from tests.runtime.openers import model_of, opened
+
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.metadata.version("ai-edge-litert") not in KNOWN_VERSIONS,
+    reason=f"the profiler is known of ai-edge-litert {', '.join(KNOWN_VERSIONS)} only",
+)
+KERNEL_MODES = {"default": "kernel_mode = 0\n", "builtin": "kernel_mode = 2\n"}
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> ModelFile:
+    return model_of(tiny_models.classifier(), tmp_path)
+
+
+def inputs_of(model: ModelFile) -> list[Array]:
+    rng = np.random.default_rng(3)
+    return [rng.uniform(-1, 1, tensor.shape).astype(tensor.dtype) for tensor in model.inputs]
+
+
+def profiled(model: ModelFile, text: str = "", runs: int = 3) -> OpProfile:
+    return profile_operators(model, Configuration.from_text("c", text), inputs_of(model), runs)
+
+
+def run_once(model: ModelFile, options: str, library: Library | None = None) -> bytes:
+    """The first output, by the way that the profiler runs a model."""
+    with ProfiledModel(library or Library(), source_of(model).loaded, options) as compiled:
+        (signature,) = compiled.signatures
+        compiled.prepare(signature, model.inputs, model.outputs)
+        for place, value in enumerate(inputs_of(model)):
+            compiled.write(place, value)
+        compiled.run()
+        return compiled.read(0)
+
+
+@pytest.mark.parametrize("kernels", KERNEL_MODES)
+def test_what_is_profiled_computes_what_the_interpreter_computes(classifier: ModelFile, kernels: str) -> None:
+    session = opened(classifier, f"runtime=litert kernels={kernels}")
+    expected = session.run(inputs_of(classifier)).outputs[0]
+    session.close()
+    np.testing.assert_array_equal(np.frombuffer(run_once(classifier, KERNEL_MODES[kernels]), np.float32), expected[0])
+
+
+def test_with_builtin_kernels_the_operators_are_the_nodes_of_the_model(classifier: ModelFile) -> None:
+    profile = profiled(classifier, "kernels=builtin", runs=4)
+    graph = read_contents(classifier).main
+    assert [(op.type, op.node, op.internal) for op in profile.ops] == [
+        (node.operator, node.index, False) for node in graph.nodes
+    ]
+    assert [op.name for op in profile.ops] == [
+        f"[{graph.tensors[node.outputs[0]].name}]:{node.index}" for node in graph.nodes
+    ]
+    assert {op.calls_per_run for op in profile.ops} == {1}
+
+
+def test_each_run_has_its_times(classifier: ModelFile) -> None:
+    profile = profiled(classifier, "kernels=builtin", runs=7)
+    assert profile.runs == 7
+    assert {len(op.times_us) for op in profile.ops} == {7}
+    assert len(profile.invoke_us) == len(profile.plain_us) == 7
+    totals = run_totals_us(profile.ops)
+    assert all(0 <= total <= whole for total, whole in zip(totals, profile.invoke_us, strict=True))
+    version = importlib.metadata.version("ai-edge-litert")
+    assert profile.runtime == f"CompiledModel of ai-edge-litert {version}"
+
+
+def test_operators_of_xnnpack_are_of_the_nodes_that_the_interpreter_says_it_took(classifier: ModelFile) -> None:
+    profile = profiled(classifier)
+    session = opened(classifier, "runtime=litert")
+    (taken,) = (entry.nodes for entry in session.delegation.delegates)
+    left = session.delegation.cpu_operators
+    session.close()
+    inside = [op for op in profile.ops if op.internal]
+    assert {op.node for op in inside} == set(range(classifier.node_count)) - {
+        op.node for op in profile.ops if not op.internal
+    }
+    assert len({op.node for op in inside}) == taken
+    assert Counter(op.type for op in profile.ops if not op.internal) == left
+    assert all(op.name == f"Delegate/{op.type}:{place}" for place, op in enumerate(inside))
+
+
+def test_half_precision_shows_in_the_names_of_operators(classifier: ModelFile) -> None:
+    def uses_half_precision(text: str) -> bool:
+        return any("F16" in op.type for op in profiled(classifier, text).ops)
+
+    assert uses_half_precision("use_xnnpack=true xnnpack_force_fp16=true")
+    assert uses_half_precision("use_xnnpack=true xnnpack_runtime_flags=4")
+    assert not uses_half_precision("use_xnnpack=true num_threads=2")
+
+
+def test_a_file_of_packed_weights_is_read_and_not_spoilt(classifier: ModelFile, tmp_path: Path) -> None:
+    cache = tmp_path / "weights"
+    text = f"runtime=compiled use_xnnpack=true xnnpack_weight_cache_file_path={cache}"
+    opened(classifier, text).close()
+    before = cache.read_bytes()
+    assert profiled(classifier, text).ops
+    assert cache.read_bytes() == before
+
+
+@pytest.mark.parametrize(("signature", "shape", "operator"), [("double", (4,), "ADD"), ("negate", (5, 7), "NEG")])
+def test_signatures_and_sizes_are_those_asked_for(
+    tmp_path: Path, signature: str, shape: tuple[int, ...], operator: str
+) -> None:
+    (tmp_path / "two.tflite").write_bytes(tiny_models.two_signatures())
+    model = read_model(tmp_path / "two.tflite", signature).with_input_shapes({0: shape})
+    profile = profiled(model, "kernels=builtin")
+    assert [(op.type, op.node) for op in profile.ops] == [(operator, 0)]
+    assert profile.called == []
+
+
+def counting_loop() -> bytes:
+    """WHILE the input is below 3, add 1."""
+    graph = tflite_writer.Graph()
+    start = graph.tensor("start", (1,))
+    end = graph.tensor("end", (1,))
+    graph.node("WHILE", [start], end, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    graph.next_graph([start], [end])
+    value, is_below = graph.tensor("value", (1,)), graph.tensor("is below", (1,), "bool")
+    graph.node("LESS", [value, graph.constant("limit", np.array([3], np.float32))], is_below, "LessOptions")
+    graph.next_graph([value], [is_below])
+    value, more = graph.tensor("value", (1,)), graph.tensor("more", (1,))
+    graph.node("ADD", [value, graph.constant("one", np.array([1], np.float32))], more, "AddOptions")
+    return graph.to_bytes([value], [more])
+
+
+def test_the_time_of_a_loop_is_that_of_its_node_and_its_graphs_stand_apart(tmp_path: Path) -> None:
+    model = model_of(counting_loop(), tmp_path)
+    configuration = Configuration.from_text("c", "kernels=builtin")
+    profile = profile_operators(model, configuration, [np.zeros(1, np.float32)], 2)
+    assert [(op.type, op.node) for op in profile.ops] == [("WHILE", 0)]
+    calls = {graph.graph: {op.type: op.calls_per_run for op in graph.ops} for graph in profile.called}
+    assert calls == {1: {"AllocateTensors": 1, "LESS": 4}, 2: {"AllocateTensors": 1, "ADD": 3}}
+    inside = sum(sum(op.times_us) for graph in profile.called for op in graph.ops)
+    assert inside <= sum(profile.ops[0].times_us)
+
+
+class RecordingLibrary(Library):
+    """Writes down what was made and what was freed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[str, int | None]] = []
+        self.freed: list[tuple[str, int | None]] = []
+
+    def handle(self, name: str, *arguments: Any) -> ctypes.c_void_p:
+        handle = super().handle(name, *arguments)
+        kinds = {
+            "LiteRtCreateModelFromFile": "Model",
+            "LiteRtCreateManagedTensorBufferFromRequirements": "TensorBuffer",
+        }
+        kind = kinds.get(name, name.removeprefix("LiteRtCreate"))
+        if kind in ("Environment", "Model", "Options", "CompiledModel", "TensorBuffer"):
+            self.made.append((kind, handle.value))
+        return handle
+
+    def destroy(self, kind: str, handle: ctypes.c_void_p) -> None:
+        self.freed.append((kind, handle.value))
+        super().destroy(kind, handle)
+
+
+def test_all_is_freed_and_what_was_made_last_first(classifier: ModelFile) -> None:
+    library = RecordingLibrary()
+    run_once(classifier, KERNEL_MODES["default"], library)
+    assert [kind for kind, _ in library.made] == [
+        "Environment",
+        "Model",
+        "Options",
+        "CompiledModel",
+        *["TensorBuffer"] * 2,
+    ]
+    assert library.freed == library.made[::-1]
+
+
+def test_what_was_made_before_a_failure_is_freed_as_well(classifier: ModelFile) -> None:
+    library = RecordingLibrary()
+    with pytest.raises(CallFailed, match="LiteRtCreateCompiledModel answered with status"):
+        ProfiledModel(library, source_of(classifier).loaded, "kernel_mode = 99\n")
+    assert [kind for kind, _ in library.freed] == ["Options", "Model", "Environment"]
+
+
+def test_an_input_of_another_size_is_not_written(classifier: ModelFile) -> None:
+    with ProfiledModel(Library(), source_of(classifier).loaded, KERNEL_MODES["default"]) as compiled:
+        compiled.prepare(compiled.signatures[0], classifier.inputs, classifier.outputs)
+        with pytest.raises(CallFailed, match="input 0 has .* bytes, not the 4 of float32"):
+            compiled.write(0, np.zeros(1, np.float32))
+
+
+def test_a_signature_that_is_not_there_is_refused_by_its_number(classifier: ModelFile) -> None:
+    model = ProfiledModel(Library(), source_of(classifier).loaded, KERNEL_MODES["default"])
+    with model, pytest.raises(CallFailed, match="LiteRtGetCompiledModelInputTensorLayout answered with status"):
+        model.prepare(Signature(7, "none", (), ()), classifier.inputs, classifier.outputs)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("runtime=tflite_runtime", "tflite_runtime are of another build; use --runtime=litert"),
+        ("kernels=reference", "has no reference kernels.*use --kernels=builtin"),
+        ("use_gpu=true", "none that the GPU delegate runs; profile without --use_gpu"),
+        ("runtime=litert external_delegate_path=some.so", "none that the EXTERNAL delegate runs"),
+    ],
+)
+def test_what_the_profiler_does_not_see_is_refused(classifier: ModelFile, text: str, words: str) -> None:
+    with pytest.raises(ConfigurationUnavailable, match=words) as caught:
+        profiled(classifier, text)
+    assert "leave the profile of operators out" in str(caught.value)
+    assert (caught.value.delegate is GPU) == ("gpu" in text)
+
+
+def test_another_version_is_refused_with_the_one_that_is_known(
+    classifier: ModelFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", {"ai-edge-litert": "9.1.0"}.__getitem__)
+    with pytest.raises(
+        ConfigurationUnavailable, match=r"ai-edge-litert 9\.1\.0 is not known here, only that of 2\.3\.0"
+    ):
+        profiled(classifier)
+
+
+def test_a_library_that_is_not_there_is_named(classifier: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litert_c_api, "_FILES", dict.fromkeys(("linux", "darwin"), "libNone.so"))
+    with pytest.raises(ConfigurationUnavailable, match=r"libNone\.so cannot be used"):
+        profiled(classifier)
+    monkeypatch.setattr(litert_c_api, "_FILES", {})
+    with pytest.raises(ConfigurationUnavailable, match="has its library on .* is not known"):
+        profiled(classifier)
+
+
+def test_a_library_without_a_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litert_c_api, "_FUNCTIONS", {"LiteRtNotThere": ()})
+    with pytest.raises(CallFailed, match="cannot be used: .*LiteRtNotThere"):
+        Library()
+
+
+def test_models_that_keep_a_state_are_refused_by_that_name(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    fed, state = graph.tensor("fed", (1, 4)), graph.tensor("state", (1, 4), variable=True)
+    output = graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
+    with pytest.raises(ConfigurationUnavailable, match="no variable tensors, in which this model keeps a state"):
+        profiled(model_of(graph.to_bytes([fed], [output]), tmp_path))
+
+
+def test_types_without_buffers_are_refused_by_name(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    words = graph.tensor("words", (2,), "string")
+    shape, output = graph.constant("shape", np.array([2], np.int32)), graph.tensor("same", (2,), "string")
+    same = graph.node("RESHAPE", [words, shape], output, "ReshapeOptions")
+    model = model_of(graph.to_bytes([words], [same]), tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="no buffers for words of type string"):
+        profile_operators(model, Configuration.from_text("c", ""), [], 1)
+
+
+def test_other_inputs_than_the_model_takes_are_refused(classifier: ModelFile) -> None:
+    with pytest.raises(ConfigurationUnavailable, match=r"got inputs \[\('float64', \(1, 2\)\)\], and the model takes"):
+        profile_operators(classifier, Configuration.from_text("c", ""), [np.zeros((1, 2))], 1)
+
+
+def test_an_operator_that_is_not_there_is_named(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    fed = graph.tensor("fed", (4,))
+    output = graph.node("NobodyKnowsThis", [fed], graph.tensor("out", (4,)), b"")
+    with pytest.raises(ConfigurationUnavailable, match="status 3 .runtime failure.*NobodyKnowsThis"):
+        profiled(model_of(graph.to_bytes([fed], [output]), tmp_path))
+
+
+@pytest.mark.parametrize("text", ["xnnpack_runtime_flags=-1 use_xnnpack=true", ""])
+def test_nonsense_is_a_usage_error(classifier: ModelFile, text: str) -> None:
+    with pytest.raises(UsageError, match="0 or more|1 or more"):
+        profiled(classifier, text, runs=1 if text else 0)
+
+
+def test_a_main_graph_without_a_signature_is_refused_where_another_graph_has_one(tmp_path: Path) -> None:
+    graph = tflite_writer.Graph()
+    fed = graph.tensor("fed", (4,))
+    negated = graph.node("NEG", [fed], graph.tensor("negated", (4,)), "NegOptions")
+    graph.next_graph([fed], [negated])
+    other = graph.tensor("other", (4,))
+    positive = graph.node("ABS", [other], graph.tensor("positive", (4,)), "AbsOptions")
+    signature = tflite_writer.Signature("positive", 1, {"other": other}, {"positive": positive})
+    model = model_of(graph.to_bytes([other], [positive], (signature,)), tmp_path)
+    with pytest.raises(ConfigurationUnavailable, match="outputs of its main graph; name one with --signature_to_run"):
+        profiled(model)
+
+
+def test_a_quote_in_the_name_of_a_file_is_refused(classifier: ModelFile, tmp_path: Path) -> None:
+    folder = tmp_path / 'quo"ted'
+    folder.mkdir()
+    configuration = Configuration.from_flags(
+        "c", [("use_xnnpack", "true"), ("xnnpack_weight_cache_file_path", str(folder / "weights"))]
+    )
+    with pytest.raises(ConfigurationUnavailable, match="cannot hold the quotes"):
+        profile_operators(classifier, configuration, inputs_of(classifier), 1)
+
+
+def test_events_that_cannot_be_end_in_a_refusal(classifier: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProfiledModel, "profiled_run", lambda _self: [])
+    with pytest.raises(ConfigurationUnavailable, match="gave what cannot be: a run of the graph is there 0 times"):
+        profiled(classifier)

@@ -1,0 +1,97 @@
+"""Changes of COCO figures over resampled pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
+from evaltools.report.words.verdicts import change_in_words
+from evaltools.result.verdict import Verdict
+from evaltools.stats.interval import Interval
+from evaltools.stats.resampled import paired_differences
+from evaltools.tasks.coco.changes import (
+    changes_of_figures,
+    corrected,
+    resampled_figures,
+    verdicts_on_map,
+)
+from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
+
+PICTURES = 60
+BOX = (10.0, 10.0, 50.0, 50.0)
+SHIFTED = (10.0, 10.0, 50.0, 38.0)
+
+
+def figures(name: str, worse: int) -> DetectionFigures:
+    """One object in each picture, all found, in ``worse`` pictures with an IoU of 0.76."""
+    truths = [TrueObject(number, 1, BOX, 2500.0, False) for number in range(PICTURES)]
+    found = [DetectedObject(number, 1, SHIFTED if number < worse else BOX, 0.9) for number in range(PICTURES)]
+    evaluation, matches = evaluate_with_matches(EvaluatedSet(range(PICTURES), [(1, "cup")], truths), found)
+    return DetectionFigures(name, PICTURES, PICTURES, 0, evaluation, None, [], resampled_figures(matches, 500))
+
+
+def verdict(changes: list[StatChange]) -> Verdict:
+    (found,) = verdicts_on_map([BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes)], 0.005)["b"]
+    return found
+
+
+def test_a_change_and_its_interval_are_those_of_the_same_draws() -> None:
+    baseline, other = figures("a", 0), figures("b", 18)
+    changes = {change.stat: change for change in changes_of_figures(baseline, other)}
+    found = changes["ap"]
+    assert other.evaluation is not None
+    assert found.change == pytest.approx((other.evaluation.stats.ap or 0) - 1)
+    share_of_worse = 1 - np.array(other.resampled["ar_100"])
+    assert found.interval.high < 0 < found.interval.high - found.interval.low
+    assert np.std(share_of_worse) == pytest.approx(0.4 * np.sqrt(0.3 * 0.7 / PICTURES), rel=0.15), "4 of 10 thresholds"
+    assert "ap_small" not in changes, "there is no small object"
+    assert changes["ap50"].change == 0
+    assert (changes["ap50"].p_value, found.p_value) == (1.0, 0.0)
+
+
+def test_the_same_configuration_does_not_change() -> None:
+    changes = changes_of_figures(figures("a", 7), figures("b", 7))
+    assert {change.change for change in changes} == {0.0}
+    unseen = 1.959964**2 / (PICTURES + 1.959964**2)
+    assert changes[0].interval.high == pytest.approx(unseen, rel=1e-4), "others may change, as far as so few show"
+    assert change_in_words(verdict(changes)) == "not decided: +0.00 points [-6.02, +6.02]"
+
+
+def test_few_pictures_say_nothing() -> None:
+    few = [replace(figures(name, 0), pictures=49) for name in "ab"]
+    assert changes_of_figures(*few) == []
+
+
+def test_the_verdict_is_on_map() -> None:
+    found = verdict(changes_of_figures(figures("a", 0), figures("b", 12)))
+    assert (found.kind, found.metric, found.against) == ("worse", "ap", "a")
+    assert verdicts_on_map([BoxComparison("a", "b", 4, BoxAgreement.nothing())], 0.005) == {}
+
+
+def test_draws_that_are_not_the_same_are_not_paired() -> None:
+    assert paired_differences([0.1, 0.2], [0.3]) == []
+    assert paired_differences([0.1, None, 0.2], [0.3, 0.4, None]) == [pytest.approx(0.2)]
+    baseline = figures("a", 0)
+    assert changes_of_figures(baseline, replace(baseline, resampled={})) == []
+    assert changes_of_figures(baseline, replace(baseline, evaluation=None)) == []
+
+
+def test_without_resamples_or_pictures_there_is_nothing() -> None:
+    _, matches = evaluate_with_matches(EvaluatedSet([], [(1, "cup")], []), [])
+    assert resampled_figures(matches, 100) == {}
+    evaluated = EvaluatedSet([1], [(1, "cup")], [TrueObject(1, 1, BOX, 2500.0, False)])
+    assert resampled_figures(evaluate_with_matches(evaluated, [])[1], 0) == {}
+
+
+def test_holm_corrects_each_figure_over_all_that_are_held_against_one_baseline() -> None:
+    def compared(baseline: str, other: str, **p_values: float) -> BoxComparison:
+        changes = [StatChange(stat, 0.0, Interval(0.0, 0.0), p, p) for stat, p in p_values.items()]
+        return BoxComparison(baseline, other, 4, BoxAgreement.nothing(), changes)
+
+    found = corrected([compared("r", "a", ap=0.01, ap50=0.5), compared("r", "b", ap=0.04), compared("a", "b", ap=0.04)])
+    holm = [{change.stat: change.p_value_holm for change in comparison.changes} for comparison in found]
+    assert holm == [{"ap": 0.02, "ap50": 0.5}, {"ap": 0.04}, {"ap": 0.04}]

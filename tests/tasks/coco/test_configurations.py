@@ -1,0 +1,250 @@
+"""The detection evaluation of several configurations: comparisons, failures, interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.model import ModelFile
+from evaltools.runtime import Session, TensorSpec, open_session
+from evaltools.runtime.session import Array
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.shared.evaluation import evaluate
+from tests.detection_set import COCO_MAP, DetectionSet, make_detection_set, native_truth, score_of
+from tests.tasks.coco.fakes import (
+    Finding,
+    Found,
+    asked,
+    assert_known_figures,
+    detection_of,
+    everything,
+    figures_of,
+    mapping_used,
+    number_of,
+    outputs_used,
+    sessions,
+)
+from tests.tasks.observers import Silent
+from tests.tiny_detectors import detector
+
+THREE = (Configuration("a"), Configuration("b"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> DetectionSet:
+    """Five pictures, not to be changed."""
+    return make_detection_set(tmp_path_factory.mktemp("set") / "set")
+
+
+@pytest.fixture
+def unnamed(tmp_path: Path) -> Path:
+    """A detector whose outputs tell by their values alone what they are."""
+    path = tmp_path / "model.tflite"
+    path.write_bytes(detector())
+    return path
+
+
+def shifted(index: int) -> list[Found]:
+    """Against ``everything``: the first box is a quarter narrower, the second one of another class, the third one
+    elsewhere, the fourth missing, the fifth less sure."""
+    found = everything(index)
+    (top, left, bottom, right) = found[0][2]
+    found[0] = (*found[0][:2], (top, left, bottom, left + 0.75 * (right - left)))
+    found[1] = ((found[1][0] + 1) % 3, *found[1][1:])
+    found[2] = (*found[2][:2], (0.9, 0.9, 1, 1))
+    found[4] = (found[4][0], found[4][1] - 0.25, found[4][2])
+    del found[3]
+    return found
+
+
+def test_boxes_are_compared_with_the_reference_and_with_the_first_test(made: DetectionSet) -> None:
+    opened = sessions(reference=Finding(everything), a=Finding(everything), b=Finding(shifted))
+    result = evaluate(prepare, asked(made, {"tests": THREE}), Silent(), opened)
+    same, changed, other = detection_of(result).comparisons
+    assert (same.baseline, same.other, same.example_count) == ("reference", "a", 5)
+    assert same.boxes == BoxAgreement(30, 0, 0, 0, 30.0, 0.0, 0.0)
+    assert (changed.baseline, changed.other, other.baseline, other.other) == ("reference", "b", "a", "b")
+    assert changed.boxes == other.boxes
+    boxes = changed.boxes
+    assert (boxes.matched, boxes.lost, boxes.new, boxes.class_changes) == (20, 10, 5, 5)
+    assert boxes.mean_iou == pytest.approx((0.75 + 3) / 4)
+    assert [boxes.moved, boxes.score_shift] == pytest.approx([0.25, 0.25])
+    assert boxes.mean_score_shift == pytest.approx(0.25 / 4)
+    assert figures_of(result, "b").detections == 25
+
+
+def test_without_a_ground_truth_boxes_are_compared_all_the_same(made: DetectionSet) -> None:
+    opened = sessions(reference=Finding(everything), test=Finding(shifted))
+    request = asked(made, {"keep_pictures": True}, ground_truth_annotations=None)
+    result = evaluate(prepare, request, Silent(), opened)
+    coco = detection_of(result)
+    assert coco.comparisons[0].boxes.matched == 20
+    assert (coco.data.ground_truth, mapping_used(result).source) == (None, "default")
+    assert [(entry.evaluation, entry.native) for entry in coco.figures] == [(None, None)] * 2
+    assert coco.pictures is not None
+    assert [(entry.image_id, entry.width, entry.height) for entry in coco.pictures] == [
+        (number, 24, 16) for number in range(11, 16)
+    ]
+    assert result.warnings == [
+        "no ground truth was given, so there is no mAP; boxes are compared between configurations"
+    ]
+
+
+def broken(_inputs: Sequence[Array]) -> tuple[Array, ...]:
+    raise InferenceError("no such kernel")
+
+
+def failing() -> Finding:
+    session = Finding(everything)
+    session._function = broken
+    return session
+
+
+def test_configurations_that_fail_leave_the_others_alone(made: DetectionSet) -> None:
+    def open_some(_model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "gone":
+            raise ConfigurationUnavailable("not here")
+        return failing() if configuration.name == "bad" else Finding(everything)
+
+    wanted = {"tests": (Configuration("bad"), Configuration("gone"), Configuration("good"))}
+    result = evaluate(prepare, asked(made, wanted), Silent(), open_some)
+    assert [(entry.name, entry.status, entry.reason) for entry in result.configurations] == [
+        ("reference", "measured", None),
+        ("bad", "not measured", "not one example succeeded: no such kernel"),
+        ("gone", "not measured", "not here"),
+        ("good", "measured", None),
+    ]
+    assert [entry.configuration for entry in detection_of(result).figures] == ["reference", "good"]
+    assert [(entry.baseline, entry.other) for entry in detection_of(result).comparisons] == [("reference", "good")]
+    assert_known_figures(result, "good")
+    assert len(result.failed) == 5
+    assert result.complete
+
+
+def test_a_reference_that_cannot_run_leaves_the_outputs_to_be_told_by_the_test(
+    made: DetectionSet, unnamed: Path
+) -> None:
+    def open_some(model: ModelFile, configuration: Configuration) -> Session:
+        return failing() if configuration.name == "reference" else open_session(model, configuration)
+
+    result = evaluate(prepare, asked(made, {"model_file": unnamed}), Silent(), open_some)
+    assert [entry.status for entry in result.configurations] == ["not measured", "measured"]
+    assert_known_figures(result)
+    assert detection_of(result).comparisons == []
+
+
+def test_where_nothing_can_run_nothing_is_measured(made: DetectionSet, unnamed: Path) -> None:
+    request = asked(made, {"model_file": unnamed})
+    result = evaluate(prepare, request, Silent(), sessions(reference=failing(), test=failing()))
+    assert [entry.status for entry in result.configurations] == ["not measured"] * 2
+    assert (detection_of(result).figures, result.complete) == ([], False)
+    assert {entry.reason for entry in result.configurations} == {
+        "no picture could be run, so its outputs cannot be told apart: no such kernel"
+    }
+
+    def open_none(_model: ModelFile, configuration: Configuration) -> Session:
+        if configuration.name == "reference":
+            return Finding(everything)
+        raise ConfigurationUnavailable("not here")
+
+    observer = Silent()
+    result = evaluate(prepare, request, observer, open_none)
+    assert [entry.status for entry in result.configurations] == ["not measured"] * 2
+    assert (result.complete, result.examples_done, observer.total) == (False, 0, 0)
+
+
+def test_a_picture_that_fails_on_one_configuration_is_missing_there_alone(made: DetectionSet) -> None:
+    def not_the_second(index: int) -> Sequence[Found]:
+        if index == 1:
+            raise InferenceError("too green")
+        return everything(index)
+
+    opened = sessions(reference=Finding(everything), test=Finding(not_the_second))
+    result = evaluate(prepare, asked(made, {"keep_pictures": True}), Silent(), opened)
+    assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
+        ("000012.png", "test", "inference")
+    ]
+    assert [figures_of(result, name).detections for name in ("reference", "test")] == [30, 24]
+    assert detection_of(result).comparisons[0].example_count == 4
+    assert [figures_of(result, name).pictures for name in ("reference", "test")] == [5, 4]
+    assert "cannot be compared: reference 5, test 4" in " ".join(result.warnings)
+    evaluation = figures_of(result, "test").evaluation
+    assert evaluation is not None
+    assert evaluation.stats.ap == pytest.approx(COCO_MAP), "the objects of that picture are not demanded"
+    assert [category.objects for category in evaluation.categories] == [8, 8, 0]
+    pictures = detection_of(result).pictures
+    assert pictures is not None
+    assert [list(entry.detections) for entry in pictures][:2] == [["reference", "test"], ["reference"]]
+    opened = sessions(reference=Finding(not_the_second), test=Finding(everything))
+    assert detection_of(evaluate(prepare, asked(made), Silent(), opened)).comparisons[0].boxes.matched == 24
+
+
+def test_too_many_failures_and_interrupts_end_the_pass_with_what_was_finished(made: DetectionSet) -> None:
+    def stopping_at(number: int, error: BaseException) -> Finding:
+        calls = []
+
+        def answer(index: int) -> Sequence[Found]:
+            calls.append(index)
+            if index == number and calls.count(index) > (number == 0):
+                raise error
+            return everything(index)
+
+        return Finding(answer)
+
+    request = asked(made, {"reference": None})
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(2, KeyboardInterrupt())))
+    assert (result.complete, result.stopped, result.examples_done) == (False, "interrupted", 2)
+    evaluation = figures_of(result, "test").evaluation
+    assert evaluation is not None
+    assert [category.objects for category in evaluation.categories] == [4, 4, 0]
+
+    request = replace(request, max_failed_examples=0)
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(3, InferenceError("no"))))
+    assert (result.stopped, result.examples_done) == ("too many failed examples", 4)
+    assert figures_of(result, "test").detections == 18
+
+    result = evaluate(prepare, request, Silent(), sessions(test=stopping_at(0, KeyboardInterrupt())))
+    assert [(entry.status, entry.reason) for entry in result.configurations] == [
+        ("not measured", "no example was finished")
+    ]
+    assert (detection_of(result).figures, result.complete) == ([], False)
+
+
+def test_damaged_pictures_fail_alone(tmp_path: Path) -> None:
+    made = make_detection_set(tmp_path / "set", model=detector())
+    (made.images / "000011.png").write_bytes(b"")
+    result = evaluate(prepare, asked(made), Silent(), open_session)
+    assert [(entry.example, entry.configuration, entry.stage) for entry in result.failed] == [
+        ("000011.png", None, "input")
+    ]
+    assert figures_of(result, "test").detections == 24
+    assert outputs_used(result).source == "recognised by shapes and values"
+
+
+def test_a_runtime_that_makes_another_input_than_the_file_states_is_refused(made: DetectionSet) -> None:
+    other = Finding(everything)
+    other.inputs = (TensorSpec("input", np.dtype("float32"), (1, 4, 4, 3)),)  # type: ignore[misc]
+    with pytest.raises(ModelError, match="but fake makes it float32"):
+        evaluate(prepare, asked(made), Silent(), sessions(reference=other, test=other))
+    assert other.closed
+
+
+def test_fakes_know_their_pictures(made: DetectionSet) -> None:
+    """What the tests above rely on."""
+    seen = []
+
+    def remember(index: int) -> Sequence[Found]:
+        seen.append(index)
+        return everything(index)
+
+    evaluate(prepare, asked(made, {"reference": None}), Silent(), sessions(test=Finding(remember)))
+    assert seen[-5:] == [0, 1, 2, 3, 4]
+    assert number_of(np.full((1, 1, 1, 3), score_of(247), np.float32)) == 3
+    assert native_truth(made.document()) == made.proto.read_bytes()

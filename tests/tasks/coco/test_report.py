@@ -1,0 +1,260 @@
+"""The native lines and protobuf, the table and the detections of a detection evaluation, from a result by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.metrics.boxes import Detection
+from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.native.lines.evaluation import native_lines, native_proto
+from evaltools.proto import message_class
+from evaltools.report.tables.evaluation import print_result
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.coco.detections_file import coco_results
+from evaltools.tasks.coco.native_lines import debug_lines
+from evaltools.tasks.coco.result import ClassMappingUsed, OutputMap
+from tests.tasks.coco.results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
+
+LATENCIES = [
+    "INFO: Num evaluation runs: 4",
+    "INFO: Preprocessing latency: avg=6(us), std_dev=0(us)",
+    "INFO: Inference latency: avg=2000(us), std_dev=1000(us)",
+]
+WARNING = "WARN: mAP metrics are meaningless w/o ground truth."
+
+
+def printed(made: EvaluationResult) -> list[str]:
+    text = io.StringIO()
+    print_result(made, make_console(text))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_the_native_lines_are_those_of_the_test_configuration() -> None:
+    assert native_lines(detection_result("reference", "test")) == [
+        *LATENCIES,
+        "INFO: Average Precision [IOU Threshold=0.5]: 0.9",
+        "INFO: Average Precision [IOU Threshold=0.55]: 0.8",
+        "INFO: Average Precision [IOU Threshold=0.6]: 0.7",
+        "INFO: Average Precision [IOU Threshold=0.65]: 0.6",
+        "INFO: Average Precision [IOU Threshold=0.7]: 0.5",
+        "INFO: Average Precision [IOU Threshold=0.75]: 0.4",
+        "INFO: Average Precision [IOU Threshold=0.8]: 0.3",
+        "INFO: Average Precision [IOU Threshold=0.85]: 0.2",
+        "INFO: Average Precision [IOU Threshold=0.9]: 0.1",
+        "INFO: Average Precision [IOU Threshold=0.95]: 0.333333",
+        "INFO: Overall mAP: 0.483333",
+    ]
+
+
+def test_without_a_ground_truth_there_is_a_warning_and_a_map_only_for_native() -> None:
+    made = detection_result("reference", "test", truth=None)
+    assert native_lines(made) == [WARNING, *LATENCIES]
+    assert native_lines(with_data(made, native=True)) == [WARNING, *LATENCIES, "INFO: Overall mAP: 0"]
+
+
+def test_where_no_class_occurs_there_are_no_thresholds() -> None:
+    empty = replace(figures("test"), native=NativeAveragePrecision((), 0.0, 0, 0))
+    made = with_figures(detection_result("reference", "test"), figures("reference"), empty)
+    assert native_lines(made) == [*LATENCIES, "INFO: Overall mAP: 0"]
+
+
+def test_several_configurations_are_headed_by_their_names() -> None:
+    lines = native_lines(detection_result("reference", "a", "b b"))
+    assert [number for number, line in enumerate(lines) if "Configuration" in line] == [0, 15]
+    assert [lines[0], lines[15]] == ["INFO: Configuration: a", "INFO: Configuration: b b"]
+
+
+def message_of(made: EvaluationResult) -> Any:
+    return message_class("EvaluationStageMetrics").FromString(native_proto(made, made.configurations[1]))
+
+
+def test_proto_fields() -> None:
+    message = message_of(detection_result("reference", "test"))
+    metrics = message.process_metrics.object_detection_metrics
+    assert message.num_runs == metrics.inference_metrics.num_inferences == 4
+    assert (metrics.inference_latency.sum_us, metrics.inference_latency.std_deviation_us) == (4000, 1000)
+    assert (metrics.inference_latency.min_us, metrics.inference_latency.max_us) == (1000, 3000)
+    assert metrics.pre_processing_latency.avg_us == 6
+    assert not metrics.pre_processing_latency.HasField("std_deviation_us")
+    precision = metrics.average_precision_metrics
+    pairs = [(entry.iou_threshold, entry.average_precision) for entry in precision.individual_average_precisions]
+    assert [pair[0] for pair in pairs] == pytest.approx([0.5 + 0.05 * step for step in range(10)])
+    assert pairs[0] == (0.5, np.float32(0.9))
+    assert pairs[9][1] == np.float32(1 / 3)
+    assert precision.overall_mean_average_precision == np.float32(0.4833333)
+    assert message.process_metrics.WhichOneof("stage_metrics") == "object_detection_metrics"
+
+
+def test_without_a_ground_truth_the_proto_has_no_precision() -> None:
+    message = message_of(detection_result("reference", "test", truth=None))
+    assert message.num_runs == 4
+    assert not message.process_metrics.object_detection_metrics.HasField("average_precision_metrics")
+
+
+FOUND = [Detection(3, 0.123456789, (0.25, -0.5, 1.0, 1 / 3)), Detection(1, 1.0, RIGHT)]
+
+
+def test_the_debug_lines_are_those_of_the_native_tool() -> None:
+    made = detection_result(
+        "reference", "test", pictures=[picture(test=FOUND), picture("none.png", test=[]), picture("x.png", other=FOUND)]
+    )
+    assert "\n".join(debug_lines(made, "test")) == (
+        "Image: one.png\n\n"
+        "Object [0]\n"
+        "  Score: 0.123457\n"
+        "  Class-ID: 3\n"
+        "  Bounding Box:\n"
+        "    Normalized Top: 0.25\n"
+        "    Normalized Bottom: 1\n"
+        "    Normalized Left: -0.5\n"
+        "    Normalized Right: 0.333333\n"
+        "Object [1]\n"
+        "  Score: 1\n"
+        "  Class-ID: 1\n"
+        "  Bounding Box:\n"
+        "    Normalized Top: 0.25\n"
+        "    Normalized Bottom: 0.75\n"
+        "    Normalized Left: 0.5\n"
+        "    Normalized Right: 1\n"
+        f"{'=' * 54}\n\n"
+        f"Image: none.png\n\n{'=' * 54}\n"
+    )
+
+
+def test_detections_are_written_in_the_format_of_coco_results() -> None:
+    made = detection_result("reference", "test", pictures=[picture(test=FOUND), picture(reference=FOUND[:1])])
+    first, second = json.loads(coco_results(made.part, "test"))
+    assert first == {
+        "image_id": 7,
+        "category_id": 3,
+        "bbox": [-20, 5, pytest.approx(100 / 3), 15],
+        "score": 0.123456789,
+    }
+    assert second == {"image_id": 7, "category_id": 1, "bbox": [20, 5, 20, 10], "score": 1}
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO()
+        truth.dataset = {"images": [{"id": 7}], "categories": [{"id": 1}, {"id": 3}], "annotations": []}
+        truth.createIndex()
+        loaded = truth.loadRes([first, second])
+    assert [entry["area"] for entry in loaded.dataset["annotations"]] == [pytest.approx(500), 200]
+    assert json.loads(coco_results(made.part, "nobody")) == []
+    pictures = [replace(entry, image_id=None) for entry in made.part.pictures or []]
+    assert json.loads(coco_results(replace(made.part, pictures=pictures), "test")) == []
+
+
+def test_the_table_holds_what_was_read_and_the_figures() -> None:
+    lines = printed(detection_result("reference", "test [fast]"))
+    assert lines[:3] == [
+        "4 pictures, 9 annotated objects of 3 categories, 2 crowd regions among them",
+        "outputs: boxes=1,classes=3,scores=0,count=2 (stated)",
+        "category = class + 1 (detected; detections on an object: 9; right with class + 1: 8, class as it is: 1)",
+    ]
+    assert lines[3].split() == (
+        ["%", "mAP", "AP50", "AP75", "small", "medium", "large", "AR@1", "AR@10", "AR@100", "native", "mAP"]
+    )
+    cells = ["12.35", "50.00", "25.00", "0.00", "100.00", "-", "40.00", "60.00", "70.00", "48.33"]
+    assert lines[4].split() == ["reference", *cells]
+    assert lines[5].split() == ["test", "[fast]", *cells]
+    assert lines[6] == ""
+    headings = " ".join(lines[7].split())
+    assert headings == "boxes matched lost new other class mean IoU score shift p50 vs ref delegated"
+    assert lines[8].split() == ["reference", "10", "2", "ms", "9/10"]
+    assert lines[9].split() == (
+        ["test", "[fast]", "10", "8", "1", "2", "3", "0.9500", "0.031,", "max", "0.062", "2", "ms", "1.00x", "9/10"]
+    )
+    assert len(lines) == 10
+
+
+def test_without_a_ground_truth_the_table_has_boxes_only() -> None:
+    made = with_data(
+        detection_result("reference", "test", truth=None), output_map=OutputMap(0, 1, 2, None, "recognised")
+    )
+    lines = printed(made)
+    assert lines[:2] == ["4 pictures without ground truth", "outputs: boxes=0,classes=1,scores=2 (recognised)"]
+    assert lines[2].startswith("category = ")
+    assert "mean IoU" in lines[3]
+    assert not [line for line in lines if "mAP" in line]
+
+
+def test_categories_that_changed_most_are_named() -> None:
+    made = with_figures(
+        detection_result("reference", "a", "b"),
+        figures("reference", 0.5, 0.5, None, 0.5, 0.5, 0.5, 0.5),
+        figures("a", 0.5, 0.4, 0.9, None, 0.5, 0.5, 0.5),
+        figures("b", 0.51, 0.52, 0.53, 0.3, 0.55, 0.9, 0.57),
+    )
+    assert [line for line in printed(made) if "changed" in line] == [
+        "AP changed most, a against reference: b 50.0 -> 40.0",
+        "AP changed most, b against reference: f 50.0 -> 90.0, d 50.0 -> 30.0, g 50.0 -> 57.0, e 50.0 -> 55.0, "
+        "b 50.0 -> 52.0",
+    ]
+
+
+def test_tests_are_held_against_the_first_one_too() -> None:
+    lines = printed(detection_result("reference", "a", "b"))
+    assert lines[-1] == "b against a: 8 boxes matched, 1 lost, 2 new, 3 of another class"
+
+
+def test_without_a_reference_the_first_test_is_the_baseline() -> None:
+    made = detection_result("first", "second")
+    first = replace(made.configurations[0], role="test")
+    lines = printed(replace(made, configurations=[first, made.configurations[1]]))
+    assert [line for line in lines if "vs first" in line and "vs ref" not in line]
+    alone = replace(made, configurations=[first])
+    alone = replace(alone, part=replace(made.part, figures=made.part.figures[:1], comparisons=[]))
+    assert printed(alone)[-1].split() == ["first", "10", "2", "ms", "9/10"]
+
+
+def test_what_was_not_measured_says_why() -> None:
+    made = detection_result("reference", "late", "gone")
+    late = replace(made.configurations[1], status="not measured", reason="no [example]", inference_latency=None)
+    gone = replace(late, name="gone", runtime=None, reason="no such delegate")
+    made = replace(
+        made,
+        configurations=[made.configurations[0], late, gone],
+        part=replace(made.part, figures=made.part.figures[:1], comparisons=[]),
+    )
+    lines = printed(made)
+    assert lines[-1] == "late not measured: no [example]"
+    assert [line.split()[1:] for line in lines if line.startswith(("late  ", "gone  "))] == [["-"] * 10] * 2
+    assert native_lines(made) == []
+    nothing = replace(made, configurations=[late])
+    assert printed(nothing) == ["late not measured: no [example]"]
+
+
+def test_boxes_without_a_partner_have_no_mean() -> None:
+    made = detection_result("reference", "test")
+    comparison = made.part.comparisons[0]
+    nothing = replace(comparison, boxes=replace(comparison.boxes, matched=0, sum_iou=0.0))
+    made = replace(made, part=replace(made.part, comparisons=[nothing]))
+    assert printed(made)[9].split()[1:8] == ["10", "0", "1", "2", "3", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "line"),
+    [
+        (
+            ClassMappingUsed("0", "stated", 0, {"+1": 0}, None),
+            "category = class as it is (stated; no detection lies on a known object)",
+        ),
+        (
+            ClassMappingUsed("-2", "default", 7, {"+1": 3, "-2": 4}, None),
+            "category = class - 2 (default; detections on an object: 7; right with class + 1: 3, class - 2: 4)",
+        ),
+    ],
+)
+def test_the_line_of_a_mapping(mapping: ClassMappingUsed, line: str) -> None:
+    assert mapping.describe() == line
+
+
+def test_boxes_in_pixels_are_left_top_width_height() -> None:
+    assert Detection(1, 0.5, LEFT).pixel_box(40, 20) == (0, 5, 20, 10)

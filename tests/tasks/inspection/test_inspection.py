@@ -1,0 +1,117 @@
+"""An inspection with delegates that take something, nothing, refuse, or end their process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.configuration import Configuration
+from evaltools.errors import ConfigurationUnavailable, ModelError
+from evaltools.model import ModelFile
+from evaltools.report.tables.inspection import print_inspection
+from evaltools.result.inspection import NOT_TESTED, TESTED, DelegateRun, Inspection
+from evaltools.result.json_file import encode_json
+from evaltools.runtime import DelegateCoverage, Delegation, Session, open_session
+from evaltools.runtime.process.isolated import Opener
+from evaltools.tasks.inspection.task import inspect_model
+from tests import tiny_models
+
+
+def refuse(model: ModelFile, configuration: Configuration) -> Session:
+    raise ConfigurationUnavailable("first line\nsecond line")
+
+
+def refuse_at_length(model: ModelFile, configuration: Configuration) -> Session:
+    raise ConfigurationUnavailable("why " * 100 + "and what to do\n" + "more")
+
+
+def crash(model: ModelFile, configuration: Configuration) -> Session:
+    os.abort()
+
+
+def refuse_one_add(model: ModelFile, configuration: Configuration) -> Session:
+    """A session that says of every delegate that it left one ADD of two on the CPU, and why."""
+    session = open_session(model, Configuration("plain", kernels="builtin"))
+    coverage = DelegateCoverage("GPU", True, 1, 1, device="pretended", is_cpu=True)
+    session.delegation = Delegation(2, (coverage,), {"ADD": 1}, {"ADD": "too large"})  # type: ignore[misc]
+    return session
+
+
+def inspect(folder: Path, content: bytes, run: bool = True, opener: Opener = open_session) -> Inspection:
+    path = folder / "model.tflite"
+    path.write_bytes(content)
+    return inspect_model(path, run, opener)
+
+
+def run_of(inspection: Inspection, delegate: str) -> DelegateRun:
+    return next(run for run in inspection.runs if run.delegate == delegate)
+
+
+def test_what_xnnpack_takes_is_seen_by_opening_the_model(tmp_path: Path) -> None:
+    run = run_of(inspect(tmp_path, tiny_models.add_chain(length=3)), "XNNPACK")
+    assert (run.basis, run.nodes, run.total_nodes, run.partitions) == (TESTED, 3, 3, 1)
+    assert run.left_on_cpu == ()
+
+
+def test_what_xnnpack_leaves_is_named_with_its_types(tmp_path: Path) -> None:
+    run = run_of(inspect(tmp_path, tiny_models.add_chain(length=2, dtype="int32")), "XNNPACK")
+    assert (run.basis, run.nodes, run.partitions) == (TESTED, 0, 0)
+    (left,) = run.left_on_cpu
+    assert (left.operator, left.count, left.types, left.reason) == ("ADD", 2, "int32 -> int32", "")
+
+
+@pytest.mark.parametrize(("opener", "reason"), [(refuse, "first line"), (crash, "died while the model was loaded")])
+def test_a_delegate_that_cannot_be_tried_is_not_tested_with_the_reason(
+    tmp_path: Path, opener: Opener, reason: str
+) -> None:
+    inspection = inspect(tmp_path, tiny_models.add_chain(), opener=opener)
+    assert {run.basis for run in inspection.runs} == {NOT_TESTED}
+    for run in inspection.runs:
+        assert reason in run.reason
+        assert "second line" not in run.reason
+        assert (run.nodes, run.total_nodes, run.partitions) == (None, None, None)
+
+
+def test_the_next_step_at_the_end_of_a_long_reason_is_kept(tmp_path: Path) -> None:
+    for run in inspect(tmp_path, tiny_models.add_chain(), opener=refuse_at_length).runs:
+        assert run.reason.endswith("why and what to do")
+
+
+def test_the_delegates_own_words_come_with_the_operator(tmp_path: Path) -> None:
+    run = run_of(inspect(tmp_path, tiny_models.add_chain(length=2), opener=refuse_one_add), "GPU")
+    assert (run.device, run.is_cpu, run.nodes) == ("pretended", True, 1)
+    (left,) = run.left_on_cpu
+    assert (left.operator, left.count, left.reason) == ("ADD", 1, "too large")
+
+
+def test_without_run_nothing_is_opened(tmp_path: Path) -> None:
+    inspection = inspect(tmp_path, tiny_models.add_chain(), run=False, opener=crash)
+    assert {(run.basis, run.reason) for run in inspection.runs} == {(NOT_TESTED, "--run=false")}
+    assert [run.delegate for run in inspection.runs][-1] == "GPU"
+
+
+def test_everything_but_the_runs_is_the_same_without_them(tmp_path: Path) -> None:
+    with_runs, without = (inspect(tmp_path, tiny_models.classifier(), run=run) for run in (True, False))
+    assert replace(with_runs, runs=()) == replace(without, runs=())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_models_are_inspected_or_refused(tmp_path: Path, seed: int) -> None:
+    """Ten times one to three bytes are changed; whatever comes of it, no other error than a model's is raised."""
+    random = np.random.default_rng(seed)
+    whole = tiny_models.two_signatures(metadata=b"any") if seed % 2 else tiny_models.classifier(input_dtype="int8")
+    for _ in range(10):
+        content = bytearray(whole)
+        for place in random.integers(8, len(content), random.integers(1, 4)):
+            content[place] = random.integers(256)
+        with contextlib.suppress(ModelError):
+            inspection = inspect(tmp_path, bytes(content), run=False)
+            print_inspection(inspection, make_console(io.StringIO()))
+            encode_json(inspection)

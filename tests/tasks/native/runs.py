@@ -1,0 +1,125 @@
+"""Runs of native tools for tests: by the stand-in program, or made up of the times and ranks of single pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.configuration import Configuration
+from evaltools.metrics.latency import summarise_latency
+from evaltools.native.lines.latency import fill_latency
+from evaltools.native.logs.run import NativeRun, proof_lines
+from evaltools.proto import message_class
+from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.json_file import read_result, result_schema, to_json
+from evaltools.tasks.native.command import NativePaths, native_command
+from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
+from tests.device.native_stand_in import write_stand_in
+from tests.results import topk_of
+
+BINARY: Final = NativeBinary("run_eval", "0123456789abcdef" * 4)
+STARTED: Final = "2024-02-03T04:05:06+00:00"
+REFERENCE: Final = Configuration("reference", kernels="builtin")
+GPU: Final = Configuration.from_text("gpu", "use_gpu=true")
+PLAIN: Final = Configuration("test")
+
+
+def run_stand_in(
+    folder: Path,
+    inputs: NativeInputs,
+    configuration: Configuration,
+    part: NativePart | None = None,
+    delegate_lines: Sequence[str] = (),
+    binary: Path | None = None,
+) -> NativeRun:
+    """Run the stand-in on all pictures, or those of a part, in a new folder."""
+    folder.mkdir(parents=True)
+    part = part or inputs.part()
+    program = binary or write_stand_in(folder, inputs.task, delegate_lines)
+    paths = NativePaths(str(program), str(inputs.model.path), str(folder / "out.pb"))
+    if inputs.label_text is not None:
+        (folder / "images").mkdir()
+        for picture in part.pictures:
+            (folder / "images" / picture.name).symlink_to(picture.resolve())
+        (folder / "labels").write_bytes(inputs.label_text)
+        (folder / "truth").write_bytes(part.ground_truth or b"")
+        truth = "" if part.ground_truth is None else str(folder / "truth")
+        paths = replace(paths, images=str(folder / "images"), labels=str(folder / "labels"), ground_truth=truth)
+    command = native_command(inputs.task, configuration, paths, num_runs=inputs.num_runs)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    log = ended.stdout + ended.stderr
+    output = folder / "out.pb"
+    return NativeRun(
+        configuration=configuration,
+        role="reference" if configuration.name == "reference" else "test",
+        log=log,
+        proto=output.read_bytes() if output.exists() else None,
+        delegate_lines=proof_lines(log),
+        exit_code=ended.returncode,
+    )
+
+
+def classified_run(
+    ranks: Sequence[int | None], times_us: Sequence[int], configuration: Configuration = PLAIN, **changes: Any
+) -> NativeRun:
+    """What imagenet gives for pictures with these ranks of the right label and times."""
+    message = message_class("EvaluationStageMetrics")(num_runs=len(ranks))
+    metrics = message.process_metrics.image_classification_metrics
+    inference, preprocessing = summarise_latency(times_us), summarise_latency([2 * time for time in times_us])
+    fill_latency(metrics.pre_processing_latency, preprocessing, with_std=False)
+    fill_latency(metrics.inference_latency, inference)
+    metrics.inference_metrics.num_inferences = len(ranks)
+    accuracies = topk_of(ranks, 10).accuracies
+    metrics.topk_accuracy_metrics.topk_accuracies.extend(accuracies)
+    lines = [
+        f"Num evaluation runs: {len(ranks)}",
+        f"Preprocessing latency: avg={preprocessing.avg_us:g}(us), std_dev=0(us)",
+        f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
+        *(f"Top-{k} Accuracy: {accuracy:g}" for k, accuracy in enumerate(accuracies, 1)),
+    ]
+    made = NativeRun(
+        configuration=configuration,
+        role="reference" if configuration.name == "reference" else "test",
+        log="".join(f"INFO: {line}\n" for line in lines),
+        proto=message.SerializeToString(),
+    )
+    return replace(made, **changes)
+
+
+def stand_ins(
+    folder: Path, inputs: NativeInputs, *configurations: Configuration, lines: Sequence[str] = ()
+) -> list[NativeRun]:
+    return [run_stand_in(folder / each.name, inputs, each, delegate_lines=lines) for each in configurations]
+
+
+def assembled(inputs: NativeInputs, *runs: NativeRun) -> EvaluationResult:
+    return assemble_native(inputs, runs, BINARY, STARTED)
+
+
+def printed(result: EvaluationResult) -> str:
+    text = io.StringIO()
+    console = make_console(text)
+    print_configurations(result.configurations, console)
+    print_result(result, console)
+    return text.getvalue()
+
+
+def through_every_rendering(result: EvaluationResult, folder: Path) -> str:
+    """The tables; the result must come back from its file, and fit the schema."""
+    (folder / "r.json").write_bytes(to_json(result))
+    assert read_result(folder / "r.json") == result
+    jsonschema.validate(json.loads((folder / "r.json").read_text()), result_schema())
+    return printed(result)
+
+
+def entry_of(result: EvaluationResult, name: str) -> ConfigurationResult:
+    return next(entry for entry in result.configurations if entry.name == name)

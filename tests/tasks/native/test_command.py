@@ -1,0 +1,210 @@
+"""Command lines of native evaluations, and what is refused because they would ignore it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
+from evaltools.delegates import DELEGATES, PARAMETERS
+from evaltools.errors import UsageError
+from evaltools.native.logs.evaluation import NativeTask
+from evaltools.request import Options
+from evaltools.tasks.native.command import (
+    NativePaths,
+    configuration_flags,
+    native_command,
+    refuse_options,
+)
+from evaltools.tasks.shared.kind import evaluation_kind
+
+PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
+TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
+USED_HERE: Final[dict[NativeTask, set[str]]] = {
+    "imagenet": {
+        "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_labels", "denylist_file_path",
+        "num_images", "output_file_path", "progress", "label_check",
+    },
+    "coco": {
+        "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_annotations",
+        "ground_truth_proto", "num_images", "output_file_path", "coco_evaluator", "bootstrap_resamples",
+        "margin", "record_examples", "progress",
+    },
+    "inference_diff": {"model_file", "num_runs", "output_file_path", "max_avg_error", "progress"},
+}  # fmt: skip
+"""Flags that have an effect here, before and after a native tool runs, or ask for what happens anyway."""
+OF_CONFIGURATIONS: Final = {"config", "configs", "reference", "allow_fallback", "compat"}
+
+
+def configured(text: str) -> Configuration:
+    return Configuration.from_text("test", text)
+
+
+def words_of(text: str) -> list[str]:
+    return configuration_flags(configured(text), {})
+
+
+def test_the_command_of_imagenet() -> None:
+    assert native_command("imagenet", configured("use_gpu=true num_threads=4"), PATHS) == [
+        "/d/run_eval",
+        "--model_file=/d/a b.tflite",
+        "--output_file_path=/d/out.pb",
+        "--ground_truth_images_path=/d/images",
+        "--model_output_labels=/d/labels.txt",
+        "--ground_truth_labels=/d/truth",
+        "--num_interpreter_threads=4",
+        "--use_gpu=true",
+    ]
+
+
+def test_the_command_of_coco_prints_detections_and_may_have_no_ground_truth() -> None:
+    words = native_command("coco", configured(""), NativePaths("r", "m", "o", "i", "", "l"))
+    assert words == [
+        "r",
+        "--model_file=m",
+        "--output_file_path=o",
+        "--ground_truth_images_path=i",
+        "--model_output_labels=l",
+        "--debug_mode=true",
+        "--num_interpreter_threads=1",
+    ]
+    assert "--ground_truth_proto=/d/truth" in native_command("coco", configured(""), PATHS)
+
+
+def test_the_command_of_inference_diff() -> None:
+    words = native_command("inference_diff", configured("kernels=builtin"), NativePaths("r", "m", "o"), num_runs=7)
+    assert words[3:] == ["--num_runs=7", "--num_interpreter_threads=1", "--use_xnnpack=false"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("kernels=default", []),
+        ("kernels=builtin", ["--use_xnnpack=false"]),
+        ("kernels=builtin use_xnnpack=false", ["--use_xnnpack=false"]),
+        ("kernels=builtin use_xnnpack=true", ["--use_xnnpack=true"]),
+        ("kernels=builtin use_gpu=true", ["--use_gpu=true", "--use_xnnpack=false"]),
+        ("use_nnapi=true use_gpu=true", ["--use_nnapi=true", "--use_gpu=true"]),
+        ("use_gpu=true delegate=nnapi gpu_backend=cl", ["--use_nnapi=true", "--use_gpu=true", "--gpu_backend=cl"]),
+        ("delegate=xnnpack", ["--use_xnnpack=true"]),
+    ],
+)
+def test_kernels_and_delegates_in_their_order(text: str, words: list[str]) -> None:
+    assert words_of(text) == ["--num_interpreter_threads=1", *words]
+
+
+def test_the_kernels_of_the_command_are_those_of_the_configuration() -> None:
+    """Native rule: without --use_xnnpack=false the runtime adds XNNPACK."""
+    for kernels in ("", "kernels=default ", "kernels=builtin "):
+        for xnnpack in ("", "use_xnnpack=true", "use_xnnpack=false"):
+            text = kernels + xnnpack
+            without = "--use_xnnpack=false" in words_of(text)
+            assert configured(text).kernel_set == ("builtin" if without else "default"), text
+
+
+def test_files_get_the_paths_that_they_have_on_the_device() -> None:
+    text = "external_delegate_path=lib/x.so external_delegate_options='a:1;b:\"two\"' delegate_serialize_dir=/x"
+    with pytest.raises(UsageError, match="no effect"):
+        words_of(text)
+    words = configuration_flags(
+        configured("external_delegate_path=lib/x.so external_delegate_options='a:1;b:\"two\"'"), {"lib/x.so": "/d/x.so"}
+    )
+    assert words[1:] == ["--external_delegate_path=/d/x.so", "--external_delegate_options=a:1;b:two"]
+    gpu = "use_gpu=true delegate_serialize_dir=/sdcard/cache delegate_serialize_token=t"
+    assert "--delegate_serialize_dir=/sdcard/cache" in words_of(gpu)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("runtime=litert", "--runtime=litert is a runtime for Python, which a native tool is not"),
+        ("kernels=reference", "--kernels=reference: the native tools have no such kernels; use --kernels=builtin"),
+        ("use_npu=true npu_vendor=qualcomm", "--use_npu: only ai-edge-litert's CompiledModel has it"),
+        ("use_gpu=true gpu_infinite_float_capping=true", "--gpu_infinite_float_capping: only ai-edge-litert's"),
+        ("external_delegate_path=a.so external_delegate_per_worker=true", "a native tool has one worker"),
+        (
+            "external_delegate_path=a.so external_delegate_path=b.so",
+            "is given 2 times; the native tools take the first",
+        ),
+        ("external_delegate_path=a.so external_delegate_options='k:\"/a:b\"'", "the value of 'k' holds ':' or ';'"),
+    ],
+)
+def test_a_configuration_that_native_tools_cannot_have_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match="configuration 'test': ") as caught:
+        words_of(text)
+    assert said in str(caught.value)
+
+
+def given(task: NativeTask, *pairs: tuple[str, str]) -> Options:
+    return Options.of(dict(pairs), evaluation_kind(task).parameters)
+
+
+OTHER_VALUES: Final = {"bool": ("true", "false"), "int32": ("987", "986"), "float": ("0.987", "0.986")}
+
+
+def is_refused(task: NativeTask, name: str) -> bool:
+    parameter = given(task).parameters[name]
+    if parameter.refused_on_devices:
+        return True
+    others = parameter.choices[1:] or OTHER_VALUES.get(parameter.type, ("a", "b"))
+    try:
+        for text in others:
+            refuse_options(given(task, (name, str(text))), "native")
+    except UsageError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_flag_of_the_task_has_an_effect_or_is_refused(task: NativeTask) -> None:
+    """Where it has none, its declaration says so."""
+    ours = given(task).parameters.keys() - CONFIGURATION_PARAMETERS.keys() - OF_CONFIGURATIONS
+    assert ours - {name for name in ours if is_refused(task, name)} == USED_HERE[task]
+
+
+def test_every_delegate_flag_is_printed_or_refused() -> None:
+    printed = {name for delegate in DELEGATES for name in (parameter.name for parameter in delegate.parameters)}
+    refused = {name for name, parameter in PARAMETERS.items() if parameter.not_native}
+    assert refused <= printed <= PARAMETERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text"),
+    [
+        ("imagenet", "normalization", "unit"),
+        ("imagenet", "label_offset", "1"),
+        ("imagenet", "latency_examples", "10"),
+        ("imagenet", "record_examples", "true"),
+        ("imagenet", "max_failed_examples", "5"),
+        ("coco", "resize", "letterbox"),
+        ("coco", "output_map", "boxes=1,classes=3,scores=0,count=2"),
+        ("coco", "score_threshold", "0.5"),
+        ("coco", "run_dir", "x"),
+        ("inference_diff", "input_images", "x"),
+        ("inference_diff", "max_quanta", "1"),
+        ("inference_diff", "seed", "2"),
+    ],
+)
+def test_a_flag_without_effect_is_refused_with_a_reason_and_a_way_out(task: NativeTask, name: str, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        refuse_options(given(task, (name, text)), "native")
+    message = str(caught.value)
+    assert message.startswith(f"--{name}={text} has no effect with --device_program=native: ")
+    assert message.endswith("; leave it out, or take --device_program=evaltools")
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text"),
+    [
+        ("imagenet", "num_images", "7"),
+        ("imagenet", "label_offset", "0"),
+        ("coco", "record_examples", "true"),
+        ("coco", "class_offset", "1"),
+        ("inference_diff", "warmup_runs", "0"),
+        ("inference_diff", "max_avg_error", "0.5"),
+    ],
+)
+def test_what_happens_anyway_may_be_asked_for(task: NativeTask, name: str, text: str) -> None:
+    refuse_options(given(task, (name, text)), "native")

@@ -1,0 +1,146 @@
+"""Native coco runs as our typed result."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.native.lines.evaluation import native_lines, native_proto
+from evaltools.native.logs.evaluation import parse_evaluation_log
+from evaltools.native.logs.run import NativeRun
+from evaltools.proto import message_class
+from evaltools.tasks.coco.evaluation import prepare
+from evaltools.tasks.native.inputs import CocoInputs, prepare_coco
+from evaltools.tasks.shared.evaluation import evaluate
+from tests.device.native_stand_in import GPU_LINES
+from tests.tasks.native.runs import (
+    GPU,
+    PLAIN,
+    REFERENCE,
+    assembled,
+    classified_run,
+    entry_of,
+    run_stand_in,
+    stand_ins,
+    through_every_rendering,
+)
+from tests.tasks.native.test_inputs import coco_request
+from tests.tasks.observers import Silent
+
+
+@pytest.fixture(scope="module")
+def coco() -> CocoInputs:
+    made = coco_request()
+    return prepare_coco(replace(made, options=replace(made.options, num_images=12), keep_pictures=True))
+
+
+def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -> None:
+    """The figures are those of our own evaluation of the same pictures with the same kernels, to six digits."""
+    reference, test = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
+    gpu = run_stand_in(tmp_path / "gpu", coco, GPU, delegate_lines=GPU_LINES)
+    result = assembled(coco, reference, test, gpu)
+    assert [entry.status for entry in result.configurations] == ["measured"] * 3
+    ours = evaluate(prepare, coco.request, Silent())
+    for own, native in zip(ours.part.figures, result.part.figures, strict=False):
+        assert own.evaluation is not None
+        assert native.evaluation is not None
+        assert own.native is not None
+        assert native.native is not None
+        assert (own.detections, own.pictures) == (native.detections, native.pictures)
+        assert native.evaluation.stats.ap == pytest.approx(own.evaluation.stats.ap, abs=2e-3)
+        assert native.native == own.native
+    (compared,) = ours.part.comparisons
+    assert result.part.comparisons[0].boxes.matched == compared.boxes.matched
+    assert result.part.pictures is not None
+    assert [picture.image_id for picture in result.part.pictures] == [
+        picture.image_id for picture in ours.part.pictures or []
+    ]
+    assert result.part.data.native
+    through_every_rendering(result, tmp_path)
+    assert native_proto(result, entry_of(result, "test")) == test.proto
+
+
+def test_of_several_devices_tests_are_held_against_the_first_reference(tmp_path: Path, coco: CocoInputs) -> None:
+    runs = stand_ins(tmp_path, coco, REFERENCE, PLAIN)
+    result = assembled(coco, *(replace(run, place=place) for place in ("A", "B") for run in runs))
+    assert [(entry.baseline, entry.other) for entry in result.part.comparisons] == [
+        ("reference@A", "test@A"),
+        ("reference@A", "reference@B"),
+        ("reference@A", "test@B"),
+        ("test@A", "test@B"),
+    ]
+    assert result.part.comparisons[3].boxes.lost == 0
+    table = through_every_rendering(result, tmp_path)
+    assert "test@B against test@A" in table
+
+
+def test_coco_without_a_ground_truth_compares_boxes(tmp_path: Path) -> None:
+    made = coco_request(truth=False)
+    inputs = prepare_coco(replace(made, options=replace(made.options, num_images=3), keep_pictures=True))
+    result = assembled(inputs, *stand_ins(tmp_path, inputs, REFERENCE, PLAIN))
+    assert [found.native for found in result.part.figures] == [None, None]
+    assert result.part.comparisons[0].example_count == 3
+    assert result.part.pictures is not None
+    assert result.part.pictures[0].width > 100
+    assert native_lines(result)[0] == "WARN: mAP metrics are meaningless w/o ground truth."
+    assert native_lines(result)[-1] == "INFO: Overall mAP: 0"
+    through_every_rendering(result, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def coco_run(coco: CocoInputs, tmp_path_factory: pytest.TempPathFactory) -> NativeRun:
+    return run_stand_in(tmp_path_factory.mktemp("coco") / "run", coco, PLAIN)
+
+
+def why_coco_was_not_measured(coco: CocoInputs, run: NativeRun) -> str:
+    (entry,) = assembled(coco, run).configurations
+    assert entry.status == "not measured"
+    return str(entry.reason)
+
+
+def test_coco_without_every_detection_is_not_measured(coco: CocoInputs, coco_run: NativeRun) -> None:
+    first, second = (picture.name for picture in parse_evaluation_log(coco_run.log).pictures[:2])
+    cut = coco_run.log.replace(f"Image: {first}", "Image: other.jpg")
+    assert f"the detections of 12 pictures, there were 12: {first!r} is missing" in why_coco_was_not_measured(
+        coco, replace(coco_run, log=cut)
+    )
+    without = "".join(line for line in coco_run.log.splitlines(keepends=True) if "Top" in line or "mAP" in line)
+    assert "the detections of 0 pictures, there were 12" in why_coco_was_not_measured(
+        coco, replace(coco_run, log=without)
+    )
+    swapped = coco_run.log.replace(first, "\0").replace(second, first).replace("\0", second)
+    assert "they stand in another order" in why_coco_was_not_measured(coco, replace(coco_run, log=swapped))
+
+
+def test_coco_that_could_not_read_its_ground_truth_is_not_measured(coco: CocoInputs, coco_run: NativeRun) -> None:
+    """The native tool goes on without a word: every mAP is 0, or there is none."""
+    message = message_class("EvaluationStageMetrics").FromString(coco_run.proto)
+    metrics = message.process_metrics.object_detection_metrics
+    for entry in metrics.average_precision_metrics.individual_average_precisions:
+        entry.average_precision = 0
+    metrics.average_precision_metrics.overall_mean_average_precision = 0
+    log = re.sub(r"((?:Threshold=[\d.]+\]|Overall mAP): ).*", r"\g<1>0", coco_run.log)
+    unread = replace(coco_run, log=log, proto=message.SerializeToString())
+    assert re.fullmatch(
+        r"the native tool says mAP 0, but the detections that it prints give 0\.\d+: it could not read its ground "
+        r"truth",
+        why_coco_was_not_measured(coco, unread),
+    )
+    metrics.ClearField("average_precision_metrics")
+    without = "".join(line for line in log.splitlines(keepends=True) if "Threshold" not in line and "mAP" not in line)
+    warned = f"WARN: mAP metrics are meaningless w/o ground truth.\n{without}INFO: Overall mAP: 0\n"
+    assert "it could not read it" in why_coco_was_not_measured(
+        coco, replace(coco_run, log=warned, proto=message.SerializeToString())
+    )
+
+
+def test_parts_and_runs_of_another_task_are_refused(coco: CocoInputs) -> None:
+    with pytest.raises(UsageError, match="over the detections of all pictures at once.*Run it in one part"):
+        assembled(coco, classified_run([0], [1], parts=2))
+    assert "the result file is one of imagenet; give the program of coco" in why_coco_was_not_measured(
+        coco, classified_run([0], [1])
+    )

@@ -1,0 +1,155 @@
+"""Native inference_diff runs as our typed result."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.datasets import sample
+from evaltools.errors import DataError, UsageError
+from evaltools.gates.limits import parse_limit
+from evaltools.native.lines.evaluation import native_lines, native_proto
+from evaltools.native.logs.evaluation import parse_evaluation_log
+from evaltools.native.logs.evaluation_proto import read_evaluation_proto
+from evaltools.native.logs.run import DiffFigures, NativeRun
+from evaltools.proto import message_class
+from evaltools.report.words.verdicts import why_in_words
+from evaltools.tasks.native.inputs import prepare_diff
+from tests.tasks.native.runs import (
+    PLAIN,
+    assembled,
+    classified_run,
+    entry_of,
+    run_stand_in,
+    stand_ins,
+    through_every_rendering,
+)
+from tests.tasks.native.test_inputs import diff_request
+
+
+def diff_inputs(**changes: Any) -> Any:
+    return prepare_diff(diff_request(**changes))
+
+
+def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
+    inputs = diff_inputs(limits=(parse_limit("max_avg_error", "0.01"),))
+    builtin = Configuration("builtin", kernels="builtin")
+    same, other = stand_ins(tmp_path, inputs, PLAIN, builtin)
+    result = assembled(inputs, same, other)
+    assert [(entry.name, entry.role, entry.status) for entry in result.configurations] == [
+        ("reference", "reference", "measured"),
+        ("test", "test", "measured"),
+        ("builtin", "test", "measured"),
+    ]
+    reference = entry_of(result, "reference")
+    assert reference.inference_latency is not None
+    logs = [parse_evaluation_log(run.log) for run in (same, other)]
+    averages = [log.reference.avg_us for log in logs if log.reference]
+    assert 0.9999 * min(averages) <= reference.inference_latency.avg_us <= 1.0001 * max(averages)
+    equal, different = result.part.comparisons
+    verdicts = [entry.verdict for entry in result.configurations[1:]]
+    assert [verdict and (verdict.kind, verdict.against) for verdict in verdicts] == [
+        ("equivalent", "reference"), ("not judged", "reference"),
+    ]  # fmt: skip
+    assert (equal.within_limits, different.within_limits) == (True, False)
+    error = logs[1].differences[0].avg_error
+    assert different.limits[0].found == pytest.approx(error)
+    assert verdicts[1] is not None
+    assert why_in_words(verdicts[1]).startswith(f"output_0: avg_error {error:g} in raw numbers")
+    table = through_every_rendering(result, tmp_path)
+    assert "LIMIT BROKEN --max_avg_error=0.01" in table
+    assert re.search(rf"builtin, output 0 \S+: avg_error {error:.4g}, between runs", table)
+
+
+def test_the_protobuf_of_a_single_configuration_is_the_tools_own(tmp_path: Path) -> None:
+    inputs = diff_inputs()
+    run = run_stand_in(tmp_path / "run", inputs, Configuration("builtin", kernels="builtin"))
+    result = assembled(inputs, run)
+    assert native_proto(result, entry_of(result, "builtin")) == run.proto
+    figures = [line for line in run.log.splitlines() if line.startswith("INFO: ") and "Created" not in line]
+    assert native_lines(result) == figures
+
+
+def test_inference_diff_has_one_reference_inside(tmp_path: Path) -> None:
+    inputs = diff_inputs()
+    run = run_stand_in(tmp_path / "run", inputs, PLAIN)
+    with pytest.raises(UsageError, match="inference_diff runs a reference of its own"):
+        assembled(inputs, replace(run, role="reference"))
+    failed = replace(run, exit_code=1, log="ERROR: Could not run the task evaluation!\n")
+    result = assembled(inputs, failed)
+    assert [entry.status for entry in result.configurations] == ["not measured", "not measured"]
+    assert [verdict.kind for verdict in result.configurations[1].verdicts] == ["not measured"]
+    through_every_rendering(result, tmp_path)
+
+
+def slowed(run: NativeRun, factor: int, place: str) -> NativeRun:
+    """The same run at a place where both sides take so many times as long, without the text."""
+    message = message_class("EvaluationStageMetrics").FromString(run.proto)
+    metrics = message.process_metrics.inference_profiler_metrics
+    for latency in (metrics.reference_latency, metrics.test_latency):
+        for name in ("last_us", "max_us", "min_us", "sum_us", "avg_us"):
+            setattr(latency, name, factor * getattr(latency, name))
+    return replace(run, proto=message.SerializeToString(), log="", place=place)
+
+
+def figures_of(run: NativeRun) -> DiffFigures:
+    assert run.proto is not None
+    figures = read_evaluation_proto(run.proto)
+    assert isinstance(figures, DiffFigures)
+    return figures
+
+
+def test_every_place_has_the_reference_that_ran_there(tmp_path: Path) -> None:
+    inputs = diff_inputs()
+    made = run_stand_in(tmp_path / "run", inputs, PLAIN)
+    near, far = slowed(made, 1, "near"), slowed(made, 100, "far")
+    result = assembled(inputs, near, far)
+    assert [(entry.name, entry.role, entry.place) for entry in result.configurations] == [
+        ("reference@near", "reference", "near"),
+        ("test@near", "test", "near"),
+        ("reference@far", "reference", "far"),
+        ("test@far", "test", "far"),
+    ]
+    for run in (near, far):
+        latency = entry_of(result, f"reference@{run.place}").inference_latency
+        assert latency is not None
+        assert (latency.avg_us, latency.count) == (figures_of(run).reference.avg_us, 15)
+        assert native_proto(result, entry_of(result, run.name)) == run.proto
+    table = through_every_rendering(result, tmp_path)
+    ratio = figures_of(made).reference.avg_us / figures_of(made).test.avg_us
+    rows = [line.split() for line in table.splitlines() if line.startswith(("test@", "reference@")) and " ms " in line]
+    assert [(row[0], row[-2]) for row in rows if row[0].startswith("test")] == [
+        ("test@near", f"{ratio:.2f}x"),
+        ("test@far", f"{ratio:.2f}x"),
+    ]
+
+
+def test_a_place_where_no_run_came_to_its_end_has_no_reference(tmp_path: Path) -> None:
+    inputs = diff_inputs()
+    run = run_stand_in(tmp_path / "run", inputs, PLAIN)
+    lost = replace(run, place="far", failure="the device was lost")
+    result = assembled(inputs, replace(run, place="near"), lost)
+    assert [(entry.name, entry.status) for entry in result.configurations] == [
+        ("reference@near", "measured"),
+        ("test@near", "measured"),
+        ("reference@far", "not measured"),
+        ("test@far", "not measured"),
+    ]
+
+
+def test_inference_diff_of_another_model_is_refused(tmp_path: Path) -> None:
+    inputs = diff_inputs()
+    run = run_stand_in(tmp_path / "run", inputs, PLAIN)
+    detector = prepare_diff(diff_request(model_file=sample.detection_model_file("float32")))
+    with pytest.raises(DataError, match="the native tool compared 1 outputs, .* has 4; give the run of this model"):
+        assembled(detector, run)
+
+
+def test_parts_are_refused() -> None:
+    with pytest.raises(UsageError, match="inputs follow each other from run to run.*Run it in one part"):
+        assembled(diff_inputs(), classified_run([0], [1], parts=2))

@@ -1,0 +1,290 @@
+"""Native runs as our typed result: measured, not measured, in parts, and through every rendering."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.errors import UsageError
+from evaltools.native.lines.evaluation import native_lines, native_proto
+from evaltools.native.logs.evaluation import parse_evaluation_log
+from evaltools.native.logs.run import NativeRun
+from evaltools.tasks.native.evaluation import assemble_native
+from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
+from evaltools.tasks.native.outcome import NativeBinary
+from tests.device.native_stand_in import GPU_WARNINGS
+from tests.tasks.native.runs import (
+    BINARY,
+    GPU,
+    PLAIN,
+    REFERENCE,
+    STARTED,
+    assembled,
+    classified_run,
+    entry_of,
+    printed,
+    run_stand_in,
+    stand_ins,
+    through_every_rendering,
+)
+from tests.tasks.native.test_inputs import imagenet_options, imagenet_request
+
+RANKS: list[int | None] = [0, 1, None, 0, 4, 9, 0, None]
+TIMES = [30, 50, 40, 30, 90, 30, 35, 31]
+GPU_TOOK = (
+    "Replacing 3 out of 9 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0."
+)
+
+
+@pytest.fixture(scope="module")
+def imagenet() -> ImagenetInputs:
+    return prepare_imagenet(imagenet_options(num_images=len(RANKS)))
+
+
+def allowing_fallback(inputs: Any) -> Any:
+    return replace(inputs, request=replace(inputs.request, allow_fallback=True))
+
+
+def test_a_run_of_imagenet_becomes_a_measured_configuration(imagenet: ImagenetInputs) -> None:
+    result = assembled(imagenet, classified_run(RANKS, TIMES, REFERENCE), classified_run(RANKS[::-1], TIMES))
+    assert (result.task, result.complete, result.examples_done) == ("imagenet", True, 8)
+    assert [(entry.name, entry.role, entry.status) for entry in result.configurations] == [
+        ("reference", "reference", "measured"),
+        ("test", "test", "measured"),
+    ]
+    test = entry_of(result, "test")
+    assert result.part.classified["test"].metrics.topk.accuracies[:2] == (0.375, 0.5)
+    assert test.finished_examples == 8
+    assert test.runtime is not None
+    assert (test.runtime.name, test.runtime.package, test.runtime.version, test.runtime.kernels) == (
+        "native", "run_eval", "sha256 0123456789ab", "default",
+    )  # fmt: skip
+    assert entry_of(result, "reference").runtime is not None
+    assert [interval.confidence for interval in result.part.classified["test"].topk_intervals] == [0.95] * 10
+    assert result.environment.started_at == STARTED
+    assert (result.part.data.example_count, result.part.data.normalization) == (8, "native")
+
+
+def test_the_native_lines_and_the_protobuf_are_those_that_the_tool_gave(imagenet: ImagenetInputs) -> None:
+    run = classified_run(RANKS, TIMES)
+    result = assembled(imagenet, run)
+    assert "".join(f"{line}\n" for line in native_lines(result)) == run.log
+    assert native_proto(result, entry_of(result, "test")) == run.proto
+
+
+def test_parts_give_the_result_of_one_run(imagenet: ImagenetInputs) -> None:
+    whole = assembled(imagenet, classified_run(RANKS, TIMES))
+    parts = [
+        classified_run(RANKS[part::3], TIMES[part::3], part=part, parts=3, delegate_lines=("x",)) for part in range(3)
+    ]
+    merged = assembled(imagenet, *reversed(parts))
+    own, other = entry_of(merged, "test"), entry_of(whole, "test")
+    assert merged.part.classified == whole.part.classified
+    assert own.inference_latency is not None
+    assert other.inference_latency is not None
+    assert replace(own.inference_latency, std_us=0, last_us=0) == replace(other.inference_latency, std_us=0, last_us=0)
+    assert other.inference_latency.std_us - own.inference_latency.std_us in (0, 1)
+    assert own.inference_latency.last_us == TIMES[5]
+
+
+def part_of(part: int, parts: int, **changes: Any) -> NativeRun:
+    return classified_run(RANKS[part::parts], TIMES[part::parts], part=part, parts=parts, **changes)
+
+
+def not_measured(imagenet: ImagenetInputs, *runs: NativeRun) -> str:
+    """Why the only configuration was not measured."""
+    result = assembled(imagenet, *runs)
+    (entry,) = result.configurations
+    assert entry.status == "not measured"
+    assert (entry.inference_latency, result.part.classified, entry.finished_examples) == (None, {}, 0)
+    assert native_lines(result) == []
+    assert entry.reason is not None
+    assert f"not measured: {entry.reason}" in printed(result).replace("\n", " ")
+    return entry.reason
+
+
+FAILED_LOG = (
+    "E0000 00:00:1795264618.474845   25913 image_preprocessing_stage.cc:130] Failed to decompress JPEG image: a.jpg\n"
+    "ERROR: Could not run the task evaluation!\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"exit_code": 1, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
+        ({"exit_code": None, "log": FAILED_LOG}, "the native tool failed: Failed to decompress JPEG image: a.jpg"),
+        ({"exit_code": 139, "log": "", "proto": None}, "the native tool failed with the signal SIGSEGV"),
+        ({"exit_code": -6, "log": "", "proto": None}, "the native tool failed with the signal SIGABRT"),
+        ({"exit_code": 3, "log": "", "proto": None}, "the native tool failed with the exit code 3"),
+        ({"failure": "the device was lost"}, "the device was lost"),
+        (
+            {"exit_code": None, "proto": None, "log": "INFO: Evaluated: 43%\n"},
+            "the text of the native tool ends before its figures, at 43 %",
+        ),
+        (
+            {"proto": None},
+            "the native tool came to its end, but its result file is missing, and its text has six digits only",
+        ),
+        (
+            {"log": "WARN: Unconsumed cmdline flags: --gpu_backend=cl\n"},
+            'the native tool warned "Unconsumed cmdline flags: --gpu_backend=cl", and went on without; take a binary '
+            "that has these flags",
+        ),
+    ],
+)
+def test_a_run_without_figures_is_not_measured_and_says_why(
+    imagenet: ImagenetInputs, changes: dict[str, Any], reason: str
+) -> None:
+    assert not_measured(imagenet, classified_run(RANKS, TIMES, **changes)) == reason
+    assert not_measured(allowing_fallback(imagenet), classified_run(RANKS, TIMES, **changes)) == reason
+
+
+def test_a_run_over_other_pictures_is_not_measured(imagenet: ImagenetInputs) -> None:
+    assert not_measured(imagenet, classified_run(RANKS[1:], TIMES[1:])) == (
+        "the native tool evaluated 7 examples, there were 8"
+    )
+
+
+def test_a_part_that_failed_or_is_missing_leaves_its_configuration_without_figures(imagenet: ImagenetInputs) -> None:
+    lost = part_of(1, 2, failure="the device was lost")
+    assert not_measured(imagenet, part_of(0, 2), lost) == "the device was lost (part 2 of 2)"
+    assert not_measured(imagenet, part_of(0, 2)) == "only 1 of its 2 parts were run"
+
+
+def test_a_delegate_without_proof_is_not_measured_unless_the_fallback_is_allowed(imagenet: ImagenetInputs) -> None:
+    run = classified_run(RANKS, TIMES, GPU, delegate_lines=("GPU acceleration is unsupported on this platform.",))
+    said = 'GPU was asked for, but the log says "GPU acceleration is unsupported on this platform."'
+    assert not_measured(imagenet, run) == (
+        f"{said}; its figures would be those of the CPU; --allow_fallback=true measures them all the same"
+    )
+    result = assembled(allowing_fallback(imagenet), run)
+    (entry,) = result.configurations
+    assert (entry.status, entry.fallback) == ("measured", said)
+    assert list(result.part.classified) == [entry.name]
+    assert [(used.name, used.nodes) for used in entry.delegates] == [("GPU", None)]
+    assert "FALLBACK: GPU was asked for" in printed(result)
+
+
+def test_a_delegate_that_took_nodes_is_measured_with_its_proof(imagenet: ImagenetInputs) -> None:
+    result = assembled(imagenet, classified_run(RANKS, TIMES, GPU, delegate_lines=(GPU_TOOK,)))
+    (entry,) = result.configurations
+    assert (entry.status, entry.fallback) == ("measured", None)
+    assert entry.delegation is not None
+    assert (entry.delegation.delegated_nodes, entry.delegation.total_nodes) == (3, imagenet.model.node_count)
+    assert entry.runtime is not None
+    assert entry.runtime.messages == GPU_TOOK
+    assert f"GPU 3 of {imagenet.model.node_count} nodes in 1 partition" in printed(result)
+
+
+def test_each_part_needs_its_own_proof(imagenet: ImagenetInputs) -> None:
+    proven = part_of(0, 2, configuration=GPU, delegate_lines=(GPU_TOOK,))
+    assert "GPU was asked for" in not_measured(imagenet, proven, part_of(1, 2, configuration=GPU))
+    fewer = part_of(1, 2, configuration=GPU, delegate_lines=(GPU_TOOK.replace("Replacing 3", "Replacing 2"),))
+    result = assembled(imagenet, proven, fewer)
+    assert "gpu: its parts were not alike: delegates took 2 to 3 nodes; the fewest are stated" in result.warnings
+    assert result.configurations[0].delegates[0].nodes == 2
+
+
+def test_text_and_file_that_contradict_each_other_are_no_measurement(
+    imagenet: ImagenetInputs,
+) -> None:
+    run = classified_run(RANKS, TIMES)
+    other = replace(run, log=run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
+    twice = replace(run, log=run.log + run.log.replace("Top-1 Accuracy: 0.375", "Top-1 Accuracy: 0.5"))
+    gpu = replace(other, configuration=GPU)
+    found, kept = assembled(imagenet, gpu, run).configurations
+    assert (found.status, kept.status) == ("not measured", "measured")
+    assert str(found.reason).startswith("the text says Top-1 Accuracy 0.5, the result file 0.375")
+    assert "give the text of one native evaluation alone" in not_measured(imagenet, twice)
+
+
+def test_a_result_file_that_cannot_be_read_is_no_measurement(imagenet: ImagenetInputs) -> None:
+    (found,) = assembled(imagenet, part_of(0, 2), part_of(1, 2, proto=b"\xff")).configurations
+    assert found.status == "not measured"
+    assert "part 2 of 2" in str(found.reason)
+    assert "the native tool's result file cannot be read: " in str(found.reason)
+
+
+def test_runs_without_a_test_or_of_two_references_are_refused(imagenet: ImagenetInputs) -> None:
+    with pytest.raises(UsageError, match="there is no run of a test configuration"):
+        assembled(imagenet, classified_run(RANKS, TIMES, REFERENCE))
+    other = replace(REFERENCE, name="second")
+    with pytest.raises(UsageError, match="runs of 2 references: reference, second"):
+        assembled(imagenet, *(classified_run(RANKS, TIMES, name, role="reference") for name in (REFERENCE, other)))
+    with pytest.raises(UsageError, match=r"test: there are runs \[0, 0\] of 2 parts; give each part once"):
+        assembled(imagenet, part_of(0, 2), part_of(0, 2))
+
+
+def test_several_devices_have_a_configuration_each(imagenet: ImagenetInputs) -> None:
+    runs = [classified_run(RANKS, TIMES, place=place) for place in ("pixel", "board")]
+    result = assembled(imagenet, *runs)
+    assert [(entry.name, entry.place) for entry in result.configurations] == [
+        ("test@pixel", "pixel"),
+        ("test@board", "board"),
+    ]
+
+
+def test_of_several_devices_only_the_first_has_the_reference(imagenet: ImagenetInputs, tmp_path: Path) -> None:
+    runs = [
+        classified_run(RANKS, TIMES, configuration, place=place)
+        for place in ("pixel", "board")
+        for configuration in (REFERENCE, PLAIN)
+    ]
+    result = assembled(imagenet, *runs)
+    assert [(entry.name, entry.role) for entry in result.configurations] == [
+        ("reference@pixel", "reference"),
+        ("test@pixel", "test"),
+        ("reference@board", "test"),
+        ("test@board", "test"),
+    ]
+    headed = [line for line in native_lines(result) if "Configuration" in line]
+    assert headed == [f"INFO: Configuration: {name}" for name in ("test@pixel", "reference@board", "test@board")]
+    table = through_every_rendering(result, tmp_path)
+    assert all(entry.name in table for entry in result.configurations)
+    other = replace(REFERENCE, name="second")
+    with pytest.raises(UsageError, match="runs of 2 references: reference@pixel, second@pixel"):
+        assembled(imagenet, *runs, classified_run(RANKS, TIMES, other, role="reference", place="pixel"))
+
+
+def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: ImagenetInputs) -> None:
+    """Devices work at the same time."""
+    runs = [part_of(part, 2, place=place) for place in ("pixel", "board") for part in range(2)]
+    assert assemble_native(imagenet, runs, BINARY, STARTED, 2.25).environment.elapsed_s == 2.25
+
+
+def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
+    """The stand-in is ours inside: what it gives is what is known of the sample."""
+    inputs = prepare_imagenet(imagenet_request())
+    reference, test, gpu = stand_ins(tmp_path, inputs, REFERENCE, PLAIN, GPU)
+    assert all(warning in gpu.log for warning in GPU_WARNINGS)
+    result = assembled(inputs, reference, test, gpu)
+    accuracies = [entry.figures.get("top1") for entry in result.configurations]
+    assert accuracies == [pytest.approx(0.905), pytest.approx(0.905), None]
+    assert entry_of(result, "gpu").status == "not measured"
+    table = through_every_rendering(result, tmp_path)
+    assert "90.50" in table
+    assert table.count("ms (average)") == 2
+    assert native_proto(result, entry_of(result, "test")) == test.proto
+    lines = parse_evaluation_log(test.log)
+    assert [line for line in native_lines(result) if "Top" in line] == [
+        f"INFO: Top-{k} Accuracy: {accuracy:g}" for k, accuracy in lines.topk.items()
+    ]
+
+
+def test_imagenet_in_parts_from_the_program(tmp_path: Path) -> None:
+    inputs = prepare_imagenet(imagenet_options(num_images=30))
+    whole = run_stand_in(tmp_path / "whole", inputs, PLAIN)
+    parts = [
+        replace(run_stand_in(tmp_path / str(part), inputs, PLAIN, inputs.part(part, 2)), part=part, parts=2)
+        for part in range(2)
+    ]
+    merged, expected = assembled(inputs, *parts), assembled(inputs, whole)
+    assert merged.part.classified == expected.part.classified
+
+
+def test_the_binary_is_told_by_its_content() -> None:
+    assert NativeBinary("run_eval", "0123456789abcdef").version == "sha256 0123456789ab"

@@ -1,0 +1,137 @@
+"""Why a native tool could not be started on a device, which signal ended it, and what devices have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.native.logs.run import NativeRun
+from evaltools.result.device import DeviceFacts
+from evaltools.tasks.native.delegation import differences
+from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
+from evaltools.tasks.native.outcome import (
+    NativeBinary,
+    delegations,
+    lacking,
+    outcomes_of,
+    signal_of,
+    why_not_started,
+)
+from tests.tasks.native.test_inputs import imagenet_options
+
+PHONE = DeviceFacts("A", "device", abi="arm64-v8a", machine="aarch64")
+UNSUPPORTED = "GPU acceleration is unsupported on this platform."
+REFUTED = f'GPU was asked for, but the log says "{UNSUPPORTED}"'
+NNAPI_TOOK = "Replacing 3 out of 9 node(s) with delegate (TfLiteNnapiDelegate) node, yielding 2 partitions."
+XNNPACK_TOOK = "Replacing 9 out of 9 node(s) with delegate (TfLiteXNNPackDelegate) node, yielding 1 partitions."
+
+
+@pytest.fixture(scope="module")
+def inputs() -> ImagenetInputs:
+    return prepare_imagenet(imagenet_options(num_images=4))
+
+
+def run_of(flags: str, *lines: str, part: int = 0) -> NativeRun:
+    return NativeRun(Configuration.from_text("c", flags), "test", "", None, lines, part=part, parts=2, serial="R58M")
+
+
+def allowing_fallback(inputs: ImagenetInputs) -> ImagenetInputs:
+    return replace(inputs, request=replace(inputs.request, allow_fallback=True))
+
+
+def compared(inputs: ImagenetInputs, one: NativeRun, other: NativeRun) -> list[str]:
+    return differences(delegations(inputs, [one]), delegations(inputs, [other]), "A", "B")
+
+
+def test_a_device_lacks_a_delegate_that_is_not_proven_whether_or_not_a_fallback_is_allowed(
+    inputs: ImagenetInputs,
+) -> None:
+    for own in (inputs, allowing_fallback(inputs)):
+        assert lacking(own, [run_of("use_gpu=true", UNSUPPORTED)]) == f"configuration c: {REFUTED}"
+        assert lacking(own, [run_of("", UNSUPPORTED)]) == ""
+        assert lacking(own, [replace(run_of(""), failure="it cannot start")]) == "configuration c: it cannot start"
+
+
+def test_a_reason_names_part_and_device(inputs: ImagenetInputs) -> None:
+    binary = NativeBinary("run_eval", "0" * 64)
+    for run, reason in (
+        (run_of("", part=1), "the native tool came to its end, but its result file is missing, and its text has six "
+         "digits only (part 2 of 2, on R58M)"),
+        (replace(run_of(""), parts=1, failure="it cannot start"), "it cannot start (on R58M)"),
+    ):  # fmt: skip
+        (found,) = outcomes_of(inputs, [run], binary, allow_fallback=False)
+        assert found.described.reason == reason
+
+
+@pytest.mark.parametrize("prefix", ["WARN: ", ""])
+def test_a_tool_that_ignored_a_flag_is_not_measured(inputs: ImagenetInputs, prefix: str) -> None:
+    run = replace(run_of(""), log=f"{prefix}Unconsumed cmdline flags: --use_xnnpack=false\n", parts=1, serial="")
+    (found,) = outcomes_of(inputs, [run], NativeBinary("run_eval", "0" * 64), allow_fallback=False)
+    assert found.described.reason == (
+        'the native tool warned "Unconsumed cmdline flags: --use_xnnpack=false", and went on without; take a binary '
+        "that has these flags"
+    )
+
+
+def test_devices_differ_in_what_ran_of_the_delegates_that_were_asked_for(inputs: ImagenetInputs) -> None:
+    fell_back = run_of("use_nnapi=true")
+    took = run_of("use_nnapi=true", NNAPI_TOOK)
+    fewer = run_of("use_nnapi=true", NNAPI_TOOK.replace("Replacing 3", "Replacing 2"))
+    assert compared(inputs, took, took) == []
+    assert compared(inputs, took, fewer) == ["configuration c: NNAPI took 3 nodes on A, took 2 nodes on B"]
+    assert compared(inputs, took, fell_back) == [], "that one is not measured"
+    assert compared(allowing_fallback(inputs), took, fell_back) == [
+        "configuration c: NNAPI took 3 nodes on A, is not proven to run on B"
+    ]
+    assert compared(allowing_fallback(inputs), took, replace(fell_back, exit_code=1)) == [], "that one failed"
+
+
+def test_accelerators_are_another_where_both_logs_name_them(inputs: ImagenetInputs) -> None:
+    dsp = run_of("use_nnapi=true", NNAPI_TOOK, "NNAPI accelerator name: [qti-dsp]")
+    gpu = run_of("use_nnapi=true", NNAPI_TOOK, "NNAPI accelerator name: [qti-gpu]")
+    assert compared(inputs, dsp, run_of("use_nnapi=true", NNAPI_TOOK)) == []
+    assert compared(inputs, dsp, gpu) == [
+        "configuration c: NNAPI took 3 nodes with qti-dsp on A, took 3 nodes with qti-gpu on B"
+    ]
+
+
+def test_what_the_runtime_adds_on_the_cpu_is_no_difference(inputs: ImagenetInputs) -> None:
+    assert compared(inputs, run_of("", XNNPACK_TOOK), run_of("")) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "step"),
+    [
+        (
+            PHONE,
+            "the device's ABI is arm64-v8a: build the binary for it with bazel build -c opt --config=android_arm64",
+        ),
+        (
+            DeviceFacts("A", "device", machine="aarch64"),
+            "the device's ABI is aarch64: build the binary for it with bazel build -c opt --config=elinux_aarch64",
+        ),
+        (DeviceFacts("A", "device", machine="riscv64"), "the device's ABI is riscv64: build the binary for it"),
+        (
+            DeviceFacts("A", "device"),
+            "build the binary for its ABI, for most phones with bazel build -c opt --config=android_arm64",
+        ),
+    ],
+)
+def test_a_binary_of_another_processor_is_named_as_such_with_what_would_be_right(facts: DeviceFacts, step: str) -> None:
+    assert why_not_started(126, "run_eval: Exec format error", facts) == (
+        f'the device cannot start the native tool (exit code 126, "run_eval: Exec format error"); {step}'
+    )
+
+
+@pytest.mark.parametrize(("code", "is_started"), [(0, True), (1, True), (126, False), (127, False), (139, True)])
+def test_a_tool_that_was_started_and_failed_is_another_matter(code: int, is_started: bool) -> None:
+    assert (why_not_started(code, "not found", PHONE) == "") is is_started
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [(0, ""), (1, ""), (128, ""), (134, "SIGABRT"), (139, "SIGSEGV"), (-9, "SIGKILL"), (255, "")]
+)
+def test_signals_have_their_names(code: int, name: str) -> None:
+    assert signal_of(code) == name

@@ -1,0 +1,99 @@
+"""Pictures as inputs: which input takes them, how they are cropped and normalised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evaltools.errors import ImageError, ModelError, UsageError
+from evaltools.model import InputNormalization, TensorInfo
+from evaltools.model.graph import DetectionOutputs
+from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.shared.image_input import input_transform
+from tests.tasks.inference_diff.test_inputs import model, plan, tensor
+
+IMAGE = tensor("image", shape=(1, 8, 8, 3))
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """A picture that is 8 everywhere but for a white frame, one that is 16, one that is none."""
+    framed = np.full((64, 64, 3), 255, np.uint8)
+    framed[4:-4, 4:-4] = 8
+    Image.fromarray(framed).save(tmp_path / "a.png")
+    Image.fromarray(np.full((8, 8, 3), 16, np.uint8)).save(tmp_path / "b.png")
+    (tmp_path / "c.png").write_bytes(b"no picture")
+    return tmp_path
+
+
+def test_pictures_are_cropped_for_classifiers_and_not_for_detectors(pictures: Path) -> None:
+    whole = replace(IMAGE, dtype="uint8")
+    detector = {"detection": DetectionOutputs(0, 1, 2, 3)}
+    for facts, brightest, words in (({}, 8, ""), (detector, 255, ", not cropped (detection)")):
+        found = plan_inputs(model(whole, **facts), [whole], InputOptions(images=pictures))
+        assert int(found.source.inputs(0)[0].max()) == brightest
+        assert found.described == (f"pictures in {pictures}, normalization native{words}",)
+        assert found.example_ids == ("run 0: a.png", "run 1: b.png", "run 2: c.png")
+
+
+def test_a_broken_picture_costs_its_run_alone(pictures: Path) -> None:
+    found = plan(IMAGE, tensor("y"), images=pictures, num_runs=5)
+    assert found.example_ids[3:] == ("run 3: a.png", "run 4: b.png")
+    assert [found.source.inputs(run)[0].shape for run in (0, 1, 4)] == [(1, 8, 8, 3)] * 3
+    with pytest.raises(ImageError):
+        found.source.inputs(2)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [[tensor()], [IMAGE, IMAGE], [replace(IMAGE, shape=(2, 8, 8, 3))], [replace(IMAGE, dtype="int32")]],
+)
+def test_pictures_need_one_input_that_takes_them(pictures: Path, inputs: list[TensorInfo]) -> None:
+    with pytest.raises(ModelError, match="--input_images needs one input"):
+        plan(*inputs, images=pictures)
+
+
+def test_an_input_has_one_source(pictures: Path) -> None:
+    np.save(pictures / "x.npy", np.zeros((1, 8, 8, 3), np.float32))
+    files = (str(pictures / "x.npy"),)
+    with pytest.raises(UsageError, match="--input_files and --input_images are both for the input image"):
+        plan(IMAGE, images=pictures, files=files)
+    with pytest.raises(UsageError, match="--input_range and --input_files are both for the input image"):
+        plan(IMAGE, ranges=("0:1",), files=files)
+    with pytest.raises(UsageError, match="--input_range and --input_images are both for the input image"):
+        plan(IMAGE, images=pictures, ranges=("0:1",))
+
+
+def test_a_normalisation_in_the_metadata_is_used_for_float_inputs() -> None:
+    stated = model(IMAGE, normalization=InputNormalization((10,), (2,)))
+    pixels = np.full((8, 8, 3), 16, np.uint8)
+    scaled = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
+    cases = [(IMAGE, {}, 3), (IMAGE, {"native": True}, (16 - 127.5) / 127.5), (scaled, {}, 16)]
+    for info, options, value in cases:
+        converted = input_transform(stated, info, **options)(pixels)  # type: ignore[arg-type]
+        assert converted.ravel()[0] == pytest.approx(value)
+
+
+def test_a_normalisation_in_the_metadata_is_that_of_the_first_input_alone() -> None:
+    second = replace(IMAGE, index=1)
+    both = model(IMAGE, second, normalization=InputNormalization((10,), (2,)))
+    assert input_transform(both, IMAGE).normalization is not None
+    assert input_transform(both, second).normalization is None
+
+
+def test_a_normalisation_that_is_asked_for_goes_before_that_of_the_metadata() -> None:
+    stated = model(IMAGE, normalization=InputNormalization((10,), (2,)))
+    assert input_transform(stated, IMAGE, "unit")(np.full((8, 8, 3), 51, np.uint8)).ravel()[0] == pytest.approx(0.2)
+    whole = replace(IMAGE, dtype="uint8", scale=0.5, zero_point=3)
+    assert input_transform(stated, whole, "none")(np.full((8, 8, 3), 51, np.uint8)).ravel()[0] == 105
+
+
+def test_an_integer_input_without_quantisation_takes_no_real_values() -> None:
+    with pytest.raises(ModelError, match="has no per-tensor quantisation"):
+        input_transform(model(), replace(IMAGE, dtype="int16"))
+    with pytest.raises(ModelError, match="has no per-tensor quantisation"):
+        input_transform(model(), replace(IMAGE, dtype="uint8"), "unit")
