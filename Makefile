@@ -1,11 +1,12 @@
-# make demo: try evaltools on the embedded sample.   make test: run every check.
-# Both need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
+# make demo: try evaltools on the embedded sample.   make test: every check but those that take long.
+# make test-all: every check.
+# All need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
-.PHONY: demo test lint types bench generate clean
+.PHONY: demo test test-all lint types bench generate clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -15,18 +16,22 @@ demo: $(DEMO_VENV)/ready
 	@$(DEMO_VENV)/bin/evaltools demo $$(test -f $(DELEGATE) && echo --external_delegate_path=$(DELEGATE))
 
 test: $(VENV)/ready lint types
+	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile -m "not once"
+
+test-all: $(VENV)/ready lint types
 	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel.
+# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. Its cache is
+# kept there, so that the next time only what changed is checked.
 types: $(VENV)/ready
-	rm -rf build/types
 	mkdir -p build/types
-	cp -r evaltools tests scripts benchmarks pyproject.toml build/types/
-	cp -r tasks datasets build/types/evaltools/
+	rm -rf $(addprefix build/types/,evaltools tests scripts benchmarks)
+	cp -rp evaltools tests scripts benchmarks pyproject.toml build/types/
+	cp -rp tasks datasets build/types/evaltools/
 	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py draw_scenes.py
 
 bench: $(VENV)/ready

@@ -53,6 +53,12 @@ class TaskReport(Protocol):
 class TaskEvidence(Protocol):
     """What a task's part of a result says in the words of limits: a module or an object with these functions."""
 
+    def subject(self, result: EvaluationResult) -> str:
+        """What the task is called: one that is a function has a name of its own beside that of its kind."""
+
+    def setup(self, result: EvaluationResult) -> dict[str, str]:
+        """What decided the figures beside model, examples and configurations, as texts by what they are."""
+
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         """The figures of a measured configuration by the names that limits use."""
 

@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from evaltools.api.progress import OnProgress, observer_of
 from evaltools.api.result import Result
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
+from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runs.measure import measure
 from evaltools.tasks.own import OwnKind
@@ -30,11 +32,10 @@ _OTHERWISE: Final = {
     "detections_path": "it is written by the command line alone",
     "disagreements_path": "it is written by the command line alone",
     "debug_mode": "it is printed by the command line alone",
-    "executor": "Ray is used by the command line alone",
-    "ray_address": "Ray is used by the command line alone",
-    "ray_tasks": "Ray is used by the command line alone",
 }
 """Options of the command line that have another form here."""
+_NAMES: Final = ("images", "ground_truth", "labels", "inputs", "reference", "tests", "progress")
+"""What some of the functions take under a name of its own."""
 
 
 def imagenet(
@@ -132,6 +133,8 @@ def _evaluate(
     for name in options:
         if name in _OTHERWISE:
             raise UsageError(f"{name}: {_OTHERWISE[name]}")
+        if name not in kind.parameters and name not in CONFIGURATION_PARAMETERS:
+            raise UsageError(f"there is no option {name!r}.{did_you_mean(name, [*_NAMES, *kind.parameters])}")
         if name in CONFIGURATION_PARAMETERS:
             raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
     stated = {name: value for name, value in named.items() if value is not None}
@@ -140,7 +143,18 @@ def _evaluate(
     if missing:
         raise UsageError(f"missing: {', '.join(missing)}")
     request = Request(kind.name, read, kind.reference(read, reference_text(reference)), read_tests(tests))
+    observer = observer_of(progress)
+    is_only_here = isinstance(kind, OwnKind) and kind.loaded.origin is None
+    if read.text("executor") == "ray":
+        from evaltools.runs.on_ray import shards_on_ray, without_ray
+
+        if is_only_here:
+            raise UsageError(
+                f"executor=ray: the task {kind.name} is in no file that others could load; put it into one"
+            )
+        with shards_on_ray(request, partial(observer.progress, "shards")) as shards:
+            return Result(measure(kind, kind.read(without_ray(request)), observer, shards))
     asked = kind.read(request)
-    if isinstance(kind, OwnKind) and kind.loaded.origin is None:
+    if is_only_here:
         asked = replace(asked, source=None)
-    return Result(measure(kind, asked, observer_of(progress)))
+    return Result(measure(kind, asked, observer))

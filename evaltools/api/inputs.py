@@ -65,10 +65,14 @@ def _fits(array: npt.NDArray[Any], tensor: TensorInfo) -> bool:
 
 def _run(given: Any, model: ModelFile) -> dict[str, npt.NDArray[Any]]:
     if isinstance(given, Mapping):
+        if len(given) != len(model.inputs):
+            names = ", ".join(map(str, given)) or "none"
+            raise UsageError(f"a run of inputs names {names}; the model takes {_wanted(model)}")
         return {str(name): np.asarray(array) for name, array in given.items()}
     arrays = list(given) if isinstance(given, list | tuple) and len(model.inputs) > 1 else [given]
     if len(arrays) != len(model.inputs):
-        raise UsageError(f"a run of inputs has {len(arrays)} arrays; the model takes {_wanted(model)}")
+        word = "array" if len(arrays) == 1 else "arrays"
+        raise UsageError(f"a run of inputs has {len(arrays)} {word}; the model takes {_wanted(model)}")
     return {tensor.name: np.asarray(array) for tensor, array in zip(model.inputs, arrays, strict=True)}
 
 

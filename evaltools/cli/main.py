@@ -121,7 +121,7 @@ def task_of(command: str) -> str | None:
     ('inference_diff', None)
     """
     name = TASK_ALIASES.get(command, command).replace("-", "_")
-    return name if name in kind_names() and "_" not in command else None
+    return name if command not in COMMANDS and name in kind_names() and "_" not in command else None
 
 
 def command_names() -> list[str]:
@@ -150,7 +150,9 @@ def _help_text() -> str:
 
 
 def _summary(task: str) -> tuple[str, str]:
-    """The command of a task and its summary; an installed one may be broken."""
+    """The command of a task and its summary; an installed one may be broken, or have a name that is taken."""
+    if task in COMMANDS or task in TASK_ALIASES:
+        return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:
         kind = kind_of(task)
     except EvaltoolsError as error:

@@ -49,7 +49,10 @@ class BaselineConfiguration:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a result found. ``examples_sha256`` is that of the names and labels of its examples, in order."""
+    """What a result found. ``examples_sha256`` is that of the names and labels of its examples, in order.
+
+    ``setup`` is what decided the figures beside them, ``subject`` what the task is called.
+    """
 
     baseline_version: Literal["1"]
     task: str
@@ -60,6 +63,13 @@ class Baseline:
     example_count: Annotated[int, Meta(ge=1, le=_MOST_EXAMPLES)]
     examples_sha256: str
     configurations: Annotated[list[BaselineConfiguration], Meta(min_length=1)]
+    setup: dict[str, str] = field(default_factory=dict)
+    subject: str = ""
+
+    @property
+    def about(self) -> str:
+        """The task by the name that a person knows, and the model's file."""
+        return f"{self.subject or self.task} of {self.model}"
 
 
 def make_baseline(result: EvaluationResult) -> Baseline:
@@ -81,6 +91,8 @@ def make_baseline(result: EvaluationResult) -> Baseline:
         example_count=result.examples_done,
         examples_sha256=_digest_of_examples(result),
         configurations=[_configuration(result, entry) for entry in measured],
+        setup=kind_of(result.task).evidence.setup(result),
+        subject=kind_of(result.task).evidence.subject(result),
     )
 
 

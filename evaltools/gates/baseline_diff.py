@@ -55,13 +55,14 @@ class BaselineComparison:
     """Everything that differs between a baseline and now.
 
     ``paired``: both are of the same examples. ``setup`` says in words what was set up in another way, ``missing`` names
-    configurations of the baseline that were not measured now.
+    configurations of the baseline that were not measured now, ``new`` figures that the baseline does not have.
     """
 
     paired: bool
     setup: list[str]
     changes: list[FigureChange]
     missing: list[str]
+    new: list[str]
 
     @property
     def regressions(self) -> list[FigureChange]:
@@ -80,6 +81,7 @@ def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> Bas
         setup=_setup(before, now, pairs),
         changes=[change for pair in pairs for change in _changes(*pair, conditions)],
         missing=[entry.name for entry in before.configurations if entry.name not in current],
+        new=list(dict.fromkeys(name for old, new in pairs for name in new.figures if name not in old.figures)),
     )
 
 
@@ -103,6 +105,10 @@ def _setup(
         found.append(f"{before.example_count} examples then, {now.example_count} now")
     elif before.examples_sha256 != now.examples_sha256:
         found.append("other examples, or only one of the two was made with --record_examples")
+    for name in [*before.setup, *(name for name in now.setup if name not in before.setup)] if before.setup else []:
+        then, later = (each.setup.get(name, "not given") for each in (before, now))
+        if then != later:
+            found.append(f"{name}: {then} then, {later} now")
     for old, new in pairs:
         if old.runtime != new.runtime:
             found.append(f"{old.name}: {old.runtime} then, {new.runtime} now")
@@ -181,7 +187,8 @@ def _verdict(
 def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> Verdict | None:
     """On the same examples where both recorded all scores, else by what is known of both means."""
     if conditions.paired and before.scores and len(before.scores) == len(now.scores):
-        return mean_verdict(figure, mean_change(before.scores, now.scores), now.better, conditions.margin)
+        margin = conditions.margin if now.margin is None else now.margin
+        return mean_verdict(figure, mean_change(before.scores, now.scores), now.better, margin)
     then, later = ((each.mean, each.deviation, each.count) for each in (before, now))
     return unpaired_mean_verdict(figure, then, later, now.better)
 

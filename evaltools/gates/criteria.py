@@ -71,7 +71,10 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
     name = aliases.get(found["figure"], found["figure"])
     if name not in known and not of_own_task:
         listed = ", ".join(known)
-        raise UsageError(f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}")
+        raise UsageError(
+            f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}. "
+            'A metric of a task of your own needs task = "own", or the name of its function, beside the limits'
+        )
     kind: Kind = found["kind"] or "value"  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(

@@ -20,6 +20,7 @@ GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
 """From best to worst."""
 _AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would tell; move the limit"
+_ALL_EQUAL: Final = "all scores are equal, or there is only one, so nothing tells how others would be; measure more"
 _DAMAGED: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
 
 
@@ -86,6 +87,9 @@ def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     own = None
     if mean is not None:
         own = mean_interval(mean.mean, mean.deviation, mean.count, 2 * criterion.confidence - 1)
+    if mean is not None and own is None:
+        found = f"{criterion.figure} {_number(value)}"
+        return Decision(evidence.configuration, criterion.text, "inconclusive", found, _ALL_EQUAL)
     if own is not None:
         found = f"{criterion.figure} {_number(value)} [{_number(own.low)}, {_number(own.high)}]"
         return _bounded(criterion, evidence, own, found, "too few examples to tell; measure more", None)
@@ -150,7 +154,11 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence) -> Decision:
     if criterion.confidence is None:
         return _compared(criterion, evidence, ratio, f"latency ratio {_number(ratio)}")
     if interval is None:
-        return _missing(criterion, evidence, "one example gives no interval; measure more")
+        return _missing(
+            criterion,
+            evidence,
+            "so few examples, or times that resemble their neighbours so much, give no interval; measure more",
+        )
     found = f"latency ratio {_number(ratio)} [{_number(interval.low)}, {_number(interval.high)}]"
     reason = "too few examples to tell; measure more, or where nothing else runs"
     return _bounded(criterion, evidence, interval, found, reason, None)

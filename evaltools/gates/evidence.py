@@ -14,7 +14,8 @@ from evaltools.stats.interval import Interval
 class Mean:
     """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
 
-    ``scores`` are those of each example in order, where all were recorded.
+    ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
+    where the metric has one of its own.
     """
 
     mean: float
@@ -22,6 +23,7 @@ class Mean:
     count: int
     better: Literal["higher", "lower"]
     scores: list[float] = field(default_factory=list)
+    margin: float | None = None
 
 
 OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]

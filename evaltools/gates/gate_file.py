@@ -60,10 +60,10 @@ class Gate:
     configuration: str
     criteria: tuple[Criterion, ...]
 
-    def is_about(self, run: str, task: str, model: str) -> bool:
-        """Whether a result falls under this gate; ``model`` is the file's name."""
-        wanted = ((self.run, run), (self.task, task), (self.model, model))
-        return all(_fits(value, pattern) for pattern, value in wanted)
+    def is_about(self, run: str, task: str, subject: str, model: str) -> bool:
+        """Whether a result falls under this gate; ``subject`` is what the task is called, ``model`` the file's name."""
+        is_about_task = _fits(task, self.task) or _fits(subject, self.task)
+        return is_about_task and _fits(run, self.run) and _fits(model, self.model)
 
     def names(self, configuration: str) -> bool:
         """Whether a configuration falls under this gate."""
@@ -172,7 +172,14 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
     about = [run for run in runs if _fits(run.name, gate.run)]
     commands = {run.command[0] for run in about if run.command}
     is_known = bool(commands) and all(run.command for run in about) and commands <= _OF_OTHER_TASKS
-    return _fits(OWN, gate.task) and not is_known and bool(gate.task or gate.run)
+    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs))
+    return is_named and not is_known and bool(gate.task or gate.run)
+
+
+def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
+    """What tasks of one's own are called: those that are installed, and the functions that runs name."""
+    named = [run.command[1].rpartition(":")[2] for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
+    return [OWN, *(name for name in kind_names() if name not in KINDS), *named]
 
 
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
@@ -183,7 +190,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_fits(name, gate.run) for name in names):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = [*kind_names(), OWN]
+    tasks = list(dict.fromkeys([*KINDS, *_own_tasks(runs)]))
     if not any(_fits(task, gate.task) for task in tasks):
         hint = did_you_mean(gate.task, tasks)
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")

@@ -65,7 +65,7 @@ def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResul
 
 
 def _is_about(gate: Gate, run: str, result: EvaluationResult) -> bool:
-    return gate.is_about(run, result.task, _model_name(result))
+    return gate.is_about(run, result.task, kind_of(result.task).evidence.subject(result), _model_name(result))
 
 
 def _model_name(result: EvaluationResult) -> str:
@@ -73,7 +73,7 @@ def _model_name(result: EvaluationResult) -> str:
 
 
 def _described(run: str, result: EvaluationResult) -> str:
-    return f"{run} ({result.task} of {_model_name(result)})"
+    return f"{run} ({kind_of(result.task).evidence.subject(result)} of {_model_name(result)})"
 
 
 def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -40,16 +41,20 @@ def unpaired_mean_verdict(
 ) -> Verdict | None:
     """A verdict on means of other examples: ``(mean, deviation, count)`` of both, by Welch's t test (B. L. Welch 1947).
 
-    None for fewer than 2 examples.
+    Where all scores of each side are equal, by the permutation test: of all ways to divide the scores into such two
+    sides, two tell them apart as well. None for fewer than 2 examples.
 
     >>> unpaired_mean_verdict("iou", (0.8, 0.1, 50), (0.7, 0.1, 50), "higher").kind
     'worse'
     """
-    if min(before[2], now[2]) < 2 or not (before[1] or now[1]):
+    if min(before[2], now[2]) < 2:
         return None
-    from scipy import stats
+    if before[1] or now[1]:
+        from scipy import stats
 
-    p_value = float(stats.ttest_ind_from_stats(*now, *before, equal_var=False).pvalue)
+        p_value = float(stats.ttest_ind_from_stats(*now, *before, equal_var=False).pvalue)
+    else:
+        p_value = min(1.0, 2 / math.comb(before[2] + now[2], now[2])) if before[0] != now[0] else 1.0
     change = now[0] - before[0]
     verdict = Verdict("not decided", metric, change=change, p_value=p_value, reasons=[Reason(WELCH)])
     if p_value > _LEVEL:

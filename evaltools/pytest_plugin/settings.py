@@ -50,7 +50,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini(_FILES, "Files of gates, collected unless other paths are given.", type="args", default=[])
     parser.addini(_INCONCLUSIVE, "As --evaltools-inconclusive.", default=INCONCLUSIVE[0])
-    parser.addini(_STRICT, "As --evaltools-strict.", default=False)
+    parser.addini(_STRICT, "As --evaltools-strict.", type="bool", default=False)
 
 
 def read_settings(config: pytest.Config) -> Settings:

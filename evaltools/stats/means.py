@@ -11,7 +11,7 @@ import numpy as np
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import MOST_EXAMPLES
-from evaltools.stats.proportions import expected_bound
+from evaltools.stats.proportions import expected_bound, wilson_interval
 
 FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, those that were not seen may decide."""
@@ -22,7 +22,8 @@ class MeanChange:
     """How a score changed from one configuration to another over the same ``count`` examples.
 
     ``change`` is the mean of the differences and ``deviation`` their standard deviation; ``differing`` of them are not
-    zero. ``span`` is the distance from the smallest to the largest score of both, zero included.
+    zero. ``span`` is the distance from the smallest to the largest score of both, zero included; 1 where
+    all are 0, as in a share.
     """
 
     count: int
@@ -102,23 +103,36 @@ def mean_change(before: Sequence[float], after: Sequence[float]) -> MeanChange:
         change=math.fsum(differences) / count,
         deviation=float(differences.std(ddof=1)) if count > 1 else 0.0,
         differing=int(np.count_nonzero(differences)),
-        span=float(both.max() - both.min()),
+        span=float(both.max() - both.min()) or 1.0,
     )
 
 
 def mean_interval(mean: float, deviation: float, count: int, confidence: float = 0.95) -> Interval | None:
     """Student's t interval of a mean, ``mean +- t((1 + confidence) / 2, n - 1) deviation / sqrt(n)``.
 
-    None for fewer than 2 examples.
+    Scores that are 0 or 1 each are counts of a share: their interval is Wilson's. None for fewer than 2 examples, and
+    for other scores that are all equal, which say nothing about those that were not seen.
 
     >>> interval = mean_interval(0.5, 0.1, 16)
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.4467, 0.5533)
+    >>> round(mean_interval(0.0, 0.0, 16).high, 4)
+    0.1936
     """
     if count < 2:
         return None
+    if _is_share(mean, deviation, count):
+        return wilson_interval(round(mean * count), count, confidence)
+    if deviation == 0:
+        return None
     reach = _t_quantile((1 + confidence) / 2, count - 1) * deviation / math.sqrt(count)
     return Interval(mean - reach, mean + reach, confidence)
+
+
+def _is_share(mean: float, deviation: float, count: int) -> bool:
+    """Whether each score is 0 or 1: no other scores from 0 to 1 with this mean vary as much."""
+    most = mean * (1 - mean) * count / (count - 1)
+    return 0 <= mean <= 1 and math.isclose(deviation**2, most, rel_tol=1e-9, abs_tol=1e-15)
 
 
 def _t_quantile(share: float, degrees: int) -> float:

@@ -8,7 +8,10 @@ from evaltools.gates.evidence import Judged
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.imagenet import metrics
 from evaltools.tasks.imagenet.result import ImagenetPart
-from evaltools.tasks.shared.evidence import figures_by, judged_by
+from evaltools.tasks.shared.evidence import figures_by, judged_by, no_setup, task_name
+
+subject = task_name
+setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:

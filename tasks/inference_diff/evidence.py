@@ -9,6 +9,10 @@ from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.inference_diff.metrics import METRICS, output_figures
 from evaltools.tasks.inference_diff.result import InferenceDiff
+from evaltools.tasks.shared.evidence import no_setup, task_name
+
+subject = task_name
+setup = no_setup
 
 
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
-from evaltools.tasks.shared.options.pictures import MARGIN, MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
+from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
     from evaltools.request import Request
@@ -30,7 +30,12 @@ _SHARED: Final = (
     ),
     OUTPUT_FILE_PATH,
     MAX_FAILED_EXAMPLES,
-    MARGIN,
+    Parameter(
+        "margin",
+        "Change of a metric, in its own unit, that counts as none in the verdict; a metric may state its own.",
+        default=0.005,
+        about="result",
+    ),
     Parameter(
         "record_examples", "Write the scores of every example to the JSON result.", default=False, about="result"
     ),

@@ -56,19 +56,23 @@ class TaskTensor:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a task: the mean of what ``score`` gives under ``name``, over the examples."""
+    """A figure of a task: the mean of what ``score`` gives under ``name``, over the examples.
+
+    ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
+    """
 
     name: str
     better: Better = "higher"
+    margin: float | None = None
 
 
-def mean(name: str, better: Better = "higher") -> Metric:
+def mean(name: str, better: Better = "higher", margin: float | None = None) -> Metric:
     """The mean over the examples of what ``score`` gives under this name.
 
-    >>> mean("error", better="lower")
-    Metric(name='error', better='lower')
+    >>> mean("error", better="lower", margin=0.5)
+    Metric(name='error', better='lower', margin=0.5)
     """
-    return Metric(name, better)
+    return Metric(name, better, margin)
 
 
 @dataclass(frozen=True, kw_only=True)

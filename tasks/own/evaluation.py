@@ -99,7 +99,7 @@ class OwnEvaluation(Evaluation[Scores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=[OwnMetric(metric.name, metric.better) for metric in task.metrics],
+            metrics=[OwnMetric(metric.name, metric.better, metric.margin) for metric in task.metrics],
             means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
             comparisons=compared,
             scores=self._scores(scores) if request.record_examples else None,

@@ -9,6 +9,18 @@ from evaltools.stats.changes import Change
 from evaltools.tasks.own.result import OwnPart
 
 
+def subject(result: EvaluationResult) -> str:
+    """The name of its function."""
+    part: OwnPart = result.part
+    return part.name
+
+
+def setup(result: EvaluationResult) -> dict[str, str]:
+    """The content of its file, and its options."""
+    part: OwnPart = result.part
+    return {"the task's file": part.sha256[:12], **{f"--{name}": value for name, value in part.options.items()}}
+
+
 def figures(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
     """The mean of each metric."""
     return {name: mean.mean for name, mean in _means(result, configuration).items()}
@@ -35,7 +47,9 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
         scores = scores if len(scores) == part.example_count else []
         for entry in part.means:
             if (entry.configuration, entry.metric) == (configuration.name, metric.name):
-                found[metric.name] = Mean(entry.mean, entry.deviation, entry.examples, metric.better, scores)
+                found[metric.name] = Mean(
+                    entry.mean, entry.deviation, entry.examples, metric.better, scores, metric.margin
+                )
     return found
 
 

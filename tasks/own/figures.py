@@ -60,10 +60,15 @@ def comparisons(
 
 
 def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Metric], margin: float) -> dict[str, list[Verdict]]:
-    """What the changes mean, by configuration: those of each pair in the order of the metrics."""
-    better = {metric.name: metric.better for metric in metrics}
+    """What the changes mean, by configuration: those of each pair in the order of the metrics.
+
+    ``margin`` is for metrics without one of their own.
+    """
+    by_name = {metric.name: metric for metric in metrics}
     by_configuration: dict[str, list[Verdict]] = {}
     for entry in found:
-        verdict = mean_verdict(entry.metric, entry.change, better[entry.metric], margin, entry.baseline)
+        metric = by_name[entry.metric]
+        own_margin = margin if metric.margin is None else metric.margin
+        verdict = mean_verdict(entry.metric, entry.change, metric.better, own_margin, entry.baseline)
         by_configuration.setdefault(entry.other, []).append(verdict)
     return by_configuration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,6 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.request import Request
 from evaltools.tasks.own.loading import Loaded
 from evaltools.tasks.own.options import Option, values_of
-from evaltools.tasks.shared.options.pictures import read_margin
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
 
@@ -38,10 +38,13 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
             f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json"
         )
     names = [option.parameter.name for option in options]
+    margin = given.real("margin")
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin={margin:g}: use a number above 0, in the unit of the metrics")
     return OwnRequest(
         **shared_fields(request),
         loaded=loaded,
         options=values_of(tuple(options), {name: given.stated[name] for name in names if name in given}, loaded.name),
         record_examples=given.is_on("record_examples"),
-        margin=read_margin(given),
+        margin=margin,
     )

@@ -12,17 +12,19 @@ from evaltools.stats.means import MeanChange
 
 @dataclass(frozen=True)
 class OwnMetric:
-    """A metric, and which direction is better."""
+    """A metric, which direction is better, and the change that counts as none if it has one of its own."""
 
     name: str
     better: Literal["higher", "lower"]
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
 class MetricMean:
-    """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval (Student's t).
+    """The mean of a metric over the ``examples`` that a configuration finished, with its 95 % interval.
 
-    ``deviation`` is the standard deviation of the scores. The interval is null for fewer than 2 examples.
+    The interval is Student's t, Wilson's where every score is 0 or 1. It is null for fewer than 2 examples, and where
+    all scores are equal and neither 0 nor 1. ``deviation`` is the standard deviation of the scores.
     """
 
     configuration: str

@@ -137,6 +137,10 @@ def _require_metrics(metrics: Any, place: str) -> None:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
             raise UsageError(f"{place}: better={metric.better!r} of {metric.name}: write 'higher' or 'lower'")
+        if metric.margin is not None and not 0 < metric.margin < math.inf:
+            raise UsageError(
+                f"{place}: margin={metric.margin!r} of {metric.name}: give a number above 0, or leave it out"
+            )
 
 
 def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:

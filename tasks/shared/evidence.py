@@ -9,6 +9,16 @@ from evaltools.metrics.metric import Metric, present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 
+def task_name(result: EvaluationResult) -> str:
+    """What the task is called."""
+    return result.task
+
+
+def no_setup(_result: EvaluationResult) -> dict[str, str]:
+    """For a task whose options show in its examples and figures."""
+    return {}
+
+
 def figures_by(
     metrics: Sequence[Metric], result: EvaluationResult, configuration: ConfigurationResult
 ) -> dict[str, float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -124,7 +125,7 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"num_image": 3}, "--num_image: no such flag. Did you mean num_images?"),
+        ({"num_image": 3}, "there is no option 'num_image'. Did you mean num_images?"),
         ({"num_images": "many"}, "--num_images=many: not a valid value"),
         ({"use_xnnpack": True}, "use_xnnpack is about a configuration; give tests="),
         ({"output_file_path": "r.json"}, "output_file_path: call .save() of the result"),
@@ -187,7 +188,7 @@ def test_inputs_of_a_diff_have_names_where_there_are_several(tmp_path: Path) -> 
     assert in_order.result.examples_done == 1
     with pytest.raises(et.UsageError, match="inputs is empty"):
         et.diff(model, inputs=[])
-    with pytest.raises(et.UsageError, match="a run of inputs has 1 arrays; the model takes left: "):
+    with pytest.raises(et.UsageError, match="a run of inputs has 1 array; the model takes left: "):
         et.diff(model, inputs=[np.zeros(3), np.zeros(3), np.zeros(3)])
 
 
@@ -268,3 +269,37 @@ def test_every_public_name_is_there() -> None:
     assert callable(et.benchmark)
     with pytest.raises(AttributeError, match="module 'evaltools' has no attribute 'imagnet'"):
         _ = et.imagnet  # type: ignore[attr-defined]
+
+
+def test_inputs_by_name_are_those_of_every_input(tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(tiny_models.two_inputs())
+    with pytest.raises(et.UsageError, match="a run of inputs names x; the model takes left: "):
+        et.diff(model, inputs={"x": np.zeros(4, np.float32)})
+
+
+def test_an_option_of_another_name_is_told_the_right_one() -> None:
+    with pytest.raises(et.UsageError, match=r"there is no option 'input'\. Did you mean inputs\?"):
+        et.diff(sample.model_file("int8"), input=[1.0])
+
+
+@pytest.mark.once
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+def test_ray_gives_the_figures_of_this_process_also_for_a_task_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    task = f"{write_task(tmp_path)}:brightness"
+    options: dict[str, Any] = {"values": write_values(tmp_path), "record_examples": True}
+    alone = et.run(task, tmp_path / "model.tflite", **options)
+    shared = et.run(task, tmp_path / "model.tflite", executor="ray", ray_tasks=2, **options)
+    assert shared.result.part.scores == alone.result.part.scores
+
+
+def test_a_task_of_this_process_alone_is_refused_on_ray(tmp_path: Path) -> None:
+    @et.task
+    def nothing() -> et.Task:
+        """Nothing."""
+        raise AssertionError("never made")
+
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    with pytest.raises(et.UsageError, match="in no file that others could load"):
+        et.run(nothing, tmp_path / "model.tflite", executor="ray")

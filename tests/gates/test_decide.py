@@ -245,7 +245,9 @@ def test_a_ratio_is_held_against_its_interval() -> None:
 def test_a_ratio_of_one_pair_or_of_none() -> None:
     single = Evidence("x", ratio=(0.5, None))
     assert verdict("latency ratio <= 0.5", single) == "pass"
-    assert decided("latency ratio <= 0.5 at 95 %", single).reason == "one example gives no interval; measure more"
+    assert decided("latency ratio <= 0.5 at 95 %", single).reason == (
+        "so few examples, or times that resemble their neighbours so much, give no interval; measure more"
+    )
     none = decided("latency ratio <= 0.5", Evidence("x"))
     assert (none.verdict, none.reason) == (
         "not measured",

@@ -191,7 +191,7 @@ def gate(run: str = "", task: str = "", model: str = "", configuration: str = "*
     ],
 )
 def test_a_gate_is_about_what_fits_all_its_patterns(made: Gate, expected: bool) -> None:
-    assert made.is_about("nightly [arm]", "imagenet", "m.tflite") == expected
+    assert made.is_about("nightly [arm]", "imagenet", "imagenet", "m.tflite") == expected
 
 
 @pytest.mark.parametrize(

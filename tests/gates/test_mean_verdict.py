@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import pytest
@@ -49,3 +50,21 @@ def test_means_of_other_examples_are_tested_by_welch() -> None:
     assert better is not None
     assert (worse.kind, better.kind) == ("worse", "better")
     assert unpaired_mean_verdict("score", (0.8, 0.0, 1), now, "higher") is None
+
+
+def test_two_constants_of_many_examples_differ() -> None:
+    """Of 120 scores there are 120! / 60!^2 ways to choose 60."""
+    worse = unpaired_mean_verdict("anomalies", (0.0, 0.0, 60), (1.0, 0.0, 60), "lower")
+    assert worse is not None
+    assert worse.kind == "worse"
+    assert worse.p_value == pytest.approx(2 / math.comb(120, 60))
+    few = unpaired_mean_verdict("anomalies", (0.0, 0.0, 2), (1.0, 0.0, 2), "lower")
+    assert few is not None
+    assert few.kind == "not decided"
+    assert few.p_value == pytest.approx(1 / 3)
+
+
+def test_the_same_constant_is_not_decided() -> None:
+    same = unpaired_mean_verdict("score", (1.0, 0.0, 60), (1.0, 0.0, 40), "higher")
+    assert same is not None
+    assert same.kind == "not decided"

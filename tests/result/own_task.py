@@ -32,6 +32,12 @@ class _Report:
 
 
 class _Evidence:
+    def subject(self, result: EvaluationResult) -> str:
+        return result.task
+
+    def setup(self, result: EvaluationResult) -> dict[str, str]:
+        return {}
+
     def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
         return {"top1": result.part.right[configuration.name] / result.part.pixels}
 

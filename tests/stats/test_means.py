@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.stats.means import MeanChange, mean_change, mean_interval
 
@@ -63,3 +64,25 @@ def test_as_many_examples_as_are_needed_decide() -> None:
     assert needed is not None
     assert MeanChange(needed, -0.004, 0.05, needed, 1.0).bound(0.95, upper=False) == pytest.approx(-0.01, abs=2e-4)
     assert change.examples_to_decide(limit=0.004, confidence=0.95) is None
+
+
+def test_a_mean_of_scores_that_are_0_or_1_has_the_interval_of_a_share() -> None:
+    scores = np.array([1.0] * 13 + [0.0] * 7)
+    found = mean_interval(float(scores.mean()), float(scores.std(ddof=1)), 20)
+    expected = proportion_confint(13, 20, method="wilson")
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+def test_three_equal_scores_prove_little(score: float) -> None:
+    interval = mean_interval(score, 0.0, 3)
+    assert interval is not None
+    assert interval.high - interval.low > 0.5
+    unchanged = mean_change([score] * 3, [score] * 3).interval()
+    assert unchanged is not None
+    assert unchanged.high > 0.5
+
+
+def test_equal_scores_of_an_unknown_range_have_no_interval() -> None:
+    assert mean_interval(5.0, 0.0, 60) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored, print_early_end, print_to_stdout
 from evaltools.cli.shared.terminal import make_console
@@ -14,18 +16,19 @@ from evaltools.tasks.shared.kind import evaluation_kind
 
 def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
     """Evaluate, or take the records from finished ``shards``; print, write; returns the exit code."""
-    options = request.options
+    options, console = request.options, make_console()
+    terminal = Terminal(console, options.text("progress"))
     if options.text("executor") == "ray" and shards is None:
-        from evaltools.cli.evaluate.on_ray import carry_out_on_ray
+        from evaltools.runs.on_ray import shards_on_ray, without_ray
 
-        return carry_out_on_ray(request)
-    console = make_console()
+        with shards_on_ray(request, partial(terminal.progress, "shards")) as done:
+            return carry_out(without_ray(request), done)
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
-        result = measure(kind, asked, Terminal(console, options.text("progress")), shards)
+        result = measure(kind, asked, terminal, shards)
         not_written = print_to_stdout(kind.debug_lines(result, options))
         not_written += hand_out(kind.as_asked(result, options), files, console)
         not_written += kind.write_more(result, more_files, asked, console)

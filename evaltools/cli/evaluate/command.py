@@ -31,12 +31,15 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
     Raises :class:`UsageError` for flags that are wrong.
     """
     kind = evaluation_kind(task)
-    flags = parse_flags(kind.command, kind.description, f"exit codes:\n{EXIT_CODE_HELP}", kind.groups, arguments)
-    return read_request(kind, flags, ("evaltools", kind.command, *arguments), folder)
+    words = with_model_flag(arguments)
+    flags = parse_flags(
+        f"{kind.command} MODEL.tflite", kind.description, f"exit codes:\n{EXIT_CODE_HELP}", kind.groups, words
+    )
+    return read_request(kind, flags, ("evaltools", *kind.command.split(" ", 1), *arguments), folder)
 
 
 def with_model_flag(words: Sequence[str]) -> list[str]:
-    """Words in which the model may stand first, as it does behind a task of one's own.
+    """Words in which the model may stand first.
 
     >>> with_model_flag(["m.tflite", "--values=v.txt"])
     ['--model_file=m.tflite', '--values=v.txt']

@@ -19,4 +19,4 @@ def run(arguments: list[str]) -> int:
         return 0
     if not arguments or arguments[0].startswith("-"):
         raise UsageError("which task? Write evaltools run FILE.py:NAME MODEL.tflite --option=value ...")
-    return command.run(arguments[0], command.with_model_flag(arguments[1:]))
+    return command.run(arguments[0], arguments[1:])

@@ -30,9 +30,10 @@ def act(action: str, result_file: str, baseline_file: Path, margin: float) -> in
     if action == "save":
         return _save(now, baseline_file)
     before = read_baseline(baseline_file)
-    if (before.task, before.model) != (now.task, now.model):
+    is_same_task = before.task == now.task and before.subject in ("", now.subject)
+    if not is_same_task or before.model != now.model:
         raise DataError(
-            f"{baseline_file} is about {before.task} of {before.model}, {result_file} about {now.task} of {now.model}; "
+            f"{baseline_file} is about {before.about}, {result_file} about {now.about}; "
             "give the two that belong together"
         )
     compared = compare_with_baseline(before, now, margin)
@@ -58,20 +59,22 @@ def _write(now: Baseline, path: Path, done: str) -> int:
         complain(f"evaltools: {error}")
         return exit_codes.NOT_WRITTEN
     names = ", ".join(one_line(entry.name) for entry in now.configurations)
-    complain(f"{path} {done}: {now.task} of {one_line(now.model)}, {now.example_count} examples, {names}")
+    complain(f"{path} {done}: {one_line(now.about)}, {now.example_count} examples, {names}")
     if any("top1" in entry.figures for entry in now.configurations) and not any(e.ranks for e in now.configurations):
         complain("made without examples, so later changes cannot be tested; add --record_examples=true to the run")
     return exit_codes.OK
 
 
 def _print(compared: BaselineComparison, before: Baseline, console: Console) -> None:
-    console.print(f"baseline: {before.task} of {one_line(before.model)}, {before.example_count} examples, evaltools "
+    console.print(f"baseline: {one_line(before.about)}, {before.example_count} examples, evaltools "
                   f"{before.evaltools}, {before.started_at}")  # fmt: skip
     for line in compared.setup:
         console.print(f"set up in another way: {one_line(line)}")
     console.print(_table([change for change in compared.changes if change.before != change.now]))
     same = sum(change.before == change.now for change in compared.changes)
     console.print(f"{same} of {len(compared.changes)} figures are the same number as before")
+    if compared.new:
+        console.print(f"new, so not compared: {', '.join(map(one_line, compared.new))}")
     for change in compared.changes:
         if change.verdict is not None and change.figure in _TESTED:
             console.print(f"{one_line(change.configuration)}: {change.figure} {baseline_change_in_words(change)}")

@@ -67,7 +67,7 @@ def read_run(source: RunSource, folder: Path) -> Run:
 
 def _request(words: Sequence[str], folder: Path) -> Request | None:
     from evaltools.cli.device.run import parse as parse_device_run
-    from evaltools.cli.evaluate.command import parse, with_model_flag
+    from evaltools.cli.evaluate.command import parse
     from evaltools.cli.main import task_of
 
     task = task_of(words[0]) if words else None
@@ -75,9 +75,7 @@ def _request(words: Sequence[str], folder: Path) -> Request | None:
         if task is not None:
             return parse(task, words[1:], folder)
         if words[:1] == ("run",) and len(words) > 1:
-            return parse(
-                os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], with_model_flag(words[2:]), folder
-            )
+            return parse(os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], words[2:], folder)
         if words[:2] == ("device", "run") and len(words) > 2:
             return parse_device_run(words[2], words[3:], folder)
     except SystemExit:

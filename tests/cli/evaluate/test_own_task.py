@@ -187,3 +187,73 @@ def test_a_later_run_is_held_against_a_baseline(project: Path) -> None:
     unpaired = evaltools_here(*compare)
     assert unpaired.code == 1
     assert "WORSE: test: distance 4.95 -> 10.4" in unpaired.out
+
+
+def saved_baseline(project: Path) -> list[str]:
+    """The words that hold a later result against that of the task as it is."""
+    output = project / "r.json"
+    assert run_here(project, f"--output_file_path={output}").code == 0
+    flag = f"--baseline_file={project / 'base.json'}"
+    assert evaltools_here("baseline", "save", str(output), flag).code == 0
+    return ["baseline", "diff", str(output), flag]
+
+
+def test_a_baseline_of_another_task_is_refused(project: Path) -> None:
+    compare = saved_baseline(project)
+    write_task(project, task_files.BRIGHTNESS.replace("def brightness", "def darkness"), "other.py")
+    assert run_here(project, f"--output_file_path={project / 'r.json'}", task="other.py:darkness").code == 0
+    refused = evaltools_here(*compare)
+    assert refused.code == 2
+    assert "is about brightness of model.tflite" in refused.err
+    assert "about darkness of model.tflite; give the two that belong together" in refused.err
+
+
+def test_a_baseline_tells_other_options_another_file_and_new_metrics(project: Path) -> None:
+    compare = saved_baseline(project)
+    more = task_files.BRIGHTNESS.replace('et.mean("near")', 'et.mean("near"), et.mean("target")')
+    write_task(project, more.replace('"near": float(', '"target": target, "near": float('))
+    assert run_here(project, f"--output_file_path={project / 'r.json'}", "--times=2").code == 0
+    told = evaltools_here(*compare)
+    assert "set up in another way: --times: 1.0 then, 2.0 now" in told.out
+    assert "set up in another way: the task's file: " in told.out
+    assert "new, so not compared: target" in told.out
+
+
+def test_a_gate_names_a_task_by_its_function(project: Path) -> None:
+    command = "run own.py:brightness model.tflite --values=values.txt"
+    text = f'[runs.own]\ncommand = "{command}"\n\n[[gates]]\ntask = "TASK"\nlimits = ["near >= 0.04"]\n'
+    (project / "gates.toml").write_text(text.replace("TASK", "brightness"))
+    assert evaltools_here("gate", cwd=project).code == 0
+    (project / "gates.toml").write_text(text.replace("TASK", "brihgtness"))
+    misspelt = evaltools_here("gate", cwd=project)
+    assert misspelt.code == 2
+    assert "there is no task 'brihgtness'" in misspelt.err
+    assert "Did you mean brightness?" in misspelt.err
+
+
+def test_a_margin_of_the_metric_decides_before_that_of_the_flag(project: Path) -> None:
+    """Against the task itself nothing changes, so that the interval is about as wide as 100 examples make it."""
+    stated = task_files.BRIGHTNESS.replace('et.mean("near")', 'et.mean("near", margin=0.5)')
+    write_task(project, stated)
+    output = project / "r.json"
+    assert run_here(project, "--config=fast: use_xnnpack=true", "--margin=2", f"--output_file_path={output}").code == 0
+    (verdicts,) = (
+        entry["verdicts"] for entry in json.loads(output.read_text())["configurations"] if entry["name"] == "fast"
+    )
+    assert [(verdict["metric"], verdict["margin"]) for verdict in verdicts] == [("distance", 2.0), ("near", 0.5)]
+    refused = run_here(project, "--margin=0")
+    assert refused.code == 2
+    assert "--margin=0: use a number above 0, in the unit of the metrics" in refused.err
+
+
+def test_an_installed_task_takes_no_command_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_task(project, name="greedy_task.py")
+    facts = project / "greedy_task-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: greedy-task\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[evaltools.tasks]\ngate = greedy_task:brightness\n")
+    monkeypatch.syspath_prepend(str(project))
+    asked = evaltools_here("gate", "--help")
+    assert "Holds results against the limits" in asked.out
+    listed = evaltools_here("--help")
+    assert "cannot be used: gate is a command of evaltools" in listed.out
