@@ -19,7 +19,7 @@ from evaltools.cli.benchmark.request import read_request
 from evaltools.cli.benchmark.run import accuracies_of, options_in_force, with_accuracies
 from evaltools.cli.device.devices_used import DevicesUsed
 from evaltools.cli.device.host_run import run_here
-from evaltools.cli.device.jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
+from evaltools.cli.device.jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.device.request import device_request, told
 from evaltools.cli.device.run_flags import DeviceFlags
 from evaltools.cli.evaluate.output import interrupts_restored
@@ -201,7 +201,6 @@ def _benchmark(work: PartWork, folder: Path, devices: DevicesUsed, console: Cons
     into = Path(tempfile.mkdtemp(dir=folder))
     done = devices.device(serial).do(work, devices.python(serial, KIND), into, _Steps(serial, console))
     if done.code == exit_codes.USAGE:
-        require_files(devices.device(serial).store, work.files.values())
         raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
     if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():
         raise CommandFailed(

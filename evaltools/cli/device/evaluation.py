@@ -28,7 +28,6 @@ from evaltools.cli.runs.handed_over import to_bytes
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import NoSuchDevice
 from evaltools.device.files.archive import write_manifest
-from evaltools.device.files.store import new_mark
 from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.engine import Journal, Shard
@@ -104,13 +103,12 @@ def _try_all(
     console, is_each = make_console(), own.split == EACH
     run = begun(journal, own, there)
     is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
-    mark = new_mark() if run is None else run.mark
     with (
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-        nullcontext() if is_done else DevicesUsed(own, console, mark) as devices,
+        nullcontext() if is_done else DevicesUsed(own, console) as devices,
     ):
         if devices is not None:
-            opened = run or Begun(_parts_wanted(kind, own, examples, len(devices.serials)), mark)
+            opened = run or Begun(_parts_wanted(kind, own, examples, len(devices.serials)))
             run = begin(journal, request, opened, devices.serials if is_each else (), is_new=run is None)
         assert run is not None
         against = _against_here(kind, request, folder) if is_each else None

@@ -9,8 +9,7 @@ from typing import Final, Literal, TypeVar
 from rich.console import Console
 
 from evaltools.device.adb.answer import printable
-from evaltools.device.adb.errors import CommandFailed, DeviceError, DeviceStopped
-from evaltools.device.files.store import DeviceStore
+from evaltools.device.adb.errors import DeviceError, DeviceStopped
 from evaltools.device.programs.pool import Job, Pool, PoolOutcome
 from evaltools.report.tables.cells import one_line
 from evaltools.result.device import DeviceFacts
@@ -74,15 +73,6 @@ def wait_for_others(
         if stop.is_set():
             raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
     return set()
-
-
-def require_files(store: DeviceStore, files: Iterable[str]) -> None:
-    """Raise :class:`CommandFailed` where files that were sent are gone: a program that refused them is not at fault."""
-    for path in files:
-        if not store.has(path):
-            raise CommandFailed(
-                f"{store.serial}: {path} was deleted there, as device clean does, while it was needed", store.serial
-            )
 
 
 def complete_jobs(jobs: Sequence[Job], done: Collection[Job], outcome: PoolOutcome[Done], step: str = "") -> list[Job]:

@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 
 from evaltools.cli.device.devices_used import DevicesUsed
-from evaltools.cli.device.jobs import last_lines, require_files, tell_lost, wait_for_others
+from evaltools.cli.device.jobs import last_lines, tell_lost, wait_for_others
 from evaltools.cli.shared.progress import show_progress
 from evaltools.device.adb.errors import CommandFailed, NotAlike, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
@@ -150,8 +150,6 @@ class Parts:
         size = self._size(job)
         reader = ProgressReader(lambda progress: tell(job, replace(progress, done=min(progress.done, size - 1))))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
-        if done.code not in self._good_codes:
-            require_files(self._devices.device(serial).store, work.files.values())
         _require_records(done, serial, self._good_codes)
         with self._keeping:
             self._require_alike(done, job, serial)

@@ -9,7 +9,7 @@ from typing import Final
 from evaltools.cli.device.jobs import jobs_of
 from evaltools.cli.device.request import DeviceRequest
 from evaltools.cli.device.run_flags import DeviceFlags
-from evaltools.device.files.store import new_mark, sha256_of
+from evaltools.device.files.store import sha256_of
 from evaltools.device.programs.pool import Job
 from evaltools.engine import Journal
 from evaltools.engine.run_folder import REQUEST, decode, digest, encode, require_same_run
@@ -20,19 +20,14 @@ from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import files_below, fingerprint_of_files
 
 _PARTS: Final = "parts on devices"
-_MARK: Final = "mark of its folders on devices"
 _SERIALS: Final = "devices that do everything"
 
 
 @dataclass(frozen=True)
 class Begun:
-    """How a run began: ``count`` parts, and with ``--split=each`` the devices that do everything.
-
-    ``mark`` stands in the names of its folders on devices.
-    """
+    """How a run began: ``count`` parts, and with ``--split=each`` the devices that do everything."""
 
     count: int
-    mark: str
     serials: tuple[str, ...] = ()
 
     def jobs(self, split: str) -> list[Job]:
@@ -50,7 +45,7 @@ def begun(journal: Journal[object], own: DeviceFlags, there: DeviceRequest) -> B
     if parts and parts != count:
         raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
     serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
-    return Begun(count, journal.fact(_MARK) or new_mark(), tuple(serials))
+    return Begun(count, tuple(serials))
 
 
 def begin(journal: Journal[object], request: Request, run: Begun, serials: Sequence[str], is_new: bool) -> Begun:
@@ -58,7 +53,7 @@ def begin(journal: Journal[object], request: Request, run: Begun, serials: Seque
     together = tuple(dict.fromkeys((*run.serials, *serials)))
     facts = {_SERIALS: encode(list(together))}
     if is_new:
-        facts |= {_PARTS: str(run.count), _MARK: run.mark, REQUEST: encode(to_plain(request))}
+        facts |= {_PARTS: str(run.count), REQUEST: encode(to_plain(request))}
     journal.state(facts)
     return replace(run, serials=together)
 

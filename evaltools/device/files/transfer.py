@@ -1,9 +1,7 @@
 """Files to and from a device: under another name first, compared by their sha256, then renamed.
 
-On the device that name is another for each transfer, ``NAME.<12 digits>.part``, so that two desks can send the same
-file. It is deleted where the transfer fails. It stays where the device does not come back, or this process is killed
-after the last byte (adb's daemon deletes a file that breaks off); a later :func:`push` of the same name deletes it when
-it is older than two days.
+That name is ``NAME.part``. On the device it is deleted where the transfer fails, and stays where the device does not
+come back; the next :func:`push` of the same name begins it anew. Who sends files to a folder holds its lock.
 """
 
 from __future__ import annotations
@@ -11,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import re
 import shlex
 import shutil
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -79,7 +75,7 @@ def push(
     size, digest = local_sum(local)
     if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size, stop), patience_s, stop) == digest:
         return Transfer(size, digest, was_there=True)
-    part = f"{remote}.{uuid.uuid4().hex[:12]}{PART}"
+    part = f"{remote}{PART}"
     sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
     try:
         with _reporting(partial(_arrived, adb, serial, part), size, on_progress):
@@ -143,9 +139,7 @@ class _Sending:
         folder = shlex.quote(posixpath.dirname(remote))
         prepared = adb.shell(
             serial,
-            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part} || exit 1; "
-            f"find {folder} -maxdepth 1 -name {shlex.quote(_stale_names(remote))} -ctime +1 "
-            "-exec rm -f {} \\; > /dev/null 2>&1; true",
+            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part}",
         )
         if prepared.code != 0:
             raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
@@ -282,16 +276,6 @@ def _size_here(path: Path) -> int | None:
         return path.stat().st_size
     except FileNotFoundError:
         return None
-
-
-def _stale_names(remote: str) -> str:
-    r"""The pattern of the names that files on their way to ``remote`` have.
-
-    >>> _stale_names("/data/local/tmp/a[1].tflite")
-    'a\\[1].tflite.????????????.part'
-    """
-    name = re.sub(r"([\\*?\[])", r"\\\1", posixpath.basename(remote))
-    return f"{name}.{'?' * 12}{PART}"
 
 
 def _timeout(size: int) -> float:

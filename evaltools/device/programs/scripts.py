@@ -14,10 +14,6 @@ from typing import Final
 VARIABLE: Final = "EVALTOOLS_RUN"
 """Marks every process of a run: the folder, then ``/.``, so that no folder is the beginning of another."""
 
-_FETCHED_AFTER_S: Final = 300
-"""Longer than a device is waited for, unless that is asked for; then the lease of the desk is what counts."""
-_LEASE_S: Final = 3600
-"""After which a desk that died counts no more; the lease is touched with each file that is sent or looked for."""
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _IS_OF_THIS_BOOT: Final = f'[ "$(cat boot)" = "$(cat {_BOOT})" ]'
 
@@ -122,26 +118,4 @@ n=$((n+1))
 sleep .2 || sleep 1
 done
 exit 1
-"""
-
-
-def in_use_script(runs: str, leases: str) -> str:
-    """The condition of an ``if``: a desk has a lease here, or a run below ``runs`` goes on, or has just ended.
-
-    ``leases`` is a pattern of files; they count by when they were touched. The desk of a run that has ended may still
-    fetch its results.
-    """
-    return f"""\
-u=1
-for r in {shlex.quote(runs)}/*/; do
-(cd "$r" && {_IS_OF_THIS_BOOT} || exit 1
-if [ -e code ]; then [ $(($(date +%s) - $(stat -c %Y code))) -lt {_FETCHED_AFTER_S} ]; exit; fi
-read p b <pid || exit 0
-set -- $(cat /proc/$p/stat)
-[ "${{22}}" = "$b" ] && [ "$3" != Z ]) 2>/dev/null && u=0
-done
-for l in {leases}; do
-([ $(($(date +%s) - $(stat -c %Y "$l"))) -lt {_LEASE_S} ]) 2>/dev/null && u=0
-done
-[ $u = 0 ]
 """
