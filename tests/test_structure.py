@@ -68,7 +68,10 @@ MAY_IMPORT = {
         "stats",
         "task_kind",
     },
-    "device": {"native", "report", "result"},
+    "device": {"engine", "exit_codes", "native", "report", "request", "result", "runs", "task_kind", "tasks"},
+    "device/adb": {"device", "result"},
+    "device/files": {"device"},
+    "device/programs": {"device", "result"},
     "tasks": {
         "native",
         "configuration",

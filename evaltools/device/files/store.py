@@ -12,12 +12,12 @@ from typing import Final
 
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.detached import DetachedRun, end
 from evaltools.device.adb.errors import CommandFailed
 from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import size_of
 from evaltools.device.files.lock import MARKER, OTHERS_FILES, DeviceLock
 from evaltools.device.files.transfer import local_sum, push
-from evaltools.device.programs.detached import DetachedRun, end
 
 STORE: Final = "store"
 PROGRAMS: Final = "programs"

@@ -31,6 +31,7 @@ from evaltools.device.adb.errors import (
     NoSpace,
     TransferFailed,
 )
+from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently, stop_if_asked
 from evaltools.device.adb.process import AdbRun
 from evaltools.errors import DataError, OutputError
@@ -347,21 +348,3 @@ def _why_not_written(adb: Adb, serial: str, remote: str, size: int, quote: str) 
     if free is not None and free < size:
         return NoSpace(f"{serial}: {size} bytes do not fit into {folder}, which has {free} free; delete some", serial)
     return TransferFailed(f"{serial}: {remote} ({size} bytes) did not arrive as it was sent{quote}; try again", serial)
-
-
-def free_bytes(df: str) -> int | None:
-    r"""The space left in the output of ``df -k FOLDER``, in bytes; None where it is not a table in blocks of 1 KiB.
-
-    A long name of a file system may break the line in two.
-
-    >>> free_bytes("Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/block/dm-5 100 60 40 60% /data\n")
-    40960
-    """
-    lines = df.splitlines()
-    headings = [number for number, line in enumerate(lines) if line.startswith("Filesystem")]
-    if not headings or not ("1K-blocks" in lines[headings[-1]] or "1024-blocks" in lines[headings[-1]]):
-        return None
-    cells = " ".join(lines[headings[-1] + 1 :]).split()
-    if len(cells) < 6 or not cells[3].isdigit():
-        return None
-    return int(cells[3]) * 1024

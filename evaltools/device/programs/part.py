@@ -17,16 +17,16 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.answer import Answer
 from evaltools.device.adb.cooling import conditions_of, cool_down
+from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceError
 from evaltools.device.adb.facts import device_facts
 from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import chunks, write_archive
 from evaltools.device.files.store import RUNS, DeviceStore
 from evaltools.device.files.transfer import pull
-from evaltools.device.programs import detached
-from evaltools.device.programs.detached import DetachedRun
 from evaltools.result.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")

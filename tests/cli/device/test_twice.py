@@ -6,13 +6,13 @@ import io
 
 import pytest
 
-from evaltools.cli.device.devices_used import DevicesUsed
 from evaltools.cli.device.run_flags import PARAMETERS, read_device_flags
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import DeviceError
 from evaltools.device.adb.facts import device_facts
+from evaltools.device.run.devices import DevicesUsed
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network

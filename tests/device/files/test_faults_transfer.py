@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout, NoSpace
 from evaltools.device.files import transfer as files
 from evaltools.device.files.transfer import pull, push
-from evaltools.device.programs import detached
 from tests.device.fault_proxy import Direction, FaultProxy
 from tests.device.faults import FAULTS, Fault, ended_server, stalled
 from tests.device.real_device import Network, wait_until

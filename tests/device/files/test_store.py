@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import Answer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
-from evaltools.device.programs import detached
 from evaltools.errors import DataError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.devices_used import DevicesUsed, Sending
-from evaltools.cli.device.run_flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.cli.device.run_flags import PARAMETERS, read_device_flags
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import found as found_module
@@ -20,6 +19,8 @@ from evaltools.device.adb.facts import device_facts
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import remote_path
 from evaltools.device.programs.part import PartWork, SentFiles
+from evaltools.device.run.devices import DevicesUsed, Sending
+from evaltools.device.run.flags import DEFAULT_ROOT
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
 from tests.cli.device import runs as device_runs
@@ -43,7 +44,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("evaltools.cli.device.devices_used.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("evaltools.device.run.devices.time.monotonic", lambda: self.now)
 
 
 def test_a_file_is_told_of_when_it_takes_long_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ from typing import Final
 from rich.console import Console
 from rich.filesize import decimal
 
-from evaltools.cli.device.run_flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import DeviceError, NoSuchDevice
 from evaltools.device.adb.found import look_at_devices
@@ -26,6 +25,7 @@ from evaltools.device.files.store import DeviceStore, clear
 from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
 from evaltools.device.programs.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.programs.python_program import Needed, PythonProgram, install, write_own_package
+from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt

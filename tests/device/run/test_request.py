@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.request import DeviceRequest, device_request, told
 from evaltools.cli.device.run import kind_on_devices
 from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
+from evaltools.device.run.request import DeviceRequest, device_request, told
 from evaltools.errors import DataError
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import from_plain, to_plain

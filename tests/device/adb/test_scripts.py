@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from evaltools.device.adb.answer import wrap_command
+from evaltools.device.adb.detached import end_script, look_script, start_script
 from evaltools.device.files.lock import Holder, read_holder, release_script, take_script
-from evaltools.device.programs.scripts import end_script, look_script, start_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32
