@@ -28,9 +28,9 @@ from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import run_here
-from evaltools.device.run.jobs import EACH, complete_parts, jobs_of, last_lines, tell_lost
+from evaltools.device.run.jobs import SPLIT_EACH, complete_parts, jobs_of, last_lines, tell_lost
 from evaltools.device.run.native_evaluation import require_binary
-from evaltools.device.run.request import device_request, told
+from evaltools.device.run.request import device_request, without_host_options
 from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.files.benchmark.plot import plot_bytes, require_plot
@@ -72,10 +72,10 @@ def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
             program = NativeBenchmark(flags, request, own, binary, folder, console)
         with DevicesUsed(own, console) as devices:
             here = {HOST: _benchmark_here(asked, request, folder, console)} if own.include_host else {}
-            jobs = jobs_of(EACH, devices.serials, 1)
+            jobs = jobs_of(SPLIT_EACH, devices.serials, 1)
             outcome = devices.run(devices.pool(jobs, partial(program.run, devices), tell_lost(console, 1)))
         facts = [devices.facts_of(serial) for serial in devices.serials]
-        found = complete_parts(own.program, EACH, facts, jobs, outcome, lambda done: done[1])
+        found = complete_parts(own.program, SPLIT_EACH, facts, jobs, outcome, lambda done: done[1])
         places = here | {job.serial: place for job, (place, _) in found.done.items()}
         rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
         warnings = [warning for place in places.values() for warning in place.warnings]
@@ -115,7 +115,7 @@ class EvaltoolsBenchmark:
             index=0,
             count=1,
             examples=0,
-            request=to_bytes(told(there.request).stating(output_file_path=_RESULT)),
+            request=to_bytes(without_host_options(there.request).stating(output_file_path=_RESULT)),
             files=there.files,
             folders=there.folders,
             results=(_RESULT,),
@@ -154,7 +154,7 @@ def _place(folder: Path, request: BenchmarkRequest, names: NamesHere, printed: s
 def _benchmark_here(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
     """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
-    done = run_here(told(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
+    done = run_here(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
     return _place(folder, request, NamesHere({}), done.out, done.code)
 
 

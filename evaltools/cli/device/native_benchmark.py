@@ -208,7 +208,7 @@ def _run_app(
             runs.append(run)
         return runs
 
-    runs, part = device.measured(plan.work(), act)
+    runs, part = device.run_part(plan.work(), act)
     for left in dict.fromkeys(run.left for run in runs if run.left):
         console.print(f"evaltools: {one_line(left)}")
     return [_Start(run.log, run.log, run.failure) for run in runs], part

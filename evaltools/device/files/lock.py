@@ -123,7 +123,7 @@ class DeviceLock:
 
     def __exit__(self, *_error: object) -> None:
         self._released.set()
-        self._renewing.join()
+        self._renewing.join(_RELEASE_S)
         _HELD_HERE.discard(self._own.lock_id)
         self._release()
 

@@ -98,11 +98,10 @@ def pull(
     timeout_s: float | None = None,
     patience_s: float = 0.0,
     stop: threading.Event | None = None,
-    on_progress: Callable[[int], None] | None = None,
 ) -> Transfer:
     """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
 
-    ``patience_s``, ``stop`` and ``on_progress`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
+    ``patience_s`` and ``stop`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
     cannot be written, and :class:`DeviceError` as :func:`push` does.
     """
     part = Path(os.path.abspath(local) + PART)
@@ -111,13 +110,11 @@ def pull(
         part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{local} cannot be replaced: {error.strerror}") from error
-    size = patiently(adb, serial, partial(_remote_size, adb, serial, remote), patience_s, stop)
     fetch = partial(_fetch, adb, serial, remote, local, part, timeout_s, stop)
-    with _reporting(partial(_size_here, part), size, on_progress):
-        try:
-            return patiently(adb, serial, fetch, patience_s, stop)
-        except MAY_PASS as error:
-            raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
+    try:
+        return patiently(adb, serial, fetch, patience_s, stop)
+    except MAY_PASS as error:
+        raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
 
 
 @dataclass(frozen=True)
@@ -201,7 +198,7 @@ def _fetch(
 def _why_not_fetched(
     serial: str, remote: str, part: Path, size: int, done: AdbRun, timeout_s: float
 ) -> DeviceError | OutputError:
-    arrived = _size_here(part) or 0
+    arrived = part.stat().st_size if part.exists() else 0
     if not os.access(part.parent, os.W_OK):
         return OutputError(f"{part.parent} cannot be written: {remote} of {serial} was to come there")
     free = shutil.disk_usage(part.parent).free
@@ -269,14 +266,6 @@ def _arrived(adb: Adb, serial: str, part: str) -> int | None:
     name = shlex.quote(part)
     answer = adb.shell(serial, f"stat -c %s {name} 2> /dev/null || wc -c < {name}", _PROGRESS_TIMEOUT_S)
     return int(answer.text) if answer.code == 0 else None
-
-
-def _size_here(path: Path) -> int | None:
-    """The bytes of a file here, None where there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return None
 
 
 def _timeout(size: int) -> float:

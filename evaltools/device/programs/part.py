@@ -158,10 +158,10 @@ class PartDevice:
                 self._fetch(run, result, folder)
             return answer
 
-        answer, part = self.measured(work, act)
+        answer, part = self.run_part(work, act)
         return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
-    def measured(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
+    def run_part(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
         """Wait until it is cool, send the files, ``act``, and say how the device was before and after.
 
         What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.

@@ -172,8 +172,8 @@ class DevicesUsed:
         return program
 
     def _device(self, serial: str) -> PartDevice:
-        own, told = self._own, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told)
+        own, on_sending = self._own, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, on_sending)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def pool(

@@ -23,9 +23,9 @@ from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import run_here
-from evaltools.device.run.jobs import EACH, complete_jobs, device_run_of, jobs_of, parts_of
+from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
-from evaltools.device.run.request import DeviceRequest, device_request, told
+from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import REQUEST, decode, digest, encode, require_same_run, run_journal
 from evaltools.errors import UsageError
@@ -177,7 +177,7 @@ def _try_all(
     observer: Observer,
 ) -> tuple[_Plan, _Tried]:
     """Begin the run, or go on with it; without devices where all its parts are done."""
-    is_each = own.split == EACH
+    is_each = own.split == SPLIT_EACH
     run = _read_begun(journal, own, there)
     is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
     with (
@@ -224,7 +224,7 @@ def _against_here(kind: EvaluationKind, request: Request, folder: Path) -> Reque
 def _parts_wanted(kind: EvaluationKind, own: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
     if examples.in_one_part or (kind.whole_run_option and not own.parts):
         return 1
-    return parts_of(examples.count, own.parts, 1 if own.split == EACH else devices)
+    return parts_of(examples.count, own.parts, 1 if own.split == SPLIT_EACH else devices)
 
 
 def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
@@ -248,7 +248,7 @@ def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, exa
         raise UsageError(
             f"--parts={own.parts}: every run depends on those before it, so there is one part; leave it out"
         )
-    if own.split != EACH and own.parts > 1 and whole and whole in request.options:
+    if own.split != SPLIT_EACH and own.parts > 1 and whole and whole in request.options:
         raise UsageError(
             f"--{whole} has no effect on several parts: the yardsticks are those of a device that does all; leave out "
             "one of it and --parts"
@@ -257,7 +257,7 @@ def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, exa
 
 @dataclass(frozen=True)
 class _Plan:
-    """What devices are told to do, and what becomes of it."""
+    """What devices are to do, and what this computer makes of it."""
 
     kind: EvaluationKind
     request: Request
@@ -279,12 +279,12 @@ class _Plan:
         return (*WITH_RECORDS, LIMIT_BROKEN) if self.kind.has_limits else WITH_RECORDS
 
     @property
-    def told(self) -> Request:
-        """What devices are told, without what tells parts apart."""
-        return self._once(told(self.there.request)).stating(run_dir=RUN, progress="json")
+    def on_devices(self) -> Request:
+        """What devices do in all parts; a part adds which it is."""
+        return self._without_host_work(without_host_options(self.there.request)).stating(run_dir=RUN, progress="json")
 
-    def _once(self, request: Request) -> Request:
-        """The request without what is done here, once."""
+    def _without_host_work(self, request: Request) -> Request:
+        """The request without what is done on this computer, once for all parts."""
         if self.is_whole:
             name = self.kind.whole_run_option
             stated = {name: self.request.options.value(name)} if name in self.request.options else {}
@@ -304,14 +304,14 @@ class _Plan:
     def here(self, folder: Path, console: Console) -> Place:
         """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
         console.print("on this computer first ...", style="dim")
-        request = self._once(told(self.request))
+        request = self._without_host_work(without_host_options(self.request))
         run_dir = folder / HOST
         run_here(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
         return Place((run_dir,), HOST, flags_to_repeat(request.options))
 
     def work(self, shard: Shard) -> PartWork:
         """A part."""
-        request = self.told
+        request = self.on_devices
         if shard.count > 1:
             request = request.stating(shard_index=shard.index, shard_count=shard.count)
         return PartWork(
@@ -329,17 +329,17 @@ class _Plan:
         )
 
     def finished(self, jobs: Sequence[Job], tried: _Tried) -> FinishedShards:
-        """Parts that are done, for the request that makes the result."""
+        """The parts that are done, to be merged by :attr:`merging`."""
         kept = tried.kept
         found = [kept.read(job) for job in jobs]
         device_run = device_run_of(
             "evaltools",
-            EACH if self.each else "pool",
+            SPLIT_EACH if self.each else "pool",
             (entry.device for entry in found),
             [entry.part for entry in found],
             tried.outcome.left_out,
         )
-        repeated = flags_to_repeat(self.told.options)
+        repeated = flags_to_repeat(self.on_devices.options)
         places = tried.host + tuple(
             Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)

@@ -20,7 +20,7 @@ from evaltools.result.device_run import DeviceLeftOut, DevicePart, DeviceRun, Lo
 Done = TypeVar("Done")
 Ran = TypeVar("Ran")
 
-EACH: Final = "each"
+SPLIT_EACH: Final = "each"
 _LAST_LINES: Final = 3
 _FEWEST_PER_PART: Final = 10
 _MOST_PER_PART: Final = 500
@@ -44,7 +44,7 @@ def parts_of(examples: int, asked: int, devices: int) -> int:
 
 def jobs_of(split: str, serials: Sequence[str], count: int) -> list[Job]:
     """The parts: ``count`` for whichever device is free, or as many for every device."""
-    return [Job(index, serial) for serial in (serials if split == EACH else [""]) for index in range(count)]
+    return [Job(index, serial) for serial in (serials if split == SPLIT_EACH else [""]) for index in range(count)]
 
 
 def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None]:
@@ -98,7 +98,7 @@ def device_run_of(
     serials = dict.fromkeys(part.serial for part in parts)
     return DeviceRun(
         program=program,
-        split="each" if split == EACH else "pool",
+        split="each" if split == SPLIT_EACH else "pool",
         devices=tuple(known[serial] for serial in serials if serial in known),
         parts=tuple(parts),
         left_out=tuple(left_out),

@@ -26,7 +26,7 @@ from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.jobs import EACH, AlikeCheck, complete_parts, jobs_of, last_lines, parts_of, tell_lost
+from evaltools.device.run.jobs import SPLIT_EACH, AlikeCheck, complete_parts, jobs_of, last_lines, parts_of, tell_lost
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.request import Request
@@ -37,7 +37,7 @@ from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.delegation import NativeDelegation, differences
 from evaltools.tasks.native.evaluation import assemble_native
 from evaltools.tasks.native.inputs import NativeInputs
-from evaltools.tasks.native.outcome import NativeBinary, delegations, lacking, why_not_started
+from evaltools.tasks.native.outcome import NativeBinary, delegations, unavailable, why_not_started
 
 _PICTURES: Final = "pictures"
 
@@ -134,7 +134,7 @@ def _written(path: Path, content: bytes | None) -> Path | None:
 
 def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     if inputs.can_be_split:
-        return parts_of(inputs.example_count, own.parts, 1 if own.split == EACH else devices)
+        return parts_of(inputs.example_count, own.parts, 1 if own.split == SPLIT_EACH else devices)
     if own.parts > 1:
         raise UsageError(
             f"--parts={own.parts}: the native tool's figures of parts do not add up to those of the whole; "
@@ -160,7 +160,7 @@ def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console
                 took[serial] = own | took.get(serial, {})
                 return took[serial]
 
-            alike.admit(job, serial, own, lacking(plan.inputs, runs), keep)
+            alike.admit(job, serial, own, unavailable(plan.inputs, runs), keep)
         place = f"part {job.index + 1} of {plan.count}"
         console.print(f"{serial}: {place} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))

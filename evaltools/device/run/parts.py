@@ -98,7 +98,7 @@ class PartsFolder:
 
 
 class Parts:
-    """Runs the parts of an evaluation on devices. ``work`` says what a part is."""
+    """Runs ``count`` parts of an evaluation on devices. ``work`` says what a part is."""
 
     def __init__(
         self,

@@ -200,3 +200,33 @@ def test_nothing_is_left_of_a_run_that_keeps_nothing(network: Network, devices: 
         with found:
             found.device(serial).store.put(tmp_path / "m")
         assert (text.getvalue(), (devices[0].folder / "evaltools-4").exists()) == ("", is_left)
+
+
+def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices: Devices, proxy: FaultProxy) -> None:
+    found, text = used([f"--adb={network.adb}", "--serials=all"])
+    (left_out,) = found.left_out
+    first = {devices[0].serial, proxy.serial}
+    assert set(found.serials) == {*first, devices[1].serial} - {left_out.serial}
+    assert left_out.serial in first
+    (other,) = first - {left_out.serial}
+    assert (
+        f"left out: {left_out.serial} is the same device as {other}, connected twice, and would disturb"
+        in text.getvalue()
+    )
+
+
+def test_two_serials_of_one_device_that_are_named_are_refused(
+    network: Network, devices: Devices, proxy: FaultProxy
+) -> None:
+    first = devices[0].serial
+    with pytest.raises(
+        DeviceError, match=f"^{proxy.serial} is the same device as {first}, connected twice, .* name one"
+    ):
+        used([f"--adb={network.adb}", f"--serials={first},{proxy.serial}"])
+    assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)
+
+
+def test_two_devices_on_one_kernel_are_two(devices: Devices, client: Adb) -> None:
+    first, second = (device_facts(client, device.serial).identity for device in devices)
+    assert first.split()[0] == second.split()[0]
+    assert first != second
