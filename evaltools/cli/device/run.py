@@ -109,14 +109,13 @@ def carry_out_on_devices(request: Request) -> int:
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
     own = read_device_flags(request.devices)
-    from evaltools.cli.device import benchmark as benchmarks
-    from evaltools.cli.device import evaluation as evaluations
-
     if request.task == benchmark.KIND.name:
-        return benchmarks.benchmark_on_devices(request, own)
-    if own.program == "native":
-        return evaluations.evaluate_natively_on_devices(request, own)
-    return evaluations.evaluate_on_devices(request, own)
+        from evaltools.cli.device.benchmark import benchmark_on_devices
+
+        return benchmark_on_devices(request, own)
+    from evaltools.cli.device.evaluation import evaluate_natively_on_devices, evaluate_on_devices
+
+    return (evaluate_natively_on_devices if own.program == "native" else evaluate_on_devices)(request, own)
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
