@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
@@ -19,18 +19,17 @@ from evaltools.device.programs.part import PartDone, PartProgress, PartWork, Pro
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.jobs import AlikeCheck, last_lines, tell_lost
-from evaltools.engine import Shard, Tally
+from evaltools.engine import Journal, QuietTimes, Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart, LostAttempt
+from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
 from evaltools.task_kind import RequestKind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
-from evaltools.tasks.shared.run_identity import differences_of_runs
+from evaltools.tasks.shared.run_identity import QUIET, described_in, differences_of_runs
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
@@ -215,3 +214,43 @@ def _require_records(done: PartDone, serial: str, good_codes: Collection[int]) -
             f"{serial}: evaltools ended there with exit code {done.code} and no records; it printed last: {quoted}",
             serial,
         )
+
+
+def part_figures(folder: Path) -> tuple[PartFigures, ...]:
+    """The figures of every configuration that was measured in the run folder of a part."""
+    with journals_of([folder]) as (journal,):
+        text = journal.fact(QUIET)
+        quiet: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, folder)
+        return tuple(
+            _figures(journal, entry.name, quiet) for entry in described_in(journal) if entry.status == "measured"
+        )
+
+
+def not_measured(folder: Path) -> str:
+    """Which configurations a part could not measure, and why; empty where it measured all."""
+    with journals_of([folder]) as (journal,):
+        return "; ".join(
+            f"{entry.name} was not measured: {entry.reason}"
+            for entry in described_in(journal)
+            if entry.status == "not measured"
+        )
+
+
+def part_messages(folder: Path) -> str:
+    """What native code printed in a part while its models were loaded: the runtime's and the delegates' own words."""
+    with journals_of([folder]) as (journal,):
+        return "\n".join(entry.runtime.messages for entry in described_in(journal) if entry.runtime is not None)
+
+
+def _figures(journal: Journal[Any], name: str, quiet: QuietTimes | None) -> PartFigures:
+    records = list(journal.read_plainly(name))
+    observed = [record.observation for record in records if record.observation is not None]
+    times = [time for record in records for time in record.invokes_us]
+    ranked = [entry for entry in observed if isinstance(entry, dict) and "rank" in entry]
+    return PartFigures(
+        configuration=name,
+        examples=len(records),
+        failed=sum(record.failure is not None for record in records),
+        invokes_us=tuple(times if quiet is None else quiet.invokes_us(name)),
+        right=sum(entry["rank"] == 0 for entry in ranked) if ranked else None,
+    )
