@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.delegates import PARAMETERS
-from evaltools.engine.run_folder import REQUEST, decode, journals_of
+from evaltools.engine.run_folder import REQUEST, decode, encode, journals_of
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 from evaltools.request import Options, Request, Stated
-from evaltools.request.plain import REQUEST_VERSION, from_plain
+from evaltools.request.plain import REQUEST_VERSION, from_plain, to_plain
 from evaltools.task_kind import request_kind
 
 _COMMAND_LINE: Final = "command"
@@ -112,3 +112,8 @@ def changed(request: Request, given: Options, allowed: Callable[[Parameter], boo
     if others and request.devices is not None:
         request = replace(request, devices=request.devices.stating(others))
     return replace(request, options=request.options.stating(own))
+
+
+def to_bytes(request: Request) -> bytes:
+    """A request as it is handed to another process, see :mod:`evaltools.cli.runs.handed_over`."""
+    return encode(to_plain(request)).encode()

@@ -122,7 +122,7 @@ def _of_part(run: NativeRun) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def lacking(inputs: NativeInputs, runs: Sequence[NativeRun]) -> str:
+def unavailable(inputs: NativeInputs, runs: Sequence[NativeRun]) -> str:
     """Which configurations a device could not run as asked, and why, where another device may; empty: none.
 
     The device cannot start the tool, or its log does not prove that a delegate ran that was asked for. A fallback that

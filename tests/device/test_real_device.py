@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
-from evaltools.device.programs import detached
 from tests.command import evaltools
 from tests.device.fixtures import SECOND, Devices, leave_out
 from tests.device.real_device import FIRST_PORT, Network, NoNetwork, RealDevice, missing_programs, wait_until

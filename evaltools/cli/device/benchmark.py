@@ -1,12 +1,13 @@
-"""``evaltools device run benchmark`` with evaltools itself: the same benchmark on every device, one result."""
+"""``evaltools device run benchmark``: the same benchmark on every device, whatever runs there, and one result."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,20 +16,21 @@ from rich.console import Console
 from evaltools import exit_codes
 from evaltools.cli.benchmark.command import KIND
 from evaltools.cli.benchmark.files import written_whole
-from evaltools.cli.benchmark.request import read_request
-from evaltools.cli.benchmark.run import accuracies_of, options_in_force, with_accuracies
-from evaltools.cli.device.devices_used import DevicesUsed
-from evaltools.cli.device.host_run import run_here
-from evaltools.cli.device.jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, require_files, tell_lost
-from evaltools.cli.device.request import device_request, told
-from evaltools.cli.device.run_flags import DeviceFlags
+from evaltools.cli.benchmark.request import BenchmarkRequest, read_request
+from evaltools.cli.benchmark.run import accuracies_of, exit_code_of, options_in_force, with_accuracies
+from evaltools.cli.device.native_benchmark import BenchmarkPlace, NativeBenchmark
 from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.runs.handed_over import to_bytes
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ProgramMissing
-from evaltools.device.programs.part import PartDone, PartWork
+from evaltools.device.programs.part import PartWork
 from evaltools.device.programs.pool import Job
+from evaltools.device.run.devices import DevicesUsed
+from evaltools.device.run.flags import DeviceFlags
+from evaltools.device.run.host import run_here
+from evaltools.device.run.jobs import SPLIT_EACH, complete_parts, jobs_of, last_lines, tell_lost
+from evaltools.device.run.native_evaluation import require_binary
+from evaltools.device.run.request import device_request, without_host_options
 from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
 from evaltools.report.files.benchmark.plot import plot_bytes, require_plot
@@ -38,9 +40,11 @@ from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
-from evaltools.result.device_run import HOST
+from evaltools.result.device_run import HOST, DevicePart
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json, read_json
+from evaltools.runs.stored import to_bytes
+from evaltools.tasks.native.command import refuse_options
 from evaltools.tasks.shared.names_here import NamesHere
 
 _RESULT: Final = "result.json"
@@ -50,62 +54,31 @@ _WITH_A_RESULT: Final = (exit_codes.NOT_MEASURED, exit_codes.EXAMPLES_FAILED, ex
 """The gravest first."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """What a device gave, or this computer: its result, what it printed to stdout, and its exit code."""
-
-    result: BenchmarkResult
-    printed: str
-    code: int
-
-
-def run_on_devices(asked: Request, own: DeviceFlags) -> int:
+def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
     """Benchmark on every device, print, write; returns the exit code."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    flags = asked.options
-    console = make_console()
-    if own.parts:
-        raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
+    console, flags = make_console(), asked.options
+    _require_sense(asked, own)
+    binary = require_binary(own, asked.task) if own.program == "native" else None
     request = read_request(asked, libraries_here=False)
     accuracies = accuracies_of(flags, request)
     files = planned_files(asked)
-    there = device_request(asked, own.root)
-    work = PartWork(
-        index=0,
-        count=1,
-        examples=0,
-        request=to_bytes(told(there.request).stating(output_file_path=_RESULT)),
-        files=there.files,
-        folders=there.folders,
-        results=(_RESULT,),
-    )
-    with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
+    with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
+        folder = Path(temporary)
+        program: EvaltoolsBenchmark | NativeBenchmark
+        if own.program == "evaltools":
+            program = EvaltoolsBenchmark(asked, request, own.root, folder, console)
+        else:
+            program = NativeBenchmark(flags, request, own, binary, folder, console)
         with DevicesUsed(own, console) as devices:
-            places = {HOST: _benchmark_here(asked, Path(folder), console)} if own.include_host else {}
-            jobs = jobs_of(EACH, devices.serials, 1)
-
-            def do(serial: str, _job: Job) -> PartDone:
-                return _benchmark(work, Path(folder), devices, console, serial)
-
-            outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
-        complete = complete_jobs(jobs, outcome.done, outcome)
-        names_here = NamesHere({there: str(here) for here, there in there.files.items()})
-        for job in complete:
-            done = outcome.done[job]
-            places[job.serial] = _Place(_read(done.folder), names_here.text(done.out), done.code)
-        rows = {
-            place: with_accuracies(
-                [
-                    named_here(row, candidate.configuration.to_flags(), names_here)
-                    for row, candidate in zip(entry.result.rows, request.candidates, strict=True)
-                ],
-                accuracies,
-            )
-            for place, entry in places.items()
-        }
-        warnings = [warning for entry in places.values() for warning in entry.result.warnings]
-        parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
-        facts = map(devices.facts_of, devices.serials)
+            here = {HOST: _benchmark_here(asked, request, folder, console)} if own.include_host else {}
+            jobs = jobs_of(SPLIT_EACH, devices.serials, 1)
+            outcome = devices.run(devices.pool(jobs, partial(program.run, devices), tell_lost(console, 1)))
+        facts = [devices.facts_of(serial) for serial in devices.serials]
+        found = complete_parts(own.program, SPLIT_EACH, facts, jobs, outcome, lambda done: done[1])
+        places = here | {job.serial: place for job, (place, _) in found.done.items()}
+        rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
+        warnings = [warning for place in places.values() for warning in place.warnings]
         result = BenchmarkResult(
             schema_version=BENCHMARK_SCHEMA_VERSION,
             environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
@@ -113,13 +86,76 @@ def run_on_devices(asked: Request, own: DeviceFlags) -> int:
             models=[describe_model(model) for model in request.models],
             rows=joined_rows(rows, own.include_host or len(jobs) > 1),
             warnings=list(dict.fromkeys(warnings)),
-            device_run=device_run_of("evaltools", EACH, facts, parts, outcome.left_out),
+            device_run=found.device_run,
         )
-        if not show_benchmark(result, {place: entry.printed for place, entry in places.items()}, files, console):
+        if not show_benchmark(result, {name: place.printed for name, place in places.items()}, files, console):
             return exit_codes.NOT_WRITTEN
-    if len(complete) < len(jobs):
+    if not found.are_all:
         return exit_codes.NOT_MEASURED
-    return gravest([entry.code for entry in places.values()])
+    codes = [place.code for place in places.values() if place.code is not None]
+    return gravest(codes) if codes else exit_code_of(result, request)
+
+
+def _require_sense(asked: Request, own: DeviceFlags) -> None:
+    """Raise :class:`UsageError` for flags that have no effect together."""
+    if own.program != "evaltools":
+        refuse_options(asked.options, own.program)
+    if own.parts:
+        raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
+    if own.program == "app" and own.taskset:
+        raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
+
+
+class EvaltoolsBenchmark:
+    """A benchmark by evaltools itself; what comes of it is put into ``folder``."""
+
+    def __init__(self, asked: Request, request: BenchmarkRequest, root: str, folder: Path, console: Console) -> None:
+        there = device_request(asked, root)
+        self._work = PartWork(
+            index=0,
+            count=1,
+            examples=0,
+            request=to_bytes(without_host_options(there.request).stating(output_file_path=_RESULT)),
+            files=there.files,
+            folders=there.folders,
+            results=(_RESULT,),
+        )
+        self._names = NamesHere({there: str(here) for here, there in there.files.items()})
+        self._request = request
+        self._folder = folder
+        self._console = console
+
+    def run(self, devices: DevicesUsed, serial: str, _job: Job) -> tuple[BenchmarkPlace, DevicePart]:
+        """One device; raises :class:`CommandFailed` where it gives no result."""
+        into = Path(tempfile.mkdtemp(dir=self._folder))
+        python = devices.python(serial, KIND)
+        done = devices.device(serial).do(self._work, python, into, _Steps(serial, self._console))
+        if done.code == exit_codes.USAGE:
+            raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
+        if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():
+            raise CommandFailed(
+                f"{serial}: evaltools ended there with exit code {done.code} and no result; it printed last: "
+                f"{last_lines(done.err)}",
+                serial,
+            )
+        return _place(into, self._request, self._names, done.out, done.code), done.part
+
+
+def _place(folder: Path, request: BenchmarkRequest, names: NamesHere, printed: str, code: int) -> BenchmarkPlace:
+    """What evaltools gave, with the names that files have here."""
+    result = read_json(folder / _RESULT, BenchmarkResult, _KIND)
+    rows = [
+        named_here(row, candidate.configuration.to_flags(), names)
+        for row, candidate in zip(result.rows, request.candidates, strict=True)
+    ]
+    return BenchmarkPlace(rows, names.text(printed), result.warnings, code)
+
+
+def _benchmark_here(asked: Request, request: BenchmarkRequest, folder: Path, console: Console) -> BenchmarkPlace:
+    """The same on this computer; its file is in ``folder``."""
+    console.print("on this computer first ...", style="dim")
+    done = run_here(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
+    return _place(folder, request, NamesHere({}), done.out, done.code)
 
 
 def gravest(codes: Sequence[int]) -> int:
@@ -160,17 +196,6 @@ def joined_rows(rows: Mapping[str, Sequence[BenchmarkRow]], several: bool) -> li
     ]
 
 
-def _read(folder: Path) -> BenchmarkResult:
-    return read_json(folder / _RESULT, BenchmarkResult, _KIND)
-
-
-def _benchmark_here(asked: Request, folder: Path, console: Console) -> _Place:
-    """The same on this computer; its file is in ``folder``."""
-    console.print("on this computer first ...", style="dim")
-    done = run_here(told(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
-    return _Place(_read(folder), done.out, done.code)
-
-
 def show_benchmark(
     result: BenchmarkResult, printed: Mapping[str, str], files: Mapping[str, Path], console: Console
 ) -> bool:
@@ -194,22 +219,6 @@ def show_benchmark(
     if result.device_run is not None:
         print_device_run(result.device_run, console)
     return is_written
-
-
-def _benchmark(work: PartWork, folder: Path, devices: DevicesUsed, console: Console, serial: str) -> PartDone:
-    """One device; raises :class:`CommandFailed` where it gives no result."""
-    into = Path(tempfile.mkdtemp(dir=folder))
-    done = devices.device(serial).do(work, devices.python(serial, KIND), into, _Steps(serial, console))
-    if done.code == exit_codes.USAGE:
-        require_files(devices.device(serial).store, work.files.values())
-        raise ProgramMissing(f"{serial}: evaltools refused the command there: {last_lines(done.err)}", serial)
-    if done.code not in _WITH_A_RESULT or not (into / _RESULT).is_file():
-        raise CommandFailed(
-            f"{serial}: evaltools ended there with exit code {done.code} and no result; it printed last: "
-            f"{last_lines(done.err)}",
-            serial,
-        )
-    return done
 
 
 class _Steps:

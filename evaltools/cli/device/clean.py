@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
-from evaltools.cli.device.run_flags import DEFAULT_ROOT, read_root
+from evaltools.cli.device.run_flags import read_root
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.streams import complain, say
+from evaltools.device.run.flags import DEFAULT_ROOT
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 
 DESCRIPTION: Final = """\
-Deletes what evaltools device run has kept on devices for the next run: models, data and programs. Runs that go on there
-are ended first. Nothing else in the folder is touched. stdout: a line per device."""
+Deletes what evaltools device run has kept on devices for the next run: models, data and programs. What an earlier run
+left running there is ended first; a folder that a run uses now is left alone, unless --force says otherwise. Nothing
+else in the folder is touched. stdout: a line per device."""
 PARAMETERS: Final = (
     *CHOICE_OF_DEVICES,
     Parameter("device_folder", "The folder to delete, as given to evaltools device run.", default=DEFAULT_ROOT),
+    Parameter("force", "Delete the files of a run that goes on, too, and end it.", default=False),
 )
 EXIT_CODES: Final = """\
 exit codes:
@@ -35,7 +38,8 @@ def run(arguments: list[str]) -> int:
     flags.path("adb")
     from evaltools.device.adb.adb import Adb
     from evaltools.device.adb.errors import DeviceError
-    from evaltools.device.files.store import clear
+    from evaltools.device.files.lock import DeviceLock
+    from evaltools.device.files.store import clear, is_there
 
     adb = Adb(flags.text("adb"), port)
     if not serials:
@@ -44,7 +48,10 @@ def run(arguments: list[str]) -> int:
     is_clean, is_written = bool(serials), True
     for serial in serials:
         try:
-            size = clear(adb, serial, root)
+            size = 0
+            if is_there(adb, serial, root):
+                with DeviceLock(adb, serial, root, force=flags.is_on("force"), tell=complain) as lock:
+                    size = clear(adb, serial, lock)
         except DeviceError as error:
             complain(f"evaltools: {error}")
             is_clean = False

@@ -1,315 +1,46 @@
-"""``evaltools device run`` of an evaluation with evaltools itself: parts on devices, their records made one result."""
+"""``evaltools device run`` of an evaluation: parts on devices, then what every evaluation prints and writes."""
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from pathlib import Path
-from typing import Final
-
-from rich.console import Console
-
-from evaltools.cli.device.devices_used import DevicesUsed
-from evaltools.cli.device.host_run import run_here
-from evaltools.cli.device.jobs import EACH, complete_jobs, device_run_of, parts_of
-from evaltools.cli.device.parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
-from evaltools.cli.device.request import DeviceRequest, device_request, told
-from evaltools.cli.device.run_flags import DeviceFlags
-from evaltools.cli.device.run_folder import Begun, begin, begun
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.runs.handed_over import to_bytes
+from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored
 from evaltools.cli.shared.terminal import make_console
-from evaltools.device.adb.errors import NoSuchDevice
-from evaltools.device.files.archive import write_manifest
-from evaltools.device.files.store import new_mark
-from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
-from evaltools.device.programs.pool import Job, PoolOutcome
-from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import run_journal
-from evaltools.errors import UsageError
-from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, OK
+from evaltools.device.run.evaluation import parts_on_devices
+from evaltools.device.run.flags import DeviceFlags
+from evaltools.device.run.native_evaluation import evaluate_native, require_binary
+from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.report.files.planned import planned_files
+from evaltools.report.tables.evaluation import print_configurations
 from evaltools.request import Request
-from evaltools.result.device_run import HOST, DeviceLeftOut
-from evaltools.result.environment import describe_environment
-from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result
-from evaltools.runs.finished_shards import FinishedShards
-from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
-from evaltools.tasks.shared.names_here import NamesHere
-from evaltools.tasks.shared.options.execution import flags_to_repeat
-from evaltools.tasks.shared.run_identity import Place
-
-_WHOLE: Final = "result.json"
-_REFERENCE: Final = "reference"
-_REFERENCE_HERE: Final = "that of the reference run on this computer"
+from evaltools.tasks.native.command import refuse_options
+from evaltools.tasks.native.inputs import prepare_native
+from evaltools.tasks.shared.kind import evaluation_kind
 
 
-def run_on_devices(request: Request, own: DeviceFlags) -> int:
-    """Run the parts, merge them; returns the exit code."""
-    started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    kind, run_dir = evaluation_kind(request.task), request.options.path("run_dir")
-    there = device_request(request, own.root)
-    examples = examples_of(kind, request)
-    _require_sense(kind, request, own, examples)
-    with interrupts_restored(), _folder(run_dir) as folder, run_journal(folder) as journal:
-        plan, tried = _try_all(kind, request, own, there, examples, folder, journal)
-        complete = complete_jobs(tried.jobs, tried.done, tried.outcome, _step(run_dir))
-        shards = plan.finished(complete, tried)
-        shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
-        code = carry_out(plan.merging, shards)
-    is_short = len(complete) < len(tried.jobs)
-    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and is_short else code
+def evaluate_on_devices(request: Request, own: DeviceFlags) -> int:
+    """Run the parts with evaltools there, merge them; returns the exit code."""
+    console = make_console()
+    observer = Terminal(console, request.options.text("progress"))
+    with interrupts_restored(), parts_on_devices(request, own, console, observer) as parts:
+        code = carry_out(parts.merging, parts.shards)
+    return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not parts.are_all else code
 
 
-def examples_of(kind: EvaluationKind, request: Request) -> PartsOfTask:
-    """Read and check model, data and files here, before anything is sent; raises :class:`UsageError` and its kinds."""
-    asked = kind.read(request)
-    files = planned_files(request, kind.files_read(asked))
-    kind.more_files(request, asked, files.values())
-    return kind.parts(asked)
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """All parts, where those lie that are done, what happened meanwhile, and what this computer did itself."""
-
-    jobs: list[Job]
-    kept: PartsFolder
-    outcome: PoolOutcome[PartDone]
-    host: tuple[Place, ...]
-
-    @property
-    def done(self) -> list[Job]:
-        return [job for job in self.jobs if self.kept.is_done(job)]
-
-
-def _try_all(
-    kind: EvaluationKind,
-    request: Request,
-    own: DeviceFlags,
-    there: DeviceRequest,
-    examples: PartsOfTask,
-    folder: Path,
-    journal: Journal[object],
-) -> tuple[_Plan, _Tried]:
-    """Begin the run, or go on with it; without devices where all its parts are done."""
-    console, is_each = make_console(), own.split == EACH
-    run = begun(journal, own, there)
-    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
-    mark = new_mark() if run is None else run.mark
-    with (
-        tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-        nullcontext() if is_done else DevicesUsed(own, console, mark) as devices,
-    ):
-        if devices is not None:
-            opened = run or Begun(_parts_wanted(kind, own, examples, len(devices.serials)), mark)
-            run = begin(journal, request, opened, devices.serials if is_each else (), is_new=run is None)
-        assert run is not None
-        against = _against_here(kind, request, folder) if is_each else None
-        if against is not None:
-            request, there = against, device_request(against, own.root)
-        manifests = _manifests(Path(temporary), there)
-        plan = _Plan(kind, request, there, examples, run.count, manifests, is_each, against is not None)
-        host = (plan.here(folder, console),) if own.include_host else ()
-        tried = _Tried(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
-        if devices is None:
-            return plan, tried
-        parts = Parts(
-            tried.jobs, run.count, examples.count, plan.work, tried.kept, devices, kind, console, plan.good_codes
-        )
-        outcome = parts.run(request.options.text("progress"))
-        outcome.left_out[:0] = [*devices.left_out, *_absent(tried.jobs, tried.kept, devices)]
-        return plan, replace(tried, outcome=outcome)
-
-
-def _against_here(kind: EvaluationKind, request: Request, folder: Path) -> Request | None:
-    """The request that holds places against outputs of this computer, in ``folder``; None where a task does not.
-
-    Raises :class:`UsageError` where they cannot be computed.
-    """
-    saved, unfinished = folder / _REFERENCE, folder / f"{_REFERENCE}.part"
-    saving = kind.saving_reference(request, unfinished)
-    if saving is None:
-        return None
-    if not saved.is_dir():
-        shutil.rmtree(unfinished, ignore_errors=True)
-        run_here(saving, (OK, LIMIT_BROKEN, EXAMPLES_FAILED))
-        unfinished.rename(saved)
-    return kind.against_saved(request, saved)
-
-
-def _parts_wanted(kind: EvaluationKind, own: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
-    if examples.in_one_part or (kind.whole_run_option and not own.parts):
-        return 1
-    return parts_of(examples.count, own.parts, 1 if own.split == EACH else devices)
-
-
-def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
-    """The devices that began this run, have not done all of it, and cannot be used now."""
-    known = {*devices.serials, *(entry.serial for entry in devices.left_out)}
-    away = dict.fromkeys(job.serial for job in jobs if job.serial not in known and not kept.is_done(job))
-    reason = "began this run and is not among the devices now: connect it, name it in --serials, then resume the run"
-    return [DeviceLeftOut(serial, NoSuchDevice.kind, f"{serial} {reason}") for serial in away if serial]
-
-
-def _step(run_dir: Path | None) -> str:
-    if run_dir is None:
-        return " and are lost; --run_dir=FOLDER keeps such parts"
-    return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
-
-
-def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, examples: PartsOfTask) -> None:
-    """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
-    whole = kind.whole_run_option
-    if examples.in_one_part and own.parts > 1:
-        raise UsageError(
-            f"--parts={own.parts}: every run depends on those before it, so there is one part; leave it out"
-        )
-    if own.split != EACH and own.parts > 1 and whole and whole in request.options:
-        raise UsageError(
-            f"--{whole} has no effect on several parts: the yardsticks are those of a device that does all; leave out "
-            "one of it and --parts"
-        )
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What devices are told to do, and what becomes of it."""
-
-    kind: EvaluationKind
-    request: Request
-    there: DeviceRequest
-    examples: PartsOfTask
-    count: int
-    manifests: Mapping[str, Path]
-    each: bool
-    is_against_here: bool
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether a device gives the whole result: what only a whole run measures is that of the device."""
-        return bool(self.kind.whole_run_option) and not self.each and self.count == 1
-
-    @property
-    def good_codes(self) -> tuple[int, ...]:
-        """The exit codes of a run with records; without limits 1 is a crash of Python."""
-        return (*WITH_RECORDS, LIMIT_BROKEN) if self.kind.has_limits else WITH_RECORDS
-
-    @property
-    def told(self) -> Request:
-        """What devices are told, without what tells parts apart."""
-        return self._once(told(self.there.request)).stating(run_dir=RUN, progress="json")
-
-    def _once(self, request: Request) -> Request:
-        """The request without what is done here, once."""
-        if self.is_whole:
-            name = self.kind.whole_run_option
-            stated = {name: self.request.options.value(name)} if name in self.request.options else {}
-            return request.stating(**stated, output_file_path=_WHOLE)
-        parameters = request.options.parameters.values()
-        return request.stating(**{each.name: each.in_parts for each in parameters if each.in_parts is not None})
-
-    @property
-    def merging(self) -> Request:
-        """What makes the result here. The outputs of one device say nothing about the CPU here."""
-        whole = replace(self.request, devices=None).without("run_dir")
-        if not self.kind.whole_run_option or self.each or self.is_whole:
-            return whole
-        parameter = whole.options.parameters[self.kind.whole_run_option]
-        return whole.stating(**{parameter.name: parameter.in_parts})
-
-    def here(self, folder: Path, console: Console) -> Place:
-        """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
-        console.print("on this computer first ...", style="dim")
-        request = self._once(told(self.request))
-        run_dir = folder / HOST
-        run_here(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
-        return Place((run_dir,), HOST, flags_to_repeat(request.options))
-
-    def work(self, shard: Shard) -> PartWork:
-        """A part."""
-        request = self.told
-        if shard.count > 1:
-            request = request.stating(shard_index=shard.index, shard_count=shard.count)
-        return PartWork(
-            index=shard.index,
-            count=shard.count,
-            examples=shard.size_of(self.examples.count),
-            request=to_bytes(request),
-            files=self.there.files,
-            pictures={
-                option: PictureFolder(folder, self.examples.pictures_of(option, shard), self.manifests[option])
-                for option, folder in self.there.pictures.items()
-            },
-            folders=self.there.folders,
-            results=(RECORDS, _WHOLE) if self.is_whole else (RECORDS,),
-        )
-
-    def finished(self, jobs: Sequence[Job], tried: _Tried) -> FinishedShards:
-        """Parts that are done, for the request that makes the result."""
-        kept = tried.kept
-        found = [kept.read(job) for job in jobs]
-        device_run = device_run_of(
-            "evaltools",
-            EACH if self.each else "pool",
-            (entry.device for entry in found),
-            [entry.part for entry in found],
-            tried.outcome.left_out,
-        )
-        repeated = flags_to_repeat(self.told.options)
-        places = tried.host + tuple(
-            Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
-            for serial in dict.fromkeys(job.serial for job in jobs)
-        )
-        whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None
-        return FinishedShards(places, device_run, self.request.command, whole, self._names_here)
-
-    @property
-    def _names_here(self) -> NamesHere:
-        """What files and folders are called here, by what they are called on devices."""
-        texts: dict[str, str] = {}
-        for there, here in self.there.pictures.items():
-            texts |= {f"pictures in {there}, ": f"pictures in {here}, ", f"'{there}/": f"'{here}/"}
-        return NamesHere(
-            files={there: str(here) for here, there in self.there.files.items()},
-            folders={there: str(here) for there, here in self.there.folders.items()},
-            texts=texts,
-            reference=_REFERENCE_HERE if self.is_against_here else "",
-        )
-
-
-def _result_of_device(path: Path, request: Request) -> EvaluationResult:
-    """The whole result that a device wrote, with the model's name and the environment of this computer."""
-    result = read_result(path)
-    own = result.environment
-    return replace(
-        result,
-        model=replace(result.model, file=request.options.text("model_file")),
-        environment=describe_environment(own.command, own.started_at, own.elapsed_s),
-    )
-
-
-@contextmanager
-def _folder(stated: Path | None) -> Iterator[Path]:
-    if stated is not None:
-        yield stated.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        yield Path(folder)
-
-
-def _manifests(folder: Path, there: DeviceRequest) -> dict[str, Path]:
-    """The names and sizes of all files in the folders of pictures, in a file per folder."""
-    manifests = {}
-    for flag, pictures in there.pictures.items():
-        manifests[flag] = folder / f"{flag}.json"
-        write_manifest(manifests[flag], pictures, sorted(path for path in pictures.iterdir() if path.is_file()))
-    return manifests
+def evaluate_natively_on_devices(request: Request, own: DeviceFlags) -> int:
+    """Run TensorFlow's binary there, read what it said, print, write; returns the exit code."""
+    console, kind = make_console(), evaluation_kind(request.task)
+    binary = require_binary(own, kind.command)
+    refuse_options(request.options, own.program)
+    inputs = prepare_native(kind.read(request))
+    files = planned_files(request, [inputs.request.model_file])
+    with interrupts_restored():
+        result, is_whole = evaluate_native(request, own, inputs, binary, console)
+        print_configurations(result.configurations, console)
+        not_written = hand_out(result, files, console)
+    for error in not_written:
+        console.print(f"evaltools: {error}", style="bold red")
+    if not_written:
+        return NOT_WRITTEN
+    if not is_whole:
+        return NOT_MEASURED
+    return LIMIT_BROKEN if kind.breaks_limits(result) else kind.exit_code(result)

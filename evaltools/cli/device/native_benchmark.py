@@ -1,49 +1,38 @@
-"""``evaltools device run benchmark`` with TensorFlow's binary or app: their logs made a result of ours."""
+"""A benchmark on devices by TensorFlow's binary or app: their logs made rows of ours."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from evaltools import exit_codes
 from evaltools.benchmark.options import Candidate
 from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.benchmark.request import BenchmarkRequest, read_request
-from evaltools.cli.benchmark.run import accuracies_of, exit_code_of, options_in_force, with_accuracies
-from evaltools.cli.device.benchmark import joined_rows, planned_files, show_benchmark
-from evaltools.cli.device.devices_used import DevicesUsed
-from evaltools.cli.device.jobs import EACH, complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
-from evaltools.cli.device.native_evaluation import require_binary
-from evaltools.cli.device.request import SentFiles
-from evaltools.cli.device.run_flags import DeviceFlags
-from evaltools.cli.evaluate.output import interrupts_restored
-from evaltools.cli.shared.terminal import make_console
+from evaltools.cli.benchmark.request import BenchmarkRequest
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.part import SentFiles as PartFiles
 from evaltools.device.programs.pool import Job
-from evaltools.engine.describe import describe_model
-from evaltools.errors import UsageError
+from evaltools.device.run.devices import DevicesUsed
+from evaltools.device.run.flags import DeviceFlags
+from evaltools.device.run.jobs import last_lines
+from evaltools.device.run.request import SentFiles
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
 from evaltools.report.tables.cells import one_line
-from evaltools.request import Options, Request
-from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
+from evaltools.request import Options
+from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DevicePart
-from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import RuntimeUsed
-from evaltools.tasks.native.command import configuration_flags, refuse_options
+from evaltools.tasks.native.command import configuration_flags
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
 
 
@@ -61,11 +50,16 @@ class _Start:
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What all starts on a device gave."""
+class BenchmarkPlace:
+    """What a device gave, or this computer.
 
-    starts: tuple[_Start, ...]
-    part: DevicePart
+    ``printed`` is what its program printed. ``code`` is its exit code, None where rows alone say how it went.
+    """
+
+    rows: Sequence[BenchmarkRow]
+    printed: str
+    warnings: Sequence[str]
+    code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,58 +88,41 @@ class _Plan:
         return PartWork(index=0, count=1, examples=0, files=files, results=results)
 
 
-def run_on_devices(asked: Request, own: DeviceFlags) -> int:
-    """Benchmark on every device, print, write; returns the exit code."""
-    started, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    console = make_console()
-    flags = asked.options
-    refuse_options(flags, own.program)
-    is_app = own.program == "app"
-    for name, stated in (("parts", own.parts), ("taskset", own.taskset if is_app else "")):
-        if stated:
-            raise UsageError(f"--{name} has no effect on a benchmark by --device_program={own.program}; leave it out")
-    binary = None if is_app else require_binary(own, asked.task)
-    request = read_request(asked, libraries_here=False)
-    accuracies = accuracies_of(flags, request)
-    files = planned_files(asked)
-    plan = _plan(flags, request, own.root)
-    with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        with DevicesUsed(own, console) as devices:
-            jobs, kills = jobs_of(EACH, devices.serials, 1), Kills()
+class NativeBenchmark:
+    """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``."""
 
-            def do(serial: str, job: Job) -> _Done:
-                if binary is None:
-                    found = _run_app(plan, own, devices, serial, console)
-                else:
-                    done = _run_native(plan, binary, Path(temporary), devices, serial)
-                    steps = read_steps(done, len(plan.steps))
-                    kills.require_none(serial, job, steps)
-                    facts = devices.facts_of(serial)
-                    found = _Done(tuple(_start_of(step, facts) for step in steps), done.part)
-                lines = tuple(dict.fromkeys(line for start in found.starts for line in delegate_lines(start.text)))
-                return replace(found, part=replace(found.part, delegate_lines=lines))
+    def __init__(
+        self,
+        options: Options,
+        request: BenchmarkRequest,
+        own: DeviceFlags,
+        binary: Path | None,
+        folder: Path,
+        console: Console,
+    ) -> None:
+        self._plan = _plan(options, request, own.root)
+        self._own = own
+        self._binary = binary
+        self._folder = folder
+        self._console = console
+        self._kills = Kills()
+        self._runtime = _runtime(binary, own.app_package)
 
-            outcome = devices.run(devices.pool(jobs, do, tell_lost(console, 1)))
-        complete = complete_jobs(jobs, outcome.done, outcome)
-        runtime = _runtime(binary, own.app_package)
-        rows = {
-            job.serial: with_accuracies(with_logged_ratios(_rows(plan, outcome.done[job].starts, runtime)), accuracies)
-            for job in complete
-        }
-        parts = [outcome.with_losses(job, outcome.done[job].part) for job in complete]
-        result = BenchmarkResult(
-            schema_version=BENCHMARK_SCHEMA_VERSION,
-            environment=describe_environment(list(asked.command), started, round(time.perf_counter() - clock, 3)),
-            options=options_in_force(flags, request),
-            models=[describe_model(model) for model in request.models],
-            rows=joined_rows(rows, len(jobs) > 1),
-            warnings=list(request.warnings),
-            device_run=device_run_of("app" if is_app else "native", EACH, devices.facts, parts, outcome.left_out),
-        )
-        printed = {job.serial: "\n".join(start.printed for start in outcome.done[job].starts) for job in complete}
-        if not show_benchmark(result, printed, files, console):
-            return exit_codes.NOT_WRITTEN
-        return exit_codes.NOT_MEASURED if len(complete) < len(jobs) else exit_code_of(result, request)
+    def run(self, devices: DevicesUsed, serial: str, job: Job) -> tuple[BenchmarkPlace, DevicePart]:
+        """All starts on a device."""
+        plan = self._plan
+        if self._binary is None:
+            starts, part = _run_app(plan, self._own, devices, serial, self._console)
+        else:
+            done = _run_native(plan, self._binary, self._folder, devices, serial)
+            steps = read_steps(done, len(plan.steps))
+            self._kills.require_none(serial, job, steps)
+            facts = devices.facts_of(serial)
+            starts, part = [_start_of(step, facts) for step in steps], done.part
+        lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
+        rows = with_logged_ratios(_rows(plan, starts, self._runtime))
+        place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), plan.request.warnings)
+        return place, replace(part, delegate_lines=lines)
 
 
 def _plan(options: Options, request: BenchmarkRequest, root: str) -> _Plan:
@@ -199,7 +176,9 @@ def beside(printed: str, logcat: str) -> str:
     return "\n".join(line for line in logcat.splitlines() if not {each.text for each in plain_lines(line)} <= known)
 
 
-def _run_app(plan: _Plan, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console) -> _Done:
+def _run_app(
+    plan: _Plan, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
+) -> tuple[list[_Start], DevicePart]:
     device = devices.device(serial)
     app = BenchmarkApp(own.app_package, own.app_activity)
     if own.app_apk is not None:
@@ -229,10 +208,10 @@ def _run_app(plan: _Plan, own: DeviceFlags, devices: DevicesUsed, serial: str, c
             runs.append(run)
         return runs
 
-    runs, part = device.measured(plan.work(), act)
+    runs, part = device.run_part(plan.work(), act)
     for left in dict.fromkeys(run.left for run in runs if run.left):
         console.print(f"evaltools: {one_line(left)}")
-    return _Done(tuple(_Start(run.log, run.log, run.failure) for run in runs), part)
+    return [_Start(run.log, run.log, run.failure) for run in runs], part
 
 
 def _rows(plan: _Plan, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from evaltools.cli.benchmark import command as benchmark
-from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, DeviceFlags, read_device_flags
+from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags
 from evaltools.cli.evaluate.command import read_request, with_model_flag
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
@@ -32,7 +31,6 @@ of them the result that this computer would have given. The flags below "devices
 of evaltools {task}.
 stdout, stderr and result files are those of evaltools {task}; the result says which device did what, and how it was."""
 _HELP: Final = ("-h", "--help", "--help=true", "--help=1")
-Runner = Callable[[Request, DeviceFlags], int]
 
 
 def run(arguments: list[str]) -> int:
@@ -111,10 +109,13 @@ def carry_out_on_devices(request: Request) -> int:
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
     own = read_device_flags(request.devices)
-    work = "benchmark" if request.task == benchmark.KIND.name else "evaluation"
-    module = work if own.program == "evaltools" else f"native_{work}"
-    runner: Runner = importlib.import_module(f"evaltools.cli.device.{module}").run_on_devices
-    return runner(request, own)
+    if request.task == benchmark.KIND.name:
+        from evaltools.cli.device.benchmark import benchmark_on_devices
+
+        return benchmark_on_devices(request, own)
+    from evaltools.cli.device.evaluation import evaluate_natively_on_devices, evaluate_on_devices
+
+    return (evaluate_natively_on_devices if own.program == "native" else evaluate_on_devices)(request, own)
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:

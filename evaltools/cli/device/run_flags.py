@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
+from evaltools.device.run.flags import DEFAULT_ROOT, PROGRAMS, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Options
 
-PROGRAMS: Final = ("evaltools", "native", "app")
-DEFAULT_ROOT: Final = "/data/local/tmp/evaltools"
 PARAMETERS: Final = (
     *CHOICE_OF_DEVICES,
     Parameter(
@@ -124,38 +122,6 @@ _HOTTEST_C: Final = 150
 BY_NAME: Final = {parameter.name: parameter for parameter in PARAMETERS}
 
 
-@dataclass(frozen=True)
-class DeviceFlags:
-    """How a task is run on devices. ``serials`` is empty for ``all_devices``, and for the one that adb's rules name.
-
-    ``parts`` 0: as many as make sense. ``cool_down_c`` None: no waiting, else for at most ``cool_down_timeout_s``.
-    ``keeps_files``: those sent stay on the device.
-    """
-
-    serials: tuple[str, ...]
-    all_devices: bool
-    adb: str
-    port: int | None
-    program: str
-    python: str
-    wheels: tuple[Path, ...]
-    native_binary: Path | None
-    app_apk: Path | None
-    app_package: str
-    app_activity: str
-    app_traces: bool
-    root: str
-    split: str
-    include_host: bool
-    parts: int
-    cool_down_c: float | None
-    cool_down_timeout_s: float
-    taskset: str
-    patience_s: float
-    part_timeout_s: float
-    keeps_files: bool
-
-
 def read_device_flags(flags: Options) -> DeviceFlags:
     """Check the flags; raises :class:`UsageError` for values that make no sense."""
     serials = flags.text("serials") if "serials" in flags else None
@@ -170,7 +136,7 @@ def read_device_flags(flags: Options) -> DeviceFlags:
         all_devices=serials == ALL,
         adb=str(flags.path("adb") or ""),
         port=read_port(flags),
-        program=flags.text("device_program"),
+        program=next(name for name in PROGRAMS if name == flags.text("device_program")),
         python=flags.text("device_python"),
         wheels=_wheels(flags),
         native_binary=flags.path("native_binary"),

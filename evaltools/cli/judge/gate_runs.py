@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import exit_codes
-from evaltools.cli.runs.handed_over import write_request
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import read_result
+from evaltools.runs.stored import to_bytes
 
 WITH_RESULT: Final = (
     exit_codes.OK,
@@ -100,7 +100,7 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
         arguments = ["evaltools.cli.main", *source.command, f"--{_OUTPUT_FLAG}={output.absolute()}"]
         if run.request is not None:
             file = Path(scratch, "request.json")
-            write_request(run.request.stating(**{_OUTPUT_FLAG: output.absolute()}), file)
+            file.write_bytes(to_bytes(run.request.stating(**{_OUTPUT_FLAG: output.absolute()})))
             arguments = ["evaltools.cli.runs.handed_over", str(file)]
         completed = subprocess.run(
             [sys.executable, "-m", *arguments],

@@ -41,19 +41,6 @@ def carry_out(request: Request) -> int:
     return evaluate(request)
 
 
-def write_request(request: Request, file: Path) -> None:
-    """Write a request for another process."""
-    file.write_bytes(to_bytes(request))
-
-
-def to_bytes(request: Request) -> bytes:
-    """A request as it is handed over."""
-    from evaltools.engine.run_folder import encode
-    from evaltools.request.plain import to_plain
-
-    return encode(to_plain(request)).encode()
-
-
 def read_request(file: Path) -> Request:
     """What another process has written; raises :class:`DataError` where that is no request."""
     from evaltools.cli.device.run_flags import BY_NAME

@@ -16,6 +16,7 @@
         ├── NoPermission         a folder of the device cannot be written
         ├── TransferFailed       a file did not arrive as it was sent
         ├── CommandFailed        a command of evaltools' own failed on the device
+        ├── DeviceBusy           another process or computer uses the folder on the device
         ├── ProgramMissing       what is to run is not on the device, or cannot be started there
         └── NotAlike             a device runs something else than those that do the other parts
 
@@ -111,6 +112,12 @@ class CommandFailed(DeviceError):
     """A command that evaltools needs failed on the device."""
 
     kind = "command"
+
+
+class DeviceBusy(DeviceError):
+    """Another process, perhaps on another computer, uses the folder on the device."""
+
+    kind = "in use"
 
 
 class ProgramMissing(DeviceError):

@@ -2,26 +2,226 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from evaltools.device.adb.adb import SHELL_TIMEOUT_S, Adb
-from evaltools.device.adb.parsers import (
-    last_line,
-    parse_battery,
-    parse_count,
-    parse_frequencies,
-    parse_identity,
-    parse_properties,
-    parse_python,
-    parse_soc,
-    parse_thermal,
-    parse_zones,
-)
-from evaltools.device.adb.sections import facts_command, split_sections
 from evaltools.device.adb.states import USABLE
-from evaltools.device.files.transfer import free_bytes
-from evaltools.result.device import DeviceFacts
+from evaltools.result.device import DeviceCpu, DeviceFacts
+
+PROPERTIES: Final = (
+    "ro.product.model",
+    "ro.product.manufacturer",
+    "ro.soc.manufacturer",
+    "ro.soc.model",
+    "ro.board.platform",
+    "ro.build.version.sdk",
+    "ro.build.version.release",
+    "ro.product.cpu.abi",
+)
+_CPUFREQ: Final = (
+    'for d in /sys/devices/system/cpu/cpu[0-9]*/cpufreq; do [ -d $d ] || continue; l=${d%/cpufreq}; l="${l##*/cpu}"; '
+    "for f in scaling_governor scaling_cur_freq cpuinfo_min_freq cpuinfo_max_freq; do "
+    'v=; { read v < $d/$f; }; l="$l,$v"; done; echo "$l"; done'
+)
+_ZONES: Final = (
+    "command -v dumpsys > /dev/null || for z in /sys/class/thermal/thermal_zone*; do "
+    't=; v=; { read t < $z/type; read v < $z/temp; } && echo "$v $t"; done'
+)
+_COMMANDS: Final = {
+    "properties": (
+        f'command -v getprop > /dev/null && for p in {" ".join(PROPERTIES)}; do echo "$p=$(getprop $p)"; done'
+    ),
+    "model": "tr '\\000' '\\n' < /proc/device-tree/model",
+    "compatible": "tr '\\000' '\\n' < /proc/device-tree/compatible",
+    "identity": "cat /proc/sys/kernel/random/boot_id && ls -di /data/local/tmp && getprop ro.serialno",
+    "machine": "uname -m",
+    "cpus": "cat /sys/devices/system/cpu/present",
+    "cpufreq": _CPUFREQ,
+    "battery": "command -v dumpsys > /dev/null && dumpsys battery",
+    "thermal": "command -v dumpsys > /dev/null && dumpsys thermalservice",
+    "zones": _ZONES,
+    "space": "df -k /data/local/tmp",
+    "python": 'p=$(command -v python3) && echo "$p" && "$p" --version',
+}
+
+
+def facts_command(mark: str) -> str:
+    """All questions in one command, below the 4096 bytes that adb of before Android 7 takes; ``mark`` is new."""
+    asked = "; ".join(f"echo; echo {mark} {name}; {command}" for name, command in _COMMANDS.items())
+    return f"exec 2> /dev/null; {asked}; exit 0"
+
+
+def split_sections(text: str, mark: str) -> dict[str, str]:
+    r"""The answers by the names of the questions.
+
+    >>> split_sections("\nm machine\naarch64\n\nm cpus\n", "m")
+    {'machine': 'aarch64', 'cpus': ''}
+    """
+    found = {}
+    for section in f"\n{text}".split(f"\n{mark} ")[1:]:
+        name, _, answer = section.partition("\n")
+        found[name.strip()] = answer.strip()
+    return found
+
+
+_HAL: Final = "Current temperatures from HAL"
+_TEMPERATURE: Final = re.compile(r"Temperature\{(.*)\}")
+_NO_DEGREES: Final = ("6", "7", "8")
+"""Types of Android's Temperature.java that are no temperatures: a battery's voltage, current and percentage."""
+_LEAST_OF_IDENTITY: Final = 3
+_COLDEST: Final = -40.0
+_HOTTEST: Final = 150.0
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""``NAME=VALUE`` of ``getprop NAME``; those that are empty, as where a device lacks them, are left out.
+
+    >>> parse_properties("ro.product.model=Pixel 7\nro.soc.model=\n")
+    {'ro.product.model': 'Pixel 7'}
+    """
+    pairs = [line.partition("=") for line in text.splitlines()]
+    return {name: value.strip() for name, _, value in pairs if name in PROPERTIES and value.strip()}
+
+
+def parse_identity(text: str) -> str:
+    r"""What no other machine says: a boot's random number, a folder's number and name, and a serial if there is one.
+
+    >>> parse_identity("3f0e\n  1311 /data/local/tmp\nR58M\n"), parse_identity("3f0e\n")
+    ('3f0e 1311 /data/local/tmp R58M', '')
+    """
+    words = text.split()
+    return " ".join(words) if len(words) >= _LEAST_OF_IDENTITY else ""
+
+
+def parse_soc(properties: Mapping[str, str], compatible: str) -> str | None:
+    r"""The SoC in Android's properties, else in the names of a device tree, most special first, one in a line.
+
+    >>> parse_soc({}, "raspberrypi,4-model-b\nbrcm,bcm2711\n")
+    'brcm,bcm2711'
+    """
+    if "ro.soc.model" in properties:
+        return " ".join(filter(None, [properties.get("ro.soc.manufacturer"), properties["ro.soc.model"]]))
+    return properties.get("ro.board.platform") or last_line(compatible)
+
+
+def last_line(text: str) -> str | None:
+    """The last line that is not empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else None
+
+
+def parse_count(text: str) -> int | None:
+    """How many CPUs a list of the kernel's names, such as ``0-3,6``.
+
+    >>> parse_count("0-3,6"), parse_count("no such file")
+    (5, None)
+    """
+    total = 0
+    for part in text.strip().split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            return None
+        total += int(last) - int(first) + 1 if dash else 1
+    return total
+
+
+def parse_frequencies(text: str) -> tuple[DeviceCpu, ...]:
+    r"""``CPU,governor,current,lowest,highest`` per line, in kHz, in order of the CPUs.
+
+    >>> parse_frequencies("0,schedutil,1803000,300000,1803000\n")[0].current_khz
+    1803000
+    """
+    found = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) == 5 and cells[0].isdigit():
+            found.append(DeviceCpu(int(cells[0]), cells[1] or None, *(_whole(cell) for cell in cells[2:])))
+    return tuple(sorted(found, key=lambda cpu: cpu.cpu))
+
+
+def parse_battery(text: str) -> tuple[int | None, int | None]:
+    """Level in percent and temperature in tenths of a degree Celsius, from ``dumpsys battery``.
+
+    A level on another scale is brought to percent. A device without a battery says ``present: false``: None.
+    """
+    said: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            said.setdefault(name.strip(), value.strip())
+    if said.get("present") == "false":
+        return None, None
+    level, scale = _whole(said.get("level", "")), _whole(said.get("scale", "100"))
+    return (level * 100 // scale if level is not None and scale else None), _whole(said.get("temperature", ""))
+
+
+def parse_thermal(text: str) -> tuple[int | None, dict[str, float] | None]:
+    """Status (0 to 6) and degrees Celsius by sensor, from ``dumpsys thermalservice``.
+
+    The HAL's present temperatures count where they are listed, else the service's cached ones. Values that no device
+    survives, as sensors without a reading give, are left out; so are cooling devices, and the voltage, current and
+    percentage of a battery, which are listed as temperatures.
+    """
+    status = re.search(r"^\s*Thermal Status: (\d+)\s*$", text, re.MULTILINE)
+    before, heading, after = text.partition(_HAL)
+    temperatures = _temperatures(after if heading else before) or _temperatures(before)
+    return (int(status[1]) if status else None), temperatures or None
+
+
+def _temperatures(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for match in _TEMPERATURE.finditer(text):
+        cells = dict(cell.strip().partition("=")[::2] for cell in match[1].split(","))
+        if cells.get("mType") not in _NO_DEGREES:
+            _keep(found, cells.get("mName", ""), cells.get("mValue", ""), 1.0)
+    return found
+
+
+def parse_zones(text: str) -> dict[str, float] | None:
+    r"""Degrees Celsius by zone from lines of millidegrees and the zone's type; a second of a type is numbered.
+
+    >>> parse_zones("48312 cpu-thermal\n47000 cpu-thermal\n")
+    {'cpu-thermal': 48.312, 'cpu-thermal 2': 47.0}
+    """
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        value, _, name = line.strip().partition(" ")
+        _keep(found, name.strip(), value, 1000.0)
+    return found or None
+
+
+def _keep(found: dict[str, float], name: str, text: str, unit: float) -> None:
+    """Put a temperature under its name, or under a numbered one where that is taken."""
+    try:
+        degrees = float(text) / unit
+    except ValueError:
+        return
+    if not name or not _COLDEST <= degrees <= _HOTTEST:
+        return
+    number, key = 2, name
+    while key in found:
+        key = f"{name} {number}"
+        number += 1
+    found[key] = degrees
+
+
+def parse_python(text: str) -> tuple[str | None, str | None]:
+    r"""Version and path of ``python3`` from its path and what ``--version`` prints.
+
+    >>> parse_python("/usr/bin/python3\nPython 3.11.2\n")
+    ('3.11.2', '/usr/bin/python3')
+    """
+    lines = text.splitlines()
+    if len(lines) < 2 or not lines[1].startswith("Python "):
+        return None, None
+    return lines[1].removeprefix("Python ").strip(), lines[0].strip()
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 
 
 def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> DeviceFacts:
@@ -32,7 +232,7 @@ def device_facts(adb: Adb, serial: str, timeout_s: float = SHELL_TIMEOUT_S) -> D
 
 
 def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]) -> DeviceFacts:
-    """The facts in the answers of :func:`evaltools.device.sections.facts_command`.
+    """The facts in the answers of :func:`facts_command`.
 
     >>> facts = read_facts("R5", {"machine": "aarch64", "cpus": "0-7"}, ["shell_v2"])
     >>> facts.machine, facts.cpus, facts.sdk
@@ -65,3 +265,21 @@ def read_facts(serial: str, sections: Mapping[str, str], features: Sequence[str]
         python=python,
         python_path=python_path,
     )
+
+
+def free_bytes(df: str) -> int | None:
+    r"""The space left in the output of ``df -k FOLDER``, in bytes; None where it is not a table in blocks of 1 KiB.
+
+    A long name of a file system may break the line in two.
+
+    >>> free_bytes("Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/block/dm-5 100 60 40 60% /data\n")
+    40960
+    """
+    lines = df.splitlines()
+    headings = [number for number, line in enumerate(lines) if line.startswith("Filesystem")]
+    if not headings or not ("1K-blocks" in lines[headings[-1]] or "1024-blocks" in lines[headings[-1]]):
+        return None
+    cells = " ".join(lines[headings[-1] + 1 :]).split()
+    if len(cells) < 6 or not cells[3].isdigit():
+        return None
+    return int(cells[3]) * 1024

@@ -1,24 +1,28 @@
-"""What a device that was away for a moment is owed: the same thing once more."""
+"""Trying again while a device is away for a moment, and waiting that can be stopped."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from evaltools.device.adb.errors import MAY_PASS, DeviceStopped
-
-if TYPE_CHECKING:
-    from evaltools.device.adb.adb import Adb
 
 Found = TypeVar("Found")
 
 _BETWEEN_TRIES_S: Final = 1.0
 
 
+class Reconnecting(Protocol):
+    """A client that can bring a device back."""
+
+    def reconnect(self, serial: str) -> None:
+        """Try once to bring it back."""
+
+
 def patiently(
-    adb: Adb, serial: str, act: Callable[[], Found], patience_s: float, stop: threading.Event | None = None
+    adb: Reconnecting, serial: str, act: Callable[[], Found], patience_s: float, stop: threading.Event | None = None
 ) -> Found:
     """Do ``act`` again while the device or the adb server is away, and bring the device back between the tries.
 

@@ -1,9 +1,7 @@
 """Files to and from a device: under another name first, compared by their sha256, then renamed.
 
-On the device that name is another for each transfer, ``NAME.<12 digits>.part``, so that two desks can send the same
-file. It is deleted where the transfer fails. It stays where the device does not come back, or this process is killed
-after the last byte (adb's daemon deletes a file that breaks off); a later :func:`push` of the same name deletes it when
-it is older than two days.
+That name is ``NAME.part``. On the device it is deleted where the transfer fails, and stays where the device does not
+come back; the next :func:`push` of the same name begins it anew. Who sends files to a folder holds its lock.
 """
 
 from __future__ import annotations
@@ -11,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import re
 import shlex
 import shutil
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +31,7 @@ from evaltools.device.adb.errors import (
     NoSpace,
     TransferFailed,
 )
+from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently, stop_if_asked
 from evaltools.device.adb.process import AdbRun
 from evaltools.errors import DataError, OutputError
@@ -79,7 +76,7 @@ def push(
     size, digest = local_sum(local)
     if patiently(adb, serial, partial(_remote_sum, adb, serial, remote, size, stop), patience_s, stop) == digest:
         return Transfer(size, digest, was_there=True)
-    part = f"{remote}.{uuid.uuid4().hex[:12]}{PART}"
+    part = f"{remote}{PART}"
     sending = _Sending(adb, serial, local, remote, part, size, digest, timeout_s or _timeout(size), stop)
     try:
         with _reporting(partial(_arrived, adb, serial, part), size, on_progress):
@@ -101,11 +98,10 @@ def pull(
     timeout_s: float | None = None,
     patience_s: float = 0.0,
     stop: threading.Event | None = None,
-    on_progress: Callable[[int], None] | None = None,
 ) -> Transfer:
     """Fetch a file, whole or not at all. What ``local`` held before is deleted first: an old file is no success.
 
-    ``patience_s``, ``stop`` and ``on_progress`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
+    ``patience_s`` and ``stop`` are as of :func:`push`. Raises :class:`OutputError` where ``local``
     cannot be written, and :class:`DeviceError` as :func:`push` does.
     """
     part = Path(os.path.abspath(local) + PART)
@@ -114,13 +110,11 @@ def pull(
         part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{local} cannot be replaced: {error.strerror}") from error
-    size = patiently(adb, serial, partial(_remote_size, adb, serial, remote), patience_s, stop)
     fetch = partial(_fetch, adb, serial, remote, local, part, timeout_s, stop)
-    with _reporting(partial(_size_here, part), size, on_progress):
-        try:
-            return patiently(adb, serial, fetch, patience_s, stop)
-        except MAY_PASS as error:
-            raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
+    try:
+        return patiently(adb, serial, fetch, patience_s, stop)
+    except MAY_PASS as error:
+        raise type(error)(f"{remote} could not be fetched. {error}", serial) from error
 
 
 @dataclass(frozen=True)
@@ -143,9 +137,7 @@ class _Sending:
         folder = shlex.quote(posixpath.dirname(remote))
         prepared = adb.shell(
             serial,
-            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part} || exit 1; "
-            f"find {folder} -maxdepth 1 -name {shlex.quote(_stale_names(remote))} -ctime +1 "
-            "-exec rm -f {} \\; > /dev/null 2>&1; true",
+            f"test ! -d {shlex.quote(remote)} && mkdir -p {folder} && rm -f {part}",
         )
         if prepared.code != 0:
             raise _why_not_written(adb, serial, remote, self.size, prepared.quote())
@@ -206,7 +198,7 @@ def _fetch(
 def _why_not_fetched(
     serial: str, remote: str, part: Path, size: int, done: AdbRun, timeout_s: float
 ) -> DeviceError | OutputError:
-    arrived = _size_here(part) or 0
+    arrived = part.stat().st_size if part.exists() else 0
     if not os.access(part.parent, os.W_OK):
         return OutputError(f"{part.parent} cannot be written: {remote} of {serial} was to come there")
     free = shutil.disk_usage(part.parent).free
@@ -274,24 +266,6 @@ def _arrived(adb: Adb, serial: str, part: str) -> int | None:
     name = shlex.quote(part)
     answer = adb.shell(serial, f"stat -c %s {name} 2> /dev/null || wc -c < {name}", _PROGRESS_TIMEOUT_S)
     return int(answer.text) if answer.code == 0 else None
-
-
-def _size_here(path: Path) -> int | None:
-    """The bytes of a file here, None where there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return None
-
-
-def _stale_names(remote: str) -> str:
-    r"""The pattern of the names that files on their way to ``remote`` have.
-
-    >>> _stale_names("/data/local/tmp/a[1].tflite")
-    'a\\[1].tflite.????????????.part'
-    """
-    name = re.sub(r"([\\*?\[])", r"\\\1", posixpath.basename(remote))
-    return f"{name}.{'?' * 12}{PART}"
 
 
 def _timeout(size: int) -> float:
@@ -363,21 +337,3 @@ def _why_not_written(adb: Adb, serial: str, remote: str, size: int, quote: str) 
     if free is not None and free < size:
         return NoSpace(f"{serial}: {size} bytes do not fit into {folder}, which has {free} free; delete some", serial)
     return TransferFailed(f"{serial}: {remote} ({size} bytes) did not arrive as it was sent{quote}; try again", serial)
-
-
-def free_bytes(df: str) -> int | None:
-    r"""The space left in the output of ``df -k FOLDER``, in bytes; None where it is not a table in blocks of 1 KiB.
-
-    A long name of a file system may break the line in two.
-
-    >>> free_bytes("Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/block/dm-5 100 60 40 60% /data\n")
-    40960
-    """
-    lines = df.splitlines()
-    headings = [number for number, line in enumerate(lines) if line.startswith("Filesystem")]
-    if not headings or not ("1K-blocks" in lines[headings[-1]] or "1024-blocks" in lines[headings[-1]]):
-        return None
-    cells = " ".join(lines[headings[-1] + 1 :]).split()
-    if len(cells) < 6 or not cells[3].isdigit():
-        return None
-    return int(cells[3]) * 1024

@@ -7,6 +7,7 @@ import shlex
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -16,16 +17,16 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.answer import Answer
 from evaltools.device.adb.cooling import conditions_of, cool_down
+from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceError
 from evaltools.device.adb.facts import device_facts
 from evaltools.device.adb.patience import patiently
 from evaltools.device.files.archive import chunks, write_archive
-from evaltools.device.files.store import RUNS, DeviceStore, new_mark
+from evaltools.device.files.store import RUNS, DeviceStore
 from evaltools.device.files.transfer import pull
-from evaltools.device.programs import detached
-from evaltools.device.programs.detached import DetachedRun
 from evaltools.result.device_run import DeviceConditions, DevicePart
 
 Found = TypeVar("Found")
@@ -43,8 +44,7 @@ class PartOptions:
 
     ``patience_s`` is how long a device that is away is waited for, ``timeout_s`` how long a part may take.
     ``cool_down_c`` is the temperature to wait for, None: none, ``cool_down_timeout_s`` how long at most. ``taskset`` is
-    a mask of CPUs. ``mark`` has 8 hexadecimal digits that tell the parts of one run from those of others, also where
-    the run is begun again.
+    a mask of CPUs.
     """
 
     patience_s: float
@@ -52,7 +52,6 @@ class PartOptions:
     cool_down_c: float | None = None
     cool_down_timeout_s: float = 0.0
     taskset: str = ""
-    mark: str = field(default_factory=new_mark)
 
     @property
     def alone_s(self) -> float:
@@ -146,7 +145,7 @@ class PartDevice:
         """Run a program; its results are put into ``folder``. Raises :class:`DeviceError` where the device does not."""
 
         def act(sent: SentFiles) -> Answer:
-            name = f"{work.index}-of-{work.count}-{self._options.mark}{new_mark()}"
+            name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
             command = self._in_short(program.command(work, sent, self._options.taskset))
             parent = posixpath.join(self._store.root, RUNS)
             run = DetachedRun(self._serial, posixpath.join(parent, name))
@@ -159,10 +158,10 @@ class PartDevice:
                 self._fetch(run, result, folder)
             return answer
 
-        answer, part = self.measured(work, act)
+        answer, part = self.run_part(work, act)
         return PartDone(part, answer.code, answer.text, answer.err.decode("utf-8", "replace"), folder)
 
-    def measured(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
+    def run_part(self, work: PartWork, act: Callable[[SentFiles], Found]) -> tuple[Found, DevicePart]:
         """Wait until it is cool, send the files, ``act``, and say how the device was before and after.
 
         What ``act`` has done counts even where the device leaves after it, which then says nothing of how it is.
@@ -192,9 +191,9 @@ class PartDevice:
         return None
 
     def _take_over_left(self) -> None:
-        """What an earlier command of the same run left here, which ended without a chance to clean up, is to go."""
+        """Runs of earlier commands, which ended without a chance to clean up, are to go."""
         if not self._has_looked:
-            self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs_of(self._options.mark)]
+            self._left += [DetachedRun(self._serial, folder) for folder in self._store.runs()]
             self._has_looked = True
 
     def _remove_left(self) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from evaltools.device.adb.errors import (
@@ -17,7 +17,7 @@ from evaltools.device.adb.errors import (
     ServerFailed,
     TransferFailed,
 )
-from evaltools.result.device_run import DeviceLeftOut, DevicePart, LostAttempt
+from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 
 Done = TypeVar("Done")
 
@@ -44,10 +44,6 @@ class PoolOutcome(Generic[Done]):
     done: dict[Job, Done] = field(default_factory=dict)
     lost: dict[Job, list[LostAttempt]] = field(default_factory=dict)
     left_out: list[DeviceLeftOut] = field(default_factory=list)
-
-    def with_losses(self, job: Job, part: DevicePart) -> DevicePart:
-        """A part, with the attempts that were lost before it was done."""
-        return replace(part, lost=tuple(self.lost.get(job, ())))
 
 
 class Pool(Generic[Done]):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import posixpath
 import re
 import shlex
-import uuid
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.answer import Answer
-from evaltools.device.adb.errors import CommandFailed, ProgramMissing
+from evaltools.device.adb.errors import ProgramMissing
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
 
@@ -22,16 +24,8 @@ _CHECK_S: Final = 180.0
 _UNPACK_S: Final = 600.0
 _PREINSTALLED: Final = "python3"
 _KNOWN_FILE: Final = "evaltools/__init__.py"
+_PACKAGES: Final = ("evaltools", "evaltools.tasks", "evaltools.datasets")
 OLDEST_PYTHON: Final = (3, 10)
-_NOT_WHOLE: Final = 3
-_IS_WHOLE: Final = f"""\
-import os, sys, zipfile
-folder, *wheels = sys.argv[1:]
-for wheel in wheels:
-    for name in zipfile.ZipFile(wheel).namelist():
-        if not os.path.exists(os.path.join(folder, name)):
-            sys.exit({_NOT_WHOLE})
-"""
 
 
 @dataclass(frozen=True)
@@ -74,9 +68,8 @@ class Needed:
 def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: str = "") -> PythonProgram:
     """Put wheels on a device, unpacked, and try whether all that a command of evaltools needs can be imported there.
 
-    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. What cannot
-    be started is put there once more where files of it are missing. Raises :class:`ProgramMissing` where there is no
-    Python, or a package is missing there; and :class:`DeviceError`.
+    ``wheels`` has that of evaltools first. ``python`` is the interpreter on the device, empty: ``python3``. Raises
+    :class:`ProgramMissing` where there is no Python, or a package is missing there; and :class:`DeviceError`.
     """
     interpreter = python or _PREINSTALLED
     answer = store.adb.shell(store.serial, f"{shlex.quote(interpreter)} --version", _CHECK_S, store.stop)
@@ -95,27 +88,6 @@ def install(store: DeviceStore, wheels: Sequence[Path], needed: Needed, python: 
         )
     folder = posixpath.join(store.root, PROGRAMS, _name_of(wheels))
     program = PythonProgram(interpreter, folder, version[0].removeprefix("Python "))
-    try:
-        _put(store, wheels, program, needed)
-    except ProgramMissing:
-        if not _is_whole(store, wheels, program):
-            _remove(store, program)
-        try:
-            _put(store, wheels, program, needed)
-        except ProgramMissing as error:
-            if _is_whole(store, wheels, program):
-                raise
-            raise CommandFailed(
-                f"{store.serial}: files of {program.folder} were deleted, as device clean does, while they were put "
-                "there",
-                store.serial,
-            ) from error
-    return program
-
-
-def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, needed: Needed) -> None:
-    """Unpack and try it; raises :class:`ProgramMissing`, also where another desk has deleted some of it meanwhile."""
-    interpreter, folder = program.python, program.folder
     _unpack(store, wheels, interpreter, folder)
     checked = store.adb.shell(store.serial, program.start(["--check", *needed.modules]), _CHECK_S, store.stop)
     if checked.code != 0:
@@ -133,18 +105,7 @@ def _put(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram, nee
             "put there for it; give the path of another interpreter with --device_python",
             store.serial,
         )
-
-
-def _is_whole(store: DeviceStore, wheels: Sequence[Path], program: PythonProgram) -> bool:
-    """Whether no file of the wheels is missing in the folder, or nobody can say."""
-    paths = [store.put(wheel) for wheel in wheels]
-    look = shlex.join([program.python, "-c", _IS_WHOLE, program.folder, *paths])
-    return store.adb.shell(store.serial, look, _CHECK_S, store.stop).code != _NOT_WHOLE
-
-
-def _remove(store: DeviceStore, program: PythonProgram) -> None:
-    broken, part = shlex.quote(program.folder), shlex.quote(_part(program.folder))
-    store.adb.shell(store.serial, f"mv {broken} {part} && rm -rf {part}", _CHECK_S, store.stop)
+    return program
 
 
 def read_folder(printed: str) -> str | None:
@@ -162,20 +123,42 @@ def read_folder(printed: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def write_own_package(folder: Path) -> Path:
+    """Write the evaltools that is running, however it was installed, as ``evaltools-VERSION.zip``.
+
+    The same sources give the same bytes.
+    """
+    version = distribution("evaltools").version
+    path = folder / f"evaltools-{version}.zip"
+    contents = dict(sorted(_package_files()))
+    metadata = f"Metadata-Version: 2.1\nName: evaltools\nVersion: {version}\n"
+    contents[f"evaltools-{version}.dist-info/METADATA"] = metadata.encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def _package_files() -> Iterator[tuple[str, bytes]]:
+    for package in _PACKAGES:
+        for root in importlib.import_module(package).__path__:
+            for file in Path(root).rglob("*"):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    yield f"{package.replace('.', '/')}/{file.relative_to(root).as_posix()}", file.read_bytes()
+
+
 def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str) -> None:
     """Unpack all wheels into one folder, whole or not at all."""
     if store.adb.shell(store.serial, f"test -d {shlex.quote(folder)}").code == 0:
         return
-    part = _part(folder)
-    paths = [store.put(wheel) for wheel in wheels]
+    part, whole = shlex.quote(f"{folder}.part"), shlex.quote(folder)
     unpacking = " && ".join(
-        f"{shlex.quote(python)} -m zipfile -e {shlex.quote(path)} {shlex.quote(part)}" for path in paths
+        f"{shlex.quote(python)} -m zipfile -e {shlex.quote(store.put(wheel))} {part}" for wheel in wheels
     )
-    own, whole = shlex.quote(part), shlex.quote(folder)
     answer = store.adb.shell(
         store.serial,
-        f"mkdir -p {own} && {unpacking} && test -f {own}/{_KNOWN_FILE} && "
-        f"{{ test -d {whole} || mv {own} {whole}; }}; c=$?; rm -rf {own}; exit $c",
+        f"rm -rf {part}; mkdir -p {part} && {unpacking} && test -f {part}/{_KNOWN_FILE} && mv {part} {whole} || "
+        f"{{ c=$?; rm -rf {part}; exit $c; }}",
         _UNPACK_S,
         store.stop,
     )
@@ -185,11 +168,6 @@ def _unpack(store: DeviceStore, wheels: Sequence[Path], python: str, folder: str
             "whether its Python has the module zipfile",
             store.serial,
         )
-
-
-def _part(folder: str) -> str:
-    """A new name for a folder that is not whole yet, or no longer."""
-    return f"{folder}.{uuid.uuid4().hex[:12]}.part"
 
 
 def _name_of(wheels: Sequence[Path]) -> str:

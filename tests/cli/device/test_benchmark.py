@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from evaltools.cli.device import host_run
-from evaltools.cli.device.host_run import HostRun
 from evaltools.cli.main import main
 from evaltools.datasets import sample
+from evaltools.device.run import host as host_run
+from evaltools.device.run.host import HostRun
 from evaltools.request import Request
 from tests.cli.device import runs as device_runs
 from tests.device.fixtures import Devices

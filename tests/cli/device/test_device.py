@@ -170,7 +170,7 @@ def test_serials_are_kept_in_order_and_once() -> None:
 def test_neither_numpy_nor_a_runtime_is_needed() -> None:
     code = (
         "import sys; from evaltools.cli.device.command import run; import evaltools.device.adb.found; "
-        "import evaltools.device.programs.detached; "
+        "import evaltools.device.adb.detached; "
         "import evaltools.report.tables.device; run(['--help']); "
         "sys.exit(sorted({'numpy', 'PIL', 'google.protobuf', 'ai_edge_litert'} & set(sys.modules)) or 0)"
     )

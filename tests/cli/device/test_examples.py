@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.evaluation import examples_of
-from evaltools.cli.device.jobs import parts_of
 from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.main import task_of
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.device.files.archive import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
+from evaltools.device.run.evaluation import examples_of
+from evaltools.device.run.jobs import parts_of
 from evaltools.engine import Shard
 from evaltools.errors import DataError, UsageError
 from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.device.run import carry_out_on_devices, kind_on_devices, run
-from evaltools.cli.device.run_flags import (
-    BY_NAME,
-    DEFAULT_ROOT,
-    PARAMETERS,
-    DeviceFlags,
-    read_device_flags,
-    read_root,
-)
+from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags, read_root
 from evaltools.cli.shared.flags import parse_flags
+from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
 from evaltools.request.plain import from_plain, to_plain
@@ -328,20 +321,20 @@ def test_no_task_has_a_flag_of_the_name_of_one_about_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "program", "module"),
+    ("task", "program", "runner"),
     [
-        ("imagenet", "evaltools", "evaluation"),
-        ("coco", "evaltools", "evaluation"),
-        ("diff", "evaltools", "evaluation"),
-        ("benchmark", "evaltools", "benchmark"),
-        ("imagenet", "native", "native_evaluation"),
-        ("inference-diff", "native", "native_evaluation"),
-        ("benchmark", "native", "native_benchmark"),
-        ("benchmark", "app", "native_benchmark"),
+        ("imagenet", "evaltools", "evaluation.evaluate_on_devices"),
+        ("coco", "evaltools", "evaluation.evaluate_on_devices"),
+        ("diff", "evaltools", "evaluation.evaluate_on_devices"),
+        ("benchmark", "evaltools", "benchmark.benchmark_on_devices"),
+        ("imagenet", "native", "evaluation.evaluate_natively_on_devices"),
+        ("inference-diff", "native", "evaluation.evaluate_natively_on_devices"),
+        ("benchmark", "native", "benchmark.benchmark_on_devices"),
+        ("benchmark", "app", "benchmark.benchmark_on_devices"),
     ],
 )
-def test_a_task_and_a_program_are_run_by_their_module_with_the_flags_told_apart(
-    task: str, program: str, module: str, monkeypatch: pytest.MonkeyPatch
+def test_a_task_and_a_program_have_their_runner_and_the_flags_are_told_apart(
+    task: str, program: str, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Request, DeviceFlags]] = []
 
@@ -349,7 +342,7 @@ def test_a_task_and_a_program_are_run_by_their_module_with_the_flags_told_apart(
         asked.append((request, own))
         return 4
 
-    monkeypatch.setattr(importlib.import_module(f"evaltools.cli.device.{module}"), "run_on_devices", run_on_devices)
+    monkeypatch.setattr(f"evaltools.cli.device.{runner}", run_on_devices)
     words = [
         *required(task),
         "--use-gpu",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import read_answer, wrap_command
 from evaltools.device.adb.errors import (
@@ -32,7 +33,6 @@ from evaltools.device.adb.errors import (
 from evaltools.device.adb.process import find_adb
 from evaltools.device.adb.states import next_step, parse_devices
 from evaltools.device.files.transfer import pull, push
-from evaltools.device.programs import detached
 from evaltools.errors import DataError, UsageError
 from tests.device.adb_server import own_server
 from tests.device.fake_device import Behaviour, FakeDevice

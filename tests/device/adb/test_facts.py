@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from evaltools.device.adb.facts import read_facts
-from evaltools.device.adb.parsers import (
+from evaltools.device.adb.facts import (
+    facts_command,
+    free_bytes,
     parse_battery,
     parse_count,
     parse_frequencies,
@@ -16,9 +17,9 @@ from evaltools.device.adb.parsers import (
     parse_soc,
     parse_thermal,
     parse_zones,
+    read_facts,
+    split_sections,
 )
-from evaltools.device.adb.sections import facts_command, split_sections
-from evaltools.device.files.transfer import free_bytes
 from evaltools.result.device import DeviceCpu, DeviceFacts
 
 PROPERTIES = """\

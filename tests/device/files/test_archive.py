@@ -16,11 +16,11 @@ import pytest
 
 import evaltools
 from evaltools.cli.benchmark import command as benchmark
-from evaltools.cli.runs.handed_over import to_bytes
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.device.files.archive import MOST_BYTES, chunks, write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out, main, what_is_here
 from evaltools.errors import DataError, OutputError
+from evaltools.runs.stored import to_bytes
 from evaltools.task_kind import RequestKind, kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
 from tests import tiny_models

@@ -5,26 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import shlex
-import subprocess
 import threading
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.answer import Answer
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceStopped
-from evaltools.device.adb.process import AdbRun
-from evaltools.device.files.store import DeviceStore, clear, clear_unused, remote_path, sha256_of
-from evaltools.device.programs import detached
+from evaltools.device.files.lock import DeviceLock
+from evaltools.device.files.store import DeviceStore, clear, is_there, remote_path, sha256_of
 from evaltools.errors import DataError
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
-from tests.device.real_device import Network
-from tests.device.shared_folder import SHARED, SHARED_ROOT, inside
+from tests.device.shared_folder import SHARED_ROOT, inside
 
 ROOT = "/data/local/tmp/evaltools"
 PLACE = "/data/local/tmp/store-test"
@@ -147,206 +142,64 @@ def test_files_are_made_readable_once_a_device_is_back(
     store.let_all_read([remote])
 
 
-def test_what_another_desk_has_deleted_is_sent_again(
-    client: Adb, devices: Devices, shared: Path, tmp_path: Path
-) -> None:
-    serial = devices[0].serial
-    store, model, labels = DeviceStore(client, serial, SHARED_ROOT), written(tmp_path, "m"), written(tmp_path, "l")
-    store.put(model)
-    assert clear(client, serial, SHARED_ROOT) > 0
-    assert not shared.exists()
-    for path in (labels, model):
-        assert inside(shared, store.put(path)).read_bytes() == path.read_bytes()
-    DeviceStore(client, serial, SHARED_ROOT).claim()
-    assert clear(client, serial, SHARED_ROOT) > 0
-    assert clear(client, serial, SHARED_ROOT) == 0
+def clean(client: Adb, serial: str) -> int:
+    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+        return clear(client, serial, lock)
 
 
-class CleanedMeanwhile(Adb):
-    """adb of one desk while another deletes everything, before or after the first file is sent."""
-
-    def __init__(self, network: Network, before: bool) -> None:
-        super().__init__(str(network.adb))
-        self.before = before
-        self.is_clean = False
-
-    def run(self, arguments: Sequence[str], timeout_s: float, stop: threading.Event | None = None) -> AdbRun:
-        if "push" not in arguments or self.is_clean:
-            return super().run(arguments, timeout_s, stop)
-        self.is_clean = True
-        if self.before:
-            clear(self, arguments[1], SHARED_ROOT)
-            return super().run(arguments, timeout_s, stop)
-        done = super().run(arguments, timeout_s, stop)
-        clear(self, arguments[1], SHARED_ROOT)
-        return done
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_a_clean_while_a_file_is_sent_leaves_a_folder_that_can_be_used(
-    network: Network, devices: Devices, shared: Path, tmp_path: Path, before: bool
-) -> None:
-    """Deleted between the claim and the sending, and between the sending and the comparing."""
-    adb, serial = CleanedMeanwhile(network, before), devices[0].serial
-    store = DeviceStore(adb, serial, SHARED_ROOT)
-    for name in ("m", "l"):
-        assert inside(shared, store.put(written(tmp_path, name, name.encode()))).read_text() == name
-    assert adb.is_clean
-    DeviceStore(adb, serial, SHARED_ROOT).claim()
-    assert clear(adb, serial, SHARED_ROOT) > 0
-    assert not shared.exists()
-
-
-def test_desks_that_send_and_delete_at_once_do_not_lock_each_other_out(
-    network: Network, devices: Devices, shared: Path, tmp_path: Path
-) -> None:
-    serial, raised = devices[0].serial, list[BaseException]()
-    over = threading.Event()
-
-    def clean() -> None:
-        try:
-            while not over.is_set():
-                clear(Adb(str(network.adb)), serial, SHARED_ROOT)
-        except BaseException as error:
-            raised.append(error)
-
-    desks = [threading.Thread(target=clean) for _ in range(2)]
-    for desk in desks:
-        desk.start()
-    try:
-        for _ in range(20):
-            DeviceStore(Adb(str(network.adb)), serial, SHARED_ROOT).claim()
-    finally:
-        over.set()
-        for desk in desks:
-            desk.join()
-    assert raised == []
-
-
-class Disturbed(Adb):
-    """A device with the shell of this machine, in which another desk does something before some calls of a command."""
-
-    def __init__(self, folder: Path, command: str, calls: Sequence[int], meanwhile: str) -> None:
-        super().__init__("/bin/true")
-        self.root = str(folder / SHARED)
-        self._log = folder / "calls"
-        self._before = f"""\
-root={shlex.quote(self.root)}
-{command}() {{
-echo >> {shlex.quote(str(self._log))}
-case $(grep -c ^ {shlex.quote(str(self._log))}) in {"|".join(map(str, calls))}) {meanwhile} ;; esac
-command {command} "$@"
-}}
-"""
-
-    @property
-    def count(self) -> int:
-        """How often the command was called."""
-        return len(self._log.read_text())
-
-    def shell(self, serial: str, command: str, timeout_s: float = 20.0, stop: threading.Event | None = None) -> Answer:
-        done = subprocess.run(["sh", "-c", self._before + command], stdin=subprocess.DEVNULL, capture_output=True)
-        return Answer(done.returncode, done.stdout, done.stderr)
-
-
-MADE_ANEW = "rm -rf $root; command mkdir $root; : > $root/.evaltools"
-"""By a second and a third desk."""
-
-
-@pytest.mark.parametrize(
-    ("command", "calls", "meanwhile"),
-    [
-        ("cd", [1], f"{MADE_ANEW}; return 1"),
-        ("cd", [2], f"{MADE_ANEW}; return 1"),
-        ("mkdir", [1], MADE_ANEW),
-        ("mv", [1, 2, 3], "rm -rf *.cleared; return 1"),
-        ("find", [1], "return 1"),
-    ],
-)
-def test_what_another_desk_does_between_two_steps_keeps_nobody_from_deleting(
-    tmp_path: Path, command: str, calls: Sequence[int], meanwhile: str
-) -> None:
-    """A tool fails where the folder, or a name in it, is gone in that moment."""
-    adb = Disturbed(tmp_path, command, calls, meanwhile)
-    Path(adb.root, "store").mkdir(parents=True)
-    clear(adb, "R58M", adb.root)
-    assert adb.count > calls[-1]
-    assert not Path(adb.root).exists()
-
-
-def test_a_name_that_is_gone_when_the_folder_is_looked_through_is_no_file_of_others(tmp_path: Path) -> None:
-    adb = Disturbed(tmp_path, "find", [1], "return 1")
-    Path(adb.root, "store").mkdir(parents=True)
-    DeviceStore(adb, "R58M", adb.root).claim()
-    assert adb.count == 2
-    assert Path(adb.root, ".evaltools").exists()
-
-
-def test_a_folder_with_nothing_but_evaltools_own_files_is_its_own_without_the_marker(
+def test_what_was_deleted_is_sent_again_once_the_device_is_looked_at_anew(
     client: Adb, devices: Devices, shared: Path, tmp_path: Path
 ) -> None:
     serial, model = devices[0].serial, written(tmp_path, "m")
-    trash = shared / "evaltools-0123456789ab.cleared"
-
-    def lose_the_marker() -> None:
-        DeviceStore(client, serial, SHARED_ROOT).put(model)
-        for folder in ("runs/0-of-20-0123abcd0123abcd", "programs/0123456789abcdef", f"{trash.name}/store/x"):
-            (shared / folder).mkdir(parents=True)
-        (shared / ".evaltools").unlink()
-        assert list(shared.glob("evaltools-*.lease"))
-
-    lose_the_marker()
-    DeviceStore(client, serial, SHARED_ROOT).put(model)
-    assert (shared / ".evaltools").exists()
-    assert clear(client, serial, SHARED_ROOT) > 0
-    lose_the_marker()
-    assert clear(client, serial, SHARED_ROOT) > 0
+    store = DeviceStore(client, serial, SHARED_ROOT)
+    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+        store.put(model)
+        assert clear(client, serial, lock) > 0
+        store.forget()
+        assert inside(shared, store.put(model)).read_bytes() == model.read_bytes()
+    assert clean(client, serial) > 0
     assert not shared.exists()
 
 
 @pytest.mark.parametrize("other", ["mine.txt", "store/mine", "runs/a/b", "programs/.hidden", "two\nlines", "-n"])
-def test_a_folder_with_a_file_of_others_is_refused_without_the_marker(
-    client: Adb, devices: Devices, shared: Path, other: str
-) -> None:
-    path = shared / other
+def test_a_folder_with_a_file_of_others_is_refused(client: Adb, devices: Devices, shared: Path, other: str) -> None:
+    path, serial = shared / other, devices[0].serial
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     with pytest.raises(CommandFailed, match="holds files that are not evaltools'"):
-        DeviceStore(client, devices[0].serial, SHARED_ROOT).claim()
-    for deleting in (clear, partial(clear_unused, lease="evaltools-0123abcd.lease")):
-        with pytest.raises(CommandFailed, match="no folder that evaltools has made"):
-            deleting(client, devices[0].serial, SHARED_ROOT)
-    assert path.read_text() == "mine"
+        DeviceLock(client, serial, SHARED_ROOT).take()
+    with pytest.raises(CommandFailed, match="no folder that evaltools has made"):
+        is_there(client, serial, SHARED_ROOT)
+    assert [each for each in shared.rglob("*") if each.is_file()] == [path]
 
 
 def test_files_of_others_stay_and_the_folder_can_be_used_again(
     client: Adb, devices: Devices, shared: Path, tmp_path: Path
 ) -> None:
     serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
-    store.put(written(tmp_path, "m"))
-    (shared / "mine.txt").write_text("mine")
-    assert clear(client, serial, SHARED_ROOT) > 0
+    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+        store.put(written(tmp_path, "m"))
+        (shared / "mine.txt").write_text("mine")
+        assert clear(client, serial, lock) > 0
     assert sorted(path.name for path in shared.iterdir()) == [".evaltools", "mine.txt"]
-    store.put(written(tmp_path, "m"))
+    with DeviceLock(client, serial, SHARED_ROOT):
+        store.put(written(tmp_path, "m"))
 
 
 def test_what_others_keep_in_evaltools_own_folders_stays(
     client: Adb, devices: Devices, shared: Path, tmp_path: Path
 ) -> None:
-    """However old it is; what has evaltools' own names goes from beside it."""
+    """What has evaltools' own names goes from beside it."""
     serial, store = devices[0].serial, DeviceStore(client, devices[0].serial, SHARED_ROOT)
-    store.put(written(tmp_path, "m"))
-    own = [shared / "runs" / "0-of-20-0123abcd0123abcd", shared / "programs" / "0123456789abcdef"]
-    names = ["runs/my_experiment/weights", "runs/two\nlines", "runs/-n", "store/my notes", "programs/tool-of-mine"]
-    others = sorted(shared / name for name in names)
-    for path in (*others, *(folder / "file" for folder in own)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("mine")
-    for old in (*(shared / "runs").iterdir(), own[0]):
-        os.utime(old, (0, 0))
-    store.claim()
-    assert [folder.exists() for folder in own] == [False, True]
-    assert clear(client, serial, SHARED_ROOT) > 0
+    with DeviceLock(client, serial, SHARED_ROOT) as lock:
+        store.put(written(tmp_path, "m"))
+        own = [shared / "runs" / "0-of-20-0123abcd0123abcd", shared / "programs" / "0123456789abcdef"]
+        names = ["runs/my_experiment/weights", "runs/two\nlines", "runs/-n", "store/my notes", "programs/tool-of-mine"]
+        others = sorted(shared / name for name in names)
+        for path in (*others, *(folder / "file" for folder in own)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("mine")
+        assert clear(client, serial, lock) > 0
     assert sorted(path for path in shared.rglob("*") if path.is_file()) == [shared / ".evaltools", *others]
     assert sorted(path.name for path in shared.rglob("*") if path.is_dir()) == [
         "my_experiment",
@@ -356,18 +209,20 @@ def test_what_others_keep_in_evaltools_own_folders_stays(
     ]
 
 
-def test_an_empty_folder_that_somebody_else_made_stays(client: Adb, devices: Devices, shared: Path) -> None:
+def test_an_empty_folder_that_somebody_else_made_is_nothing_to_delete(
+    client: Adb, devices: Devices, shared: Path
+) -> None:
+    assert not is_there(client, devices[0].serial, SHARED_ROOT)
     shared.mkdir()
-    assert clear(client, devices[0].serial, SHARED_ROOT) == 0
-    assert shared.exists()
+    assert not is_there(client, devices[0].serial, SHARED_ROOT)
 
 
 def test_a_run_that_goes_on_is_ended_before_everything_is_deleted(client: Adb, devices: Devices, shared: Path) -> None:
     serial = devices[0].serial
-    DeviceStore(client, serial, SHARED_ROOT).claim()
-    detached.start(client, serial, "sleep 300", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd0123abcd")
+    with DeviceLock(client, serial, SHARED_ROOT):
+        detached.start(client, serial, "sleep 300", f"{SHARED_ROOT}/runs", "0-of-1-0123abcd0123abcd")
     leader = (shared / "runs" / "0-of-1-0123abcd0123abcd" / "pid").read_text().split()[0]
     assert client.shell(serial, f"kill -0 {leader}").code == 0
-    assert clear(client, serial, SHARED_ROOT) > 0
+    assert clean(client, serial) > 0
     assert client.shell(serial, f"kill -0 {leader}").code != 0
     assert not shared.exists()

@@ -7,8 +7,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from evaltools.device.programs.native_program import NativeProgram
-from evaltools.device.programs.part import PartWork, SentFiles
+import pytest
+
+from evaltools.device.adb.errors import CommandFailed
+from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, read_steps
+from evaltools.device.programs.part import PartDone, PartWork, SentFiles
+from evaltools.device.programs.pool import Job
+from evaltools.result.device_run import DeviceConditions, DevicePart
 
 _DATE = f"""#!/bin/sh
 exec {shutil.which("date")} --date='2024-06-15 12:00:00.5' "$@"
@@ -58,3 +63,32 @@ def test_the_log_of_a_step_has_nothing_of_an_earlier_process_of_the_same_number(
         lines = (folder / f"log-{number}").read_text().splitlines()
         assert [line.partition(" : ")[2] for line in lines] == [f"own {word}", "own end"]
         assert (folder / f"code-{number}").read_text() == "7\n"
+
+
+def ended(folder: Path, *codes: int) -> PartDone:
+    """A part whose steps ended with these codes; each printed a word and wrote its file."""
+    for number, code in enumerate(codes):
+        (folder / f"code-{number}").write_text(f"{code}\n")
+        (folder / f"out-{number}").write_text("a word\n")
+        (folder / f"proto-{number}").write_bytes(b"proto")
+    nothing = DeviceConditions()
+    return PartDone(DevicePart(0, 1, "A", 1, "", 0.0, 1.0, nothing, nothing), 0, "", "", folder)
+
+
+@pytest.mark.parametrize("code", [0, 1, 126, 134, 137, 139])
+def test_a_crash_of_a_binary_is_a_result(code: int, tmp_path: Path) -> None:
+    assert read_steps(ended(tmp_path, code), 1) == [StepDone(code, "a word\n", "", "", b"proto")]
+
+
+def test_a_part_in_which_the_device_killed_the_binary_is_lost_once_and_then_a_result(tmp_path: Path) -> None:
+    steps, kills = read_steps(ended(tmp_path, 0, 137, 0), 3), Kills()
+    for job in (Job(0), Job(1)):
+        with pytest.raises(CommandFailed, match=r"^A: run 2 was killed there \(SIGKILL\), as Android does"):
+            kills.require_none("A", job, steps)
+        kills.require_none("A", job, steps)
+    kills.require_none("A", Job(2), steps[:1])
+
+
+def test_a_run_without_an_exit_code_is_lost(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"^A: run 2 left no exit code"):
+        read_steps(ended(tmp_path, 0), 2)

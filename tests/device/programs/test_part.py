@@ -144,7 +144,7 @@ def test_what_a_device_did_before_it_left_counts() -> None:
         adb.is_away = True
         return "done"
 
-    found, part = part_device(adb).measured(WORK, act)
+    found, part = part_device(adb).run_part(WORK, act)
     assert (found, part.examples, part.after) == ("done", 3, DeviceConditions())
 
 

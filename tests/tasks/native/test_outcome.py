@@ -14,9 +14,9 @@ from evaltools.tasks.native.inputs import ImagenetInputs, prepare_imagenet
 from evaltools.tasks.native.outcome import (
     NativeBinary,
     delegations,
-    lacking,
     outcomes_of,
     signal_of,
+    unavailable,
     why_not_started,
 )
 from tests.tasks.native.test_inputs import imagenet_options
@@ -49,9 +49,9 @@ def test_a_device_lacks_a_delegate_that_is_not_proven_whether_or_not_a_fallback_
     inputs: ImagenetInputs,
 ) -> None:
     for own in (inputs, allowing_fallback(inputs)):
-        assert lacking(own, [run_of("use_gpu=true", UNSUPPORTED)]) == f"configuration c: {REFUTED}"
-        assert lacking(own, [run_of("", UNSUPPORTED)]) == ""
-        assert lacking(own, [replace(run_of(""), failure="it cannot start")]) == "configuration c: it cannot start"
+        assert unavailable(own, [run_of("use_gpu=true", UNSUPPORTED)]) == f"configuration c: {REFUTED}"
+        assert unavailable(own, [run_of("", UNSUPPORTED)]) == ""
+        assert unavailable(own, [replace(run_of(""), failure="it cannot start")]) == "configuration c: it cannot start"
 
 
 def test_a_reason_names_part_and_device(inputs: ImagenetInputs) -> None:

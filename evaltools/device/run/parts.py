@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
 
-from evaltools.cli.device.devices_used import DevicesUsed
-from evaltools.cli.device.jobs import last_lines, require_files, tell_lost, wait_for_others
-from evaltools.cli.shared.progress import show_progress
-from evaltools.device.adb.errors import CommandFailed, NotAlike, ProgramMissing
+from evaltools.device.adb.errors import CommandFailed, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
-from evaltools.device.programs.pool import Job, Pool, PoolOutcome
-from evaltools.engine import Shard, Tally
+from evaltools.device.programs.pool import Job, PoolOutcome
+from evaltools.device.run.devices import DevicesUsed
+from evaltools.device.run.jobs import AlikeCheck, last_lines, tell_lost
+from evaltools.engine import Journal, QuietTimes, Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import decode, digest, journals_of
 from evaltools.errors import DataError, OutputError
 from evaltools.exit_codes import EXAMPLES_FAILED, NOT_MEASURED, OK, USAGE
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart, LostAttempt
+from evaltools.result.device_run import DevicePart, LostAttempt, PartFigures
 from evaltools.task_kind import RequestKind
-from evaltools.tasks.shared.part_figures import not_measured, part_figures, part_messages
-from evaltools.tasks.shared.run_identity import differences_of_runs
+from evaltools.tasks.shared.measuring import Observer
+from evaltools.tasks.shared.run_identity import QUIET, described_in, differences_of_runs
 
 RUN: Final = "run"
 RECORDS: Final = f"{RUN}/{JOURNAL_NAME}"
@@ -99,7 +97,7 @@ class PartsFolder:
 
 
 class Parts:
-    """Runs the parts of an evaluation on devices. ``work`` says what a part is."""
+    """Runs ``count`` parts of an evaluation on devices. ``work`` says what a part is."""
 
     def __init__(
         self,
@@ -122,84 +120,61 @@ class Parts:
         self._kind = kind
         self._console = console
         self._good_codes = good_codes
-        self._keeping = threading.Condition()
         self._progress: dict[Job, PartProgress] = {}
         self._losses: dict[Job, list[LostAttempt]] = {}
-        self._lacking: set[str] = set()
-        self._pool: Pool[PartDone] | None = None
         self._tell_lost = tell_lost(console, count)
 
-    def run(self, progress: str) -> PoolOutcome[PartDone]:
-        """Do the parts that are missing, as far as the devices can; ``progress`` is the value of ``--progress``."""
-        missing = [job for job in self._jobs if not self._kept.is_done(job)]
-        self._progress = {job: self._whole(job) for job in self._jobs if job not in missing}
+    def run(self, observer: Observer) -> PoolOutcome[PartDone]:
+        """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
+        is_done = {job: self._kept.is_done(job) for job in self._jobs}
+        self._progress = {job: self._whole(job) for job in self._jobs if is_done[job]}
         total = sum(map(self._size, self._jobs))
-        with show_progress("on devices", total, self._console, progress) as on_progress:
+        with observer.progress("on devices", total) as on_progress:
 
             def tell(job: Job, progress: PartProgress) -> None:
                 self._progress[job] = progress
                 on_progress(together(list(self._progress.values())))
 
-            self._pool = self._devices.pool(missing, partial(self._do, tell), partial(self._lost, tell))
-            return self._pool.run()
+            def do(serial: str, job: Job) -> PartDone:
+                done = self._done_by(serial, job, partial(tell, job))
+                folder = done.folder / RUN
+                alike.admit(job, serial, folder, not_measured(folder), partial(self._keep, done, job, serial))
+                tell(job, self._whole(job))
+                return done
 
-    def _do(self, tell: Callable[[Job, PartProgress], None], serial: str, job: Job) -> PartDone:
-        """One part on one device, kept in the run folder."""
-        work = self._work(self._shard(job))
+            missing = [job for job in self._jobs if not is_done[job]]
+            pool = self._devices.pool(missing, do, partial(self._lost, tell))
+            earlier = [self._earlier(job) for job in self._jobs if is_done[job]]
+            alike = AlikeCheck(pool, _differences, self._devices.stop, earlier)
+            return pool.run()
+
+    def _done_by(self, serial: str, job: Job, tell: Callable[[PartProgress], None]) -> PartDone:
+        """One part on one device, with its records."""
         program = self._devices.python(serial, self._kind)
         size = self._size(job)
-        reader = ProgressReader(lambda progress: tell(job, replace(progress, done=min(progress.done, size - 1))))
+        reader = ProgressReader(lambda progress: tell(replace(progress, done=min(progress.done, size - 1))))
+        work = self._work(self._shard(job))
         done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
-        if done.code not in self._good_codes:
-            require_files(self._devices.device(serial).store, work.files.values())
         _require_records(done, serial, self._good_codes)
-        with self._keeping:
-            self._require_alike(done, job, serial)
-            figures = part_figures(done.folder / RUN)
-            lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
-            part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
-            self._kept.keep(job, KeptPart(part, self._devices.facts_of(serial)))
-            self._keeping.notify_all()
-        tell(job, self._whole(job))
         return done
+
+    def _keep(self, done: PartDone, job: Job, serial: str) -> Path:
+        """Keep a part in the run folder; returns where its records are."""
+        figures = part_figures(done.folder / RUN)
+        lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
+        part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
+        self._kept.keep(job, KeptPart(part, self._devices.facts_of(serial)))
+        return self._kept.of(job) / RUN
+
+    def _earlier(self, job: Job) -> tuple[Job, str, Path, str]:
+        """A part that an earlier run did, for :class:`AlikeCheck`."""
+        folder = self._kept.of(job) / RUN
+        return job, self._kept.read(job).part.serial, folder, not_measured(folder)
 
     def _lost(self, tell: Callable[[Job, PartProgress], None], job: Job, attempt: LostAttempt) -> None:
         tell(job, PartProgress(0))
         self._losses.setdefault(job, []).append(attempt)
         self._tell_lost(job, attempt)
-
-    def _require_alike(self, done: PartDone, job: Job, serial: str) -> None:
-        """Raise :class:`NotAlike` where a device ran something else than those that did the other parts.
-
-        The first part that is kept is what others are like. One that lacks a configuration is not kept first while
-        there are devices that may have it: it waits for those that are at work, and leaves its part to the others.
-        """
-        lacking = not_measured(done.folder / RUN)
-        if lacking and not job.serial and self._pool is not None:
-            self._lacking.add(serial)
-            if wait_for_others(
-                self._pool,
-                serial,
-                self._lacking,
-                self._keeping,
-                lambda: self._earlier(job) is not None,
-                self._devices.stop,
-            ):
-                raise NotAlike(f"{serial} cannot do its part as others may: {lacking}", serial)
-        earlier = self._earlier(job)
-        if earlier is None:
-            return
-        changed = differences_of_runs(self._kept.of(earlier) / RUN, done.folder / RUN)
-        if changed:
-            raise NotAlike(
-                f"{serial} is not like {self._kept.read(earlier).part.serial}, so that their parts make no one result: "
-                f"{'; '.join(changed)}. Use devices that are alike, or compare them with --split=each",
-                serial,
-            )
-
-    def _earlier(self, job: Job) -> Job | None:
-        """A part that is done, and must be like another."""
-        return next((other for other in self._jobs if other.serial == job.serial and self._kept.is_done(other)), None)
 
     def _shard(self, job: Job) -> Shard:
         return Shard(job.index, self._count)
@@ -211,6 +186,10 @@ class Parts:
         """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
         failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
         return PartProgress(self._size(job), max(failed.values(), default=0), failed)
+
+
+def _differences(_other: str, earlier: Path, _serial: str, own: Path) -> list[str]:
+    return differences_of_runs(earlier, own)
 
 
 def together(parts: Sequence[PartProgress]) -> Tally:
@@ -235,3 +214,43 @@ def _require_records(done: PartDone, serial: str, good_codes: Collection[int]) -
             f"{serial}: evaltools ended there with exit code {done.code} and no records; it printed last: {quoted}",
             serial,
         )
+
+
+def part_figures(folder: Path) -> tuple[PartFigures, ...]:
+    """The figures of every configuration that was measured in the run folder of a part."""
+    with journals_of([folder]) as (journal,):
+        text = journal.fact(QUIET)
+        quiet: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, folder)
+        return tuple(
+            _figures(journal, entry.name, quiet) for entry in described_in(journal) if entry.status == "measured"
+        )
+
+
+def not_measured(folder: Path) -> str:
+    """Which configurations a part could not measure, and why; empty where it measured all."""
+    with journals_of([folder]) as (journal,):
+        return "; ".join(
+            f"{entry.name} was not measured: {entry.reason}"
+            for entry in described_in(journal)
+            if entry.status == "not measured"
+        )
+
+
+def part_messages(folder: Path) -> str:
+    """What native code printed in a part while its models were loaded: the runtime's and the delegates' own words."""
+    with journals_of([folder]) as (journal,):
+        return "\n".join(entry.runtime.messages for entry in described_in(journal) if entry.runtime is not None)
+
+
+def _figures(journal: Journal[Any], name: str, quiet: QuietTimes | None) -> PartFigures:
+    records = list(journal.read_plainly(name))
+    observed = [record.observation for record in records if record.observation is not None]
+    times = [time for record in records for time in record.invokes_us]
+    ranked = [entry for entry in observed if isinstance(entry, dict) and "rank" in entry]
+    return PartFigures(
+        configuration=name,
+        examples=len(records),
+        failed=sum(record.failure is not None for record in records),
+        invokes_us=tuple(times if quiet is None else quiet.invokes_us(name)),
+        right=sum(entry["rank"] == 0 for entry in ranked) if ranked else None,
+    )

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaltools.cli.device.jobs import last_lines
-from evaltools.cli.runs.handed_over import write_request
+from evaltools.device.run.jobs import last_lines
 from evaltools.errors import UsageError
 from evaltools.request import Request
+from evaltools.runs.stored import to_bytes
 from evaltools.task_kind import request_kind
 
 
@@ -31,7 +31,7 @@ def run_here(request: Request, good_codes: Collection[int]) -> HostRun:
     """
     with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
         file = Path(folder, "request.json")
-        write_request(request, file)
+        file.write_bytes(to_bytes(request))
         with subprocess.Popen(
             [sys.executable, "-m", "evaltools.cli.runs.handed_over", str(file)], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from evaltools.cli.device.jobs import complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import DeviceError
 from evaltools.device.programs.pool import Job, PoolOutcome
+from evaltools.device.run.jobs import complete_jobs, device_run_of, jobs_of, last_lines, tell_lost
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
 

@@ -80,7 +80,7 @@ def device_request(request: Request, root: str) -> DeviceRequest:
     return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
 
 
-def told(request: Request) -> Request:
+def without_host_options(request: Request) -> Request:
     """The request without what is about the result, the run as a whole, or devices."""
     parameters = request.options.parameters.values()
     kept = request.without(*(each.name for each in parameters if not each.is_sent))

@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evaltools.device.adb import detached
 from evaltools.device.adb.adb import Adb
+from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import MAY_PASS, CommandFailed, DeviceStopped, DeviceTimeout
 from evaltools.device.adb.patience import patiently
-from evaltools.device.programs import detached
-from evaltools.device.programs.detached import DetachedRun
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import FAULTS, Fault, ended_server
 from tests.device.real_device import wait_until

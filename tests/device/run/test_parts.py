@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from evaltools.cli.device import parts as device_parts
-from evaltools.cli.device.parts import KeptPart, Parts, PartsFolder
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartWork
 from evaltools.device.programs.pool import Job, Pool, PoolOutcome
+from evaltools.device.run.parts import KeptPart, Parts, PartsFolder
 from evaltools.engine import Shard, Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceCpu, DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, LostAttempt, PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.measuring import SILENT, Observer, Silent
 from tests.tasks.part_runs import DESCRIBED, Part
 
 OTHER_RUNTIME = (replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default")), DESCRIBED[1])
@@ -196,7 +196,7 @@ class Run:
     def kept(self) -> PartsFolder:
         return PartsFolder(self.folder, self.count)
 
-    def do(self, progress: str = "none") -> PoolOutcome[PartDone]:
+    def do(self, observer: Observer = SILENT) -> PoolOutcome[PartDone]:
         by_serial = {phone.serial: phone for phone in self.phones}
         devices: Any = SimpleNamespace(
             device=by_serial.__getitem__,
@@ -206,7 +206,7 @@ class Run:
             stop=self.stop,
         )
         console = make_console(self.printed)
-        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console).run(progress)
+        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console).run(observer)
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:
@@ -349,24 +349,22 @@ def test_a_part_is_done_where_its_code_says_so_and_its_records_are_there(
         )
 
 
-def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_that_of_all_parts_together_and_falls_where_one_is_lost(tmp_path: Path) -> None:
     """A part is whole only once its records are here, whatever it printed before."""
     seen: list[Tally] = []
 
-    @contextmanager
-    def counting(phase: str, total: int, console: object, style: str) -> Iterator[Callable[[Tally], None]]:
-        assert (phase, total, style) == ("on devices", EXAMPLES, "lines")
-        yield seen.append
+    class Counting(Silent):
+        @contextmanager
+        def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
+            assert (phase, total) == ("on devices", EXAMPLES)
+            yield seen.append
 
-    monkeypatch.setattr(device_parts, "show_progress", counting)
     kept_part(PartsFolder(tmp_path, 2), Job(0))
     line = b'{"phase": "evaluation", "done": %d, "failed_examples": %d, "failed": {"test": %d}}\n'
     lines = [line % (done, failed, failed) for done, failed in ((2, 0), (4, 1), (5, 1))]
     phone = Phone("A", prints=lines)
     phone.fails_after = [ConnectionLost("A: the link broke", "A")]
-    Run(tmp_path, [phone]).do("lines")
+    Run(tmp_path, [phone]).do(Counting())
     assert [tally.done for tally in seen] == [5 + 2, 5 + 4, 5 + 4, 5, 5 + 2, 5 + 4, 5 + 4, 10]
     assert [tally.failed.get("test", 0) for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]
     assert [tally.failed_examples for tally in seen] == [0, 1, 1, 0, 0, 1, 1, 0]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import io
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.devices_used import DevicesUsed, Sending
-from evaltools.cli.device.run_flags import DEFAULT_ROOT, PARAMETERS, read_device_flags
+from evaltools.cli.device.run_flags import PARAMETERS, read_device_flags
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb import found as found_module
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice
+from evaltools.device.adb.errors import DeviceBusy, DeviceError, DeviceTimeout, NoSuchDevice
 from evaltools.device.adb.facts import device_facts
-from evaltools.device.files.store import DeviceStore, clear, remote_path
-from evaltools.device.programs import detached
+from evaltools.device.files.lock import DeviceLock
+from evaltools.device.files.store import remote_path
 from evaltools.device.programs.part import PartWork, SentFiles
+from evaltools.device.run.devices import DevicesUsed, Sending
+from evaltools.device.run.flags import DEFAULT_ROOT
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
-from evaltools.tasks.shared.kind import evaluation_kind
 from tests.cli.device import runs as device_runs
 from tests.device.fault_proxy import FaultProxy
 from tests.device.fixtures import Devices
@@ -45,7 +44,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("evaltools.cli.device.devices_used.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("evaltools.device.run.devices.time.monotonic", lambda: self.now)
 
 
 def test_a_file_is_told_of_when_it_takes_long_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +156,7 @@ def test_what_may_still_run_on_a_device_that_left_is_said_with_what_to_do(
     assert f"and {clean} ends and deletes all" in line
     assert device_runs.left_running(), "it does run"
     network.connect(proxy)
-    assert device_runs.run(clean.split()[1:]).code == 0
+    assert device_runs.run([*clean.split()[1:], "--force"]).code == 0, "the process of the run goes on"
     assert device_runs.left_running() == []
 
 
@@ -168,56 +167,66 @@ def test_a_device_that_stayed_is_left_without_a_word(network: Network, devices: 
     assert text.getvalue() == ""
 
 
-def test_files_that_another_run_uses_are_kept_and_that_is_said(
-    client: Adb, network: Network, devices: Devices, tmp_path: Path
-) -> None:
-    serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
-    flags = [f"--adb={network.adb}", f"--serials={serial}", "--keep_on_device=false", f"--device_folder={root}"]
-    other = DeviceStore(client, serial, root)
-    other.claim()
-    run = detached.start(client, serial, "sleep 300", f"{root}/runs", "0-of-1-0123abcd0123abcd")
-    found, text = used(flags)
-    with found:
-        pass
-    clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
-    assert text.getvalue() == (
-        f"evaltools: {serial}: the files there were kept, because another run uses them; {clean} ends it and deletes "
-        "them\n"
-    )
-    assert not detached.look(client, run).is_gone
-    detached.remove(client, run)
-    found, text = used(flags)
-    with found:
-        found.device(serial).store.claim()
-    assert "because another run uses them" in text.getvalue(), "it may begin its next part"
-    assert [path.name for path in (devices[0].folder / "evaltools-2").glob("*.lease")] == [other.lease]
-    other.release()
-    found, text = used(flags)
-    with found:
-        found.device(serial).store.claim()
-    assert (text.getvalue(), (devices[0].folder / "evaltools-2").exists()) == ("", False)
-
-
-def test_a_run_that_keeps_its_files_does_not_keep_those_of_the_next(network: Network, devices: Devices) -> None:
-    root = f"{DEFAULT_ROOT}-4"
-    flags = [f"--adb={network.adb}", f"--serials={devices[0].serial}", f"--device_folder={root}"]
-    for keeping in ([], ["--keep_on_device=false"]):
-        found, text = used([*flags, *keeping])
-        with found:
-            found.device(devices[0].serial).store.claim()
-        assert text.getvalue() == ""
-    assert not (devices[0].folder / "evaltools-4").exists()
-
-
-def test_a_program_that_another_desk_deleted_is_put_there_for_the_next_part(
+def test_a_device_that_is_in_use_stops_the_command_or_is_left_out(
     client: Adb, network: Network, devices: Devices
 ) -> None:
-    serial, root = devices[0].serial, f"{DEFAULT_ROOT}-3"
-    python = f"--device_python={sys.executable}"
-    found, _ = used([f"--adb={network.adb}", f"--serials={serial}", f"--device_folder={root}", python])
+    serial, root = devices[0].serial, f"{DEFAULT_ROOT}-2"
+    flags = [f"--adb={network.adb}", f"--device_folder={root}"]
+    clean = f"evaltools device clean --serials={serial} --adb={network.adb} --device_folder={root}"
+    with DeviceLock(client, serial, root):
+        named, _ = used([*flags, f"--serials={serial}"])
+        with pytest.raises(DeviceBusy, match=f"take it with {clean} --force, which ends that run"), named:
+            pass
+        found, text = used([*flags, "--serials=all"])
+        with found:
+            assert found.serials == (devices[1].serial,)
+            assert [(entry.serial, entry.kind) for entry in found.left_out] == [(serial, "in use")]
+        assert text.getvalue().startswith(f"left out: {serial}: {root} is in use by process ")
+        done = device_runs.run(clean.split()[1:])
+        assert (done.code, done.out) == (3, "")
+        assert "is in use by process " in done.err
+    found, text = used([*flags, f"--serials={serial}"])
     with found:
-        program = found.python(serial, evaluation_kind("imagenet"))
-        assert clear(client, serial, root) > 0
-        assert found.python(serial, evaluation_kind("imagenet")) == program
-        assert found.device(serial).store.has(program.folder)
-    clear(client, serial, root)
+        assert device_runs.run([*clean.split()[1:], "--force"]).code == 0
+    assert not (devices[0].folder / "evaltools-2").exists()
+
+
+def test_nothing_is_left_of_a_run_that_keeps_nothing(network: Network, devices: Devices, tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("a model")
+    root, serial = f"{DEFAULT_ROOT}-4", devices[0].serial
+    flags = [f"--adb={network.adb}", f"--serials={serial}", f"--device_folder={root}"]
+    for keeping, is_left in (([], True), (["--keep_on_device=false"], False)):
+        found, text = used([*flags, *keeping])
+        with found:
+            found.device(serial).store.put(tmp_path / "m")
+        assert (text.getvalue(), (devices[0].folder / "evaltools-4").exists()) == ("", is_left)
+
+
+def test_of_two_serials_of_one_device_one_is_left_out(network: Network, devices: Devices, proxy: FaultProxy) -> None:
+    found, text = used([f"--adb={network.adb}", "--serials=all"])
+    (left_out,) = found.left_out
+    first = {devices[0].serial, proxy.serial}
+    assert set(found.serials) == {*first, devices[1].serial} - {left_out.serial}
+    assert left_out.serial in first
+    (other,) = first - {left_out.serial}
+    assert (
+        f"left out: {left_out.serial} is the same device as {other}, connected twice, and would disturb"
+        in text.getvalue()
+    )
+
+
+def test_two_serials_of_one_device_that_are_named_are_refused(
+    network: Network, devices: Devices, proxy: FaultProxy
+) -> None:
+    first = devices[0].serial
+    with pytest.raises(
+        DeviceError, match=f"^{proxy.serial} is the same device as {first}, connected twice, .* name one"
+    ):
+        used([f"--adb={network.adb}", f"--serials={first},{proxy.serial}"])
+    assert used([f"--adb={network.adb}", f"--serials={proxy.serial}"])[0].serials == (proxy.serial,)
+
+
+def test_two_devices_on_one_kernel_are_two(devices: Devices, client: Adb) -> None:
+    first, second = (device_facts(client, device.serial).identity for device in devices)
+    assert first.split()[0] == second.split()[0]
+    assert first != second

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.request import DeviceRequest, device_request, told
 from evaltools.cli.device.run import kind_on_devices
 from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
+from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
 from evaltools.errors import DataError
 from evaltools.request import Options, Request, Stated
 from evaltools.request.plain import from_plain, to_plain
@@ -58,7 +58,7 @@ def sent(*given: tuple[str, str], tests: Sequence[Configuration] = ()) -> Device
 
 
 def options(made: DeviceRequest) -> dict[str, Stated]:
-    return dict(told(made.request).options.stated)
+    return dict(without_host_options(made.request).options.stated)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_saved_reference_is_sent_whole(tmp_path: Path) -> None:
 def test_what_becomes_of_the_records_is_decided_here(name: str) -> None:
     value = "none" if name == "progress" else "x"
     assert options(sent((name, value), ("num_images", "5"))) == {"num_images": 5}
-    assert told(named((name, value), ("num_images", "5"))).options.stated == {"num_images": 5}
+    assert without_host_options(named((name, value), ("num_images", "5"))).options.stated == {"num_images": 5}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, re
              "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json")  # fmt: skip
     kind = evaluation_kind("inference_diff")
     here = read_request(kind, parse_flags("", "", "", kind.groups, words), words)
-    there = from_plain(to_plain(told(device_request(here, ROOT).request)), {})
+    there = from_plain(to_plain(without_host_options(device_request(here, ROOT).request)), {})
     assert there.options.stated == {"model_file": remote, "input_files": (f"in={remote}",), "num_runs": 7}
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]
     assert [str(path) for path in there.tests[1].libraries] == [remote]

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from evaltools.device.adb.answer import wrap_command
-from evaltools.device.programs.scripts import end_script, in_use_script, look_script, start_script
+from evaltools.device.adb.detached import end_script, look_script, start_script
+from evaltools.device.files.lock import Holder, read_holder, release_script, take_script
 
 SOON_S = 20.0
 MARK = "evaltools-" + "0" * 32
@@ -132,14 +133,24 @@ def test_a_run_of_before_a_restart_is_gone_and_nothing_is_ended_for_it(shell: Sh
         stranger.kill()
 
 
-def test_a_lease_counts_for_an_hour(shell: Shell, tmp_path: Path) -> None:
-    ask = f"cd '{tmp_path}'; if {in_use_script('runs', 'a-???.lease')}then echo used; else echo free; fi"
-    found = [shell.run(ask)]
-    for name, age_s in (("a-dead.lease", 0), ("a-old.lease", 3700), ("a-new.lease", 3500)):
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
-        found.append(shell.run(ask))
-    assert found == [b"free\n", b"free\n", b"free\n", b"used\n"]
+HOLDERS = [Holder(digit * 32, "it's a host", 7, "", "today", 60.0) for digit in "ab"]
+
+
+def test_a_lock_is_one_s_until_it_is_given_back(shell: Shell, tmp_path: Path) -> None:
+    first, second = HOLDERS
+    folder = tmp_path / "it's a folder"
+    for _ in range(2):
+        assert shell.run(take_script(str(folder), first)) == b""
+    os.utime(folder / "lock", (time.time() - 3600,) * 2)
+    age, _, text = shell.run(f"( {take_script(str(folder), second)} ) || true").decode().partition("\n")
+    assert (3600 <= int(age) < 3700, read_holder(text)) == (True, first)
+    shell.run(take_script(str(folder), second, text))
+    shell.run(f"( {take_script(str(folder), first, text)} ) || true")
+    assert read_holder((folder / "lock").read_text()) == second
+    shell.run(release_script(str(folder), first))
+    assert folder.exists()
+    shell.run(release_script(str(folder), second))
+    assert not folder.exists()
 
 
 def test_the_start_is_short_enough_for_devices_of_before_android_7() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from evaltools.device.run.parts import part_figures, part_messages
 from evaltools.engine import Example, Failure, Finished, Journal, Record, Shard
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run_folder import encode
@@ -17,7 +18,6 @@ from evaltools.errors import DataError
 from evaltools.result.device_run import PartFigures
 from evaltools.result.evaluation import ConfigurationResult, RuntimeUsed
 from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.part_figures import part_figures, part_messages
 from evaltools.tasks.shared.run_identity import DESCRIBED as DESCRIBED_FACT
 from evaltools.tasks.shared.run_identity import QUIET
 from tests.results import configuration

@@ -8,8 +8,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -17,31 +17,32 @@ from typing import Final
 from rich.console import Console
 from rich.filesize import decimal
 
-from evaltools.cli.device.run_flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.device.adb.adb import Adb
 from evaltools.device.adb.errors import DeviceError, NoSuchDevice
 from evaltools.device.adb.found import look_at_devices
-from evaltools.device.adb.patience import patiently
-from evaltools.device.files.store import DeviceStore, clear_unused, new_mark
+from evaltools.device.files.lock import DeviceLock
+from evaltools.device.files.store import DeviceStore, clear
 from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
 from evaltools.device.programs.pool import Done, Job, Pool, PoolOutcome
-from evaltools.device.programs.python_program import Needed, PythonProgram, install
-from evaltools.device.programs.wheel import write_own_wheel
+from evaltools.device.programs.python_program import Needed, PythonProgram, install, write_own_package
+from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, LostAttempt
 from evaltools.task_kind import RequestKind
 
 _BETWEEN_LINES_S: Final = 10.0
+_STALE: Final = 1.2
+"""A lock counts for so many times as long as a run goes on that nobody looks at; its watch may be late by a tenth."""
 _OWN_NAME: Final = "evaltools"
 
 
 class DevicesUsed:
     """The devices that a run may use; a context, at whose end nothing runs there any more, or is said to.
 
-    ``mark`` is that of a run which may have been begun before, so that what that has left is ended. Making it raises
-    :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where there is no device,
-    or one that was named cannot be used.
+    Making it raises :class:`UsageError` for wheels of which two are the same package, and :class:`DeviceError` where
+    there is no device, or one that was named cannot be used. Entering it takes the lock of the folder on each device,
+    which raises :class:`DeviceError` where one that was named is in use.
 
     Attributes:
         facts: of each device at the beginning
@@ -49,7 +50,7 @@ class DevicesUsed:
         stop: set to have everything on the devices ended
     """
 
-    def __init__(self, own: DeviceFlags, console: Console, mark: str = "") -> None:
+    def __init__(self, own: DeviceFlags, console: Console) -> None:
         self._others_wheels = _one_of_each(own.wheels, console)
         self.adb = Adb(own.adb, own.port)
         self.stop = threading.Event()
@@ -64,9 +65,10 @@ class DevicesUsed:
             cool_down_c=own.cool_down_c,
             cool_down_timeout_s=own.cool_down_timeout_s,
             taskset=own.taskset,
-            mark=mark or new_mark(),
         )
         self._devices = {serial: self._device(serial) for serial in self.serials}
+        self._locks: dict[str, DeviceLock] = {}
+        self._held = ExitStack()
         self._pythons: dict[str, PythonProgram] = {}
         self._temporary = tempfile.TemporaryDirectory(prefix="evaltools-")
         self._making = threading.Lock()
@@ -78,30 +80,61 @@ class DevicesUsed:
         return tuple(facts.serial for facts in self.facts)
 
     def __enter__(self) -> DevicesUsed:
+        with ExitStack() as held:
+            for serial in self.serials:
+                lock = self._lock(serial)
+                try:
+                    held.enter_context(lock)
+                except DeviceError as error:
+                    if not self._own.all_devices:
+                        raise
+                    self._leave_out(serial, error)
+                else:
+                    self._locks[serial] = lock
+            if not self.facts:
+                raise _none_usable(self.left_out)
+            self._held = held.pop_all()
         return self
+
+    def _lock(self, serial: str) -> DeviceLock:
+        own = self._own
+        return DeviceLock(
+            self.adb,
+            serial,
+            own.root,
+            own.patience_s,
+            self.stop,
+            stale_after_s=_STALE * self._options.alone_s,
+            tell=self._console.print,
+            cleaning=self._cleaning(serial),
+        )
+
+    def _leave_out(self, serial: str, error: DeviceError) -> None:
+        self.left_out.append(DeviceLeftOut(serial, error.kind, str(error)))
+        self._console.print(f"left out: {error}")
+        self.facts = tuple(facts for facts in self.facts if facts.serial != serial)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._temporary.cleanup()
-        for serial, device in self._devices.items():
-            problem = device.clean_up()
-            if problem is not None:
-                self._console.print(
-                    f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
-                    f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
-                    f"{self._cleaning(serial)} ends and deletes all"
-                )
-                continue
-            if self._own.keeps_files:
-                device.store.release()
-                continue
+        with self._held:
+            for serial, lock in self._locks.items():
+                self._leave(serial, lock)
+
+    def _leave(self, serial: str, lock: DeviceLock) -> None:
+        """End what is left on a device, and delete the files there where none are to be kept."""
+        problem = self._devices[serial].clean_up()
+        if problem is not None:
+            self._console.print(
+                f"evaltools: {serial}: a part may still run there, and its files be left ({problem}); it ends "
+                f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
+                f"{self._cleaning(serial)} ends and deletes all"
+            )
+        elif not self._own.keeps_files:
             try:
-                if not clear_unused(self.adb, serial, self._own.root, device.store.lease):
-                    self._console.print(
-                        f"evaltools: {serial}: the files there were kept, because another run uses them; "
-                        f"{self._cleaning(serial)} ends it and deletes them"
-                    )
+                lock.require()
+                clear(self.adb, serial, lock)
             except DeviceError as error:
                 self._console.print(
                     f"evaltools: not everything could be deleted: {error}; try again with {self._cleaning(serial)}"
@@ -125,20 +158,22 @@ class DevicesUsed:
         return replace(facts, python=program.version, python_path=program.python)
 
     def device(self, serial: str) -> PartDevice:
-        """A device, for parts."""
+        """A device, for parts; raises :class:`DeviceBusy` where another has taken it meanwhile."""
+        if serial in self._locks:
+            self._locks[serial].require()
         return self._devices[serial]
 
     def python(self, serial: str, kind: RequestKind) -> PythonProgram:
         """Evaltools on a device, where it is put if it is not there; raises :class:`DeviceError`."""
         store, program = self._devices[serial].store, self._pythons.get(serial)
-        if program is None or not store.has(program.folder):
+        if program is None:
             needed = Needed(kind.command, kind.modules_on_devices)
             program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._own.python)
         return program
 
     def _device(self, serial: str) -> PartDevice:
-        own, told = self._own, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, told, self._options.mark)
+        own, on_sending = self._own, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, on_sending)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def pool(
@@ -161,7 +196,7 @@ class DevicesUsed:
         self._pythons.pop(serial, None)
         self._devices[serial].store.forget()
         try:
-            patiently(self.adb, serial, partial(self.adb.shell, serial, "true"), self._own.patience_s, self.stop)
+            self._locks[serial].take()
         except DeviceError:
             return False
         return True
@@ -169,7 +204,7 @@ class DevicesUsed:
     def _all_wheels(self) -> tuple[Path, ...]:
         with self._making:
             if not self._wheels:
-                self._wheels = (write_own_wheel(Path(self._temporary.name)), *self._others_wheels)
+                self._wheels = (write_own_package(Path(self._temporary.name)), *self._others_wheels)
             return self._wheels
 
 
@@ -237,9 +272,13 @@ def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[D
                 raise error
             left_out.append(DeviceLeftOut(device.serial, error.kind, str(error)))
     if not usable:
-        reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
-        raise NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
+        raise _none_usable(left_out)
     return tuple(usable), left_out
+
+
+def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
+    reasons = "".join(f"\n  {entry.reason}" for entry in left_out)
+    return NoSuchDevice(f"no device can be used; evaltools device list says what to do{reasons}")
 
 
 def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
