@@ -21,13 +21,12 @@ lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel.
+# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
+# is kept in build/types/.mypy_cache: the next time it reads what has changed.
 types: $(VENV)/ready
-	rm -rf build/types
-	mkdir -p build/types
-	cp -r evaltools tests scripts benchmarks pyproject.toml build/types/
-	cp -r tasks datasets build/types/evaltools/
-	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py draw_scenes.py
+	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
+	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
+	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python -m benchmarks throughput
@@ -49,7 +48,7 @@ $(VENV)/ready: pyproject.toml
 $(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f -not -name '*.pyc' 2>/dev/null)
 	@echo "installing into $(DEMO_VENV), which takes half a minute"
 	$(PYTHON) -m venv $(DEMO_VENV)
-	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) '..[litert]'
+	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) ..
 	touch $@
 
 clean:
