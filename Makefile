@@ -1,11 +1,18 @@
-# make demo: try evaltools on the embedded sample.   make test: run every check.
-# Both need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
+# make demo: try evaltools on the embedded sample.   make test: what a change must pass, in minutes.
+# make test-all: every test.   make docs: the pages as a site in build/site.
+# They need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
+DOCS_VENV ?= .venv-docs
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
-.PHONY: demo test lint types bench generate clean
+PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+
+# Tests start many processes: a module is compiled when the first of them needs it, and not again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all lint types docs bench generate clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -15,7 +22,10 @@ demo: $(DEMO_VENV)/ready
 	@$(DEMO_VENV)/bin/evaltools demo $$(test -f $(DELEGATE) && echo --external_delegate_path=$(DELEGATE))
 
 test: $(VENV)/ready lint types
-	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+	$(PYTEST) -m "not once"
+
+test-all: $(VENV)/ready lint types
+	$(PYTEST)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
@@ -27,6 +37,15 @@ types: $(VENV)/ready
 	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
 	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
 	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py
+
+# The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
+docs: $(DOCS_VENV)/ready
+	@rm -rf build/docs && mkdir -p build/docs/benchmarks build/docs/scripts/sample
+	@cp -Rp README.md CONTRIBUTING.md CHANGELOG.md LICENSE docs examples build/docs/
+	@mkdir -p build/docs/datasets/sample && cp -p datasets/sample/gates.toml build/docs/datasets/sample/
+	@cp -p benchmarks/README.md build/docs/benchmarks/ && cp -p scripts/sample/README.md build/docs/scripts/sample/
+	@sed -i.bak 's/^```console .*/```console/' build/docs/docs/*.md && rm build/docs/docs/*.bak
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python -m benchmarks throughput
@@ -51,6 +70,11 @@ $(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f
 	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) ..
 	touch $@
 
+$(DOCS_VENV)/ready:
+	$(PYTHON) -m venv $(DOCS_VENV)
+	cd $(DOCS_VENV) && $(PIP) 'mkdocs-material>=9.5,<10'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) build *.egg-info
+	rm -rf $(VENV) $(DEMO_VENV) $(DOCS_VENV) build *.egg-info
 	$(MAKE) -C examples/external_delegate clean

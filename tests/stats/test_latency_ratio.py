@@ -31,6 +31,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert latency_ratio(first, second) != latency_ratio(first, second, seed=1)
 
 
+@pytest.mark.once
 def test_the_interval_holds_the_true_ratio_in_95_of_100_samples() -> None:
     """Both configurations feel the same slow moments, as in a run in which they take turns."""
     generator = np.random.default_rng(5)

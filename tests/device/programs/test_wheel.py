@@ -136,6 +136,7 @@ def test_it_has_its_version_where_evaltools_is_not_installed(unpacked: Path) -> 
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"evaltools {VERSION}\n", "")
 
 
+@pytest.mark.once
 def test_pip_takes_it_for_a_wheel(wheel: Path, contents: dict[str, bytes], tmp_path: Path) -> None:
     """pip holds every file against the record."""
     pytest.importorskip("pip", reason="this environment has no pip")
