@@ -1,12 +1,18 @@
-# make demo: try evaltools on the embedded sample.   make test: every check but those that take long.
-# make test-all: every check.
-# All need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
+# make demo: try evaltools on the embedded sample.   make test: what a change must pass, in minutes.
+# make test-all: every test.   make docs: the pages as a site in build/site.
+# They need Python 3.10 or newer and make, nothing else; a C compiler adds the example delegate.
 PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
+DOCS_VENV ?= .venv-docs
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
-.PHONY: demo test test-all lint types bench generate clean
+PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+
+# Tests start many processes: a module is compiled when the first of them needs it, and not again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all lint types docs bench generate clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -16,23 +22,30 @@ demo: $(DEMO_VENV)/ready
 	@$(DEMO_VENV)/bin/evaltools demo $$(test -f $(DELEGATE) && echo --external_delegate_path=$(DELEGATE))
 
 test: $(VENV)/ready lint types
-	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile -m "not once"
+	$(PYTEST) -m "not once"
 
 test-all: $(VENV)/ready lint types
-	$(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+	$(PYTEST)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. Its cache is
-# kept there, so that the next time only what changed is checked.
+# mypy resolves evaltools.tasks and evaltools.datasets only where they lie inside the package, as in a wheel. What it found
+# is kept in build/types/.mypy_cache: the next time it reads what has changed.
 types: $(VENV)/ready
-	mkdir -p build/types
-	rm -rf $(addprefix build/types/,evaltools tests scripts benchmarks)
-	cp -rp evaltools tests scripts benchmarks pyproject.toml build/types/
-	cp -rp tasks datasets build/types/evaltools/
-	cd build/types && ../../$(VENV)/bin/mypy -p evaltools -p tests -p benchmarks && ../../$(VENV)/bin/mypy scripts/generate.py && cd scripts/sample && ../../../../$(VENV)/bin/mypy --config-file ../../pyproject.toml draw_pictures.py draw_scenes.py
+	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
+	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
+	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py
+
+# The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
+docs: $(DOCS_VENV)/ready
+	@rm -rf build/docs && mkdir -p build/docs/benchmarks build/docs/scripts/sample
+	@cp -Rp README.md CONTRIBUTING.md CHANGELOG.md LICENSE docs examples build/docs/
+	@mkdir -p build/docs/datasets/sample && cp -p datasets/sample/gates.toml build/docs/datasets/sample/
+	@cp -p benchmarks/README.md build/docs/benchmarks/ && cp -p scripts/sample/README.md build/docs/scripts/sample/
+	@sed -i.bak 's/^```console .*/```console/' build/docs/docs/*.md && rm build/docs/docs/*.bak
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
 
 bench: $(VENV)/ready
 	$(VENV)/bin/python -m benchmarks throughput
@@ -54,9 +67,14 @@ $(VENV)/ready: pyproject.toml
 $(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f -not -name '*.pyc' 2>/dev/null)
 	@echo "installing into $(DEMO_VENV), which takes half a minute"
 	$(PYTHON) -m venv $(DEMO_VENV)
-	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) '..[litert]'
+	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) ..
+	touch $@
+
+$(DOCS_VENV)/ready:
+	$(PYTHON) -m venv $(DOCS_VENV)
+	cd $(DOCS_VENV) && $(PIP) 'mkdocs-material>=9.5,<10'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) build *.egg-info
+	rm -rf $(VENV) $(DEMO_VENV) $(DOCS_VENV) build *.egg-info
 	$(MAKE) -C examples/external_delegate clean

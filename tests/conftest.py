@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,6 +19,13 @@ from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
+
+
+@atexit.register
+def _silence_the_end_of_runtimes() -> None:
+    """What ai-edge-litert says of accelerators that it lets go, when this process has ended its tests, is no result."""
+    if "ai_edge_litert" in sys.modules:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stderr__.fileno() if sys.__stderr__ else 2)
 
 
 @pytest.hookimpl(optionalhook=True)

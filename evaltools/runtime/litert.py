@@ -9,5 +9,5 @@ RUNTIME: Final = InterpreterRuntime(
     name=LITERT,
     package="ai-edge-litert",
     module="ai_edge_litert.interpreter",
-    install="pip install 'evaltools[litert]'",
+    install="pip install ai-edge-litert",
 )

@@ -45,7 +45,7 @@ def _first(installed: Sequence[str]) -> str:
     if installed:
         return installed[0]
     message = (
-        "no TensorFlow Lite runtime is installed; pip install 'evaltools[litert]' (any Python), "
+        "no TensorFlow Lite runtime is installed; pip install ai-edge-litert (any Python), "
         "or pip install tflite-runtime (Linux, Python 3.11 or older)"
     )
     raise ConfigurationUnavailable(message)

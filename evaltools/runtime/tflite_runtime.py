@@ -14,7 +14,7 @@ def _check(version: str) -> None:
     if int(numpy.split(".")[0]) >= 2:
         message = (
             f"tflite-runtime {version} was built for NumPy 1 and fails with NumPy {numpy}; "
-            "pip install 'numpy<2', or use ai-edge-litert: pip install 'evaltools[litert]' and --runtime=litert"
+            "pip install 'numpy<2', or use ai-edge-litert: --runtime=litert"
         )
         raise ConfigurationUnavailable(message)
 

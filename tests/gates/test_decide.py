@@ -106,10 +106,10 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
 def test_the_bounds_of_a_share_are_those_of_statsmodels(successes: int, count: int, confidence: float) -> None:
     alpha = 2 * (1 - confidence / 100)
     low, high = proportion_confint(successes, count, alpha=alpha, method="wilson")
+    evidence = share(successes, count)
     for limit in np.linspace(0.005, 0.995, 67).round(4).tolist():
         at_least = "pass" if low >= limit else "fail" if high < limit else "inconclusive"
         at_most = "pass" if high <= limit else "fail" if low > limit else "inconclusive"
-        evidence = share(successes, count)
         assert verdict(f"top1 >= {limit} at {confidence} %", evidence) == at_least
         assert verdict(f"top1 <= {limit} at {confidence} %", evidence) == at_most
     assert shown_interval(decided(f"top1 >= 0.5 at {confidence} %", evidence)) == pytest.approx((low, high), rel=1e-3)

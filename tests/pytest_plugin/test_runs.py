@@ -71,6 +71,7 @@ def test_a_run_that_no_selected_test_needs_is_left_out(
     assert runs.started() == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_run_without_result_fails_every_gate_with_what_it_said(
     workers: list[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

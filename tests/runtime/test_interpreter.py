@@ -262,7 +262,7 @@ def test_a_runtime_that_is_not_installed_is_named_with_the_fix(
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(ConfigurationUnavailable, match=r"litert is not installed; pip install 'evaltools\[litert\]'"):
+    with pytest.raises(ConfigurationUnavailable, match=r"litert is not installed; pip install ai-edge-litert"):
         opened(additions, "litert")
 
 

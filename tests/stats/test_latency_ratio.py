@@ -33,6 +33,7 @@ def correlated(generator: np.random.Generator, count: int, memory: float) -> npt
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("count", "memory"), [(20, 0.0), (200, 0.0), (50, 0.5), (200, 0.5), (200, 0.9), (1000, 0.9)])
 def test_about_95_of_100_intervals_hold_the_true_ratio(count: int, memory: float) -> None:
     """Both configurations feel the same slow moments, as in a run in which they take turns; noise has a memory."""

@@ -20,6 +20,7 @@ def simulated(generator: np.random.Generator, count: int, memory: float, median:
     return times
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("count", "memory"), [(50, 0.0), (107, 0.0), (400, 0.5), (2000, 0.9)])
 def test_of_one_process_more_than_95_percent_of_intervals_hold_the_median(count: int, memory: float) -> None:
     """The sign test on 10 batches promises 97.9 %."""
@@ -29,6 +30,7 @@ def test_of_one_process_more_than_95_percent_of_intervals_hold_the_median(count:
     assert 0.95 <= held / TRIALS <= 0.995
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("rounds", [2, 3, 4, 8])
 def test_of_several_processes_about_95_percent_hold_the_median_of_processes(rounds: int) -> None:
     """Each process is as fast as chance has it; no number of runs within one makes the median surer."""

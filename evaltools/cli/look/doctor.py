@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
     if given.text("output_file_path"):
         _write(Path(given.text("output_file_path")), found)
     if not any(finding.state == "works" for finding in found if finding.kind == "runtime"):
-        complain("evaltools: no runtime works here, so nothing can be measured; pip install 'evaltools[litert]'")
+        complain("evaltools: no runtime works here, so nothing can be measured; pip install ai-edge-litert")
         return NOT_MEASURED
     return OK if is_written else NOT_WRITTEN
 

@@ -103,6 +103,7 @@ def test_the_result_is_written_even_where_nobody_reads_stdout(evaluation: Evalua
     assert read_result(output).complete
 
 
+@pytest.mark.once
 def test_a_full_disk_still_prints_the_figures(evaluation: EvaluationSet) -> None:
     completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--output_file_path=/dev/full"))
     assert completed.code == 5
@@ -110,6 +111,7 @@ def test_a_full_disk_still_prints_the_figures(evaluation: EvaluationSet) -> None
     assert "/dev/full cannot be written: No space left on device" in completed.err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&1 | true"])
 def test_the_result_is_written_even_where_stderr_is_gone(
     evaluation: EvaluationSet, tmp_path: Path, redirection: str

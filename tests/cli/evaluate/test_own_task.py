@@ -46,6 +46,7 @@ def test_figures_go_to_stdout_and_the_table_to_stderr(project: Path) -> None:
     assert part["options"] == {"values": str(project / "values.txt"), "times": "1.0"}
 
 
+@pytest.mark.once
 def test_one_worker_and_several_shards_and_a_resumed_run_give_the_same(project: Path) -> None:
     plain = words(project, "--use_xnnpack=true")
     expected = figures_here([*plain, "--workers=1"], project / "one.json")
@@ -150,6 +151,7 @@ def gated(project: Path, *limits: str) -> Completed:
     return evaltools_here("gate", cwd=project)
 
 
+@pytest.mark.once
 def test_limits_are_held_against_metrics_of_the_task(project: Path) -> None:
     kept = gated(project, "near >= 0.04", "near drop <= 0.1 at 95 %", "distance <= 10 at 95 %", "distance rise <= 0.5")
     assert kept.code == 0, kept.out + kept.err
@@ -162,6 +164,7 @@ def test_limits_are_held_against_metrics_of_the_task(project: Path) -> None:
     assert "too few examples to tell" in undecided.out
 
 
+@pytest.mark.once
 def test_a_limit_that_no_result_can_keep_is_no_pass(project: Path) -> None:
     wrong_way = gated(project, "distance drop <= 0.5")
     assert wrong_way.code == 3

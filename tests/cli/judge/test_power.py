@@ -11,6 +11,7 @@ from scipy import stats
 from tests.command import evaltools, evaltools_here
 
 
+@pytest.mark.once
 def test_the_probability_is_that_of_simulated_evaluations() -> None:
     completed = evaltools_here("power", "--drop=0.005", "--flip_rate=0.01", "--num_images=5000")
     assert completed.code == 0

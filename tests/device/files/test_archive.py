@@ -307,6 +307,7 @@ def test_the_request_is_carried_out_in_the_folder_of_the_part(tmp_path: Path) ->
     assert (part / "result.json").exists()
 
 
+@pytest.mark.once
 def test_the_check_says_which_evaltools_and_which_python_there_are(tmp_path: Path) -> None:
     done = on_device(tmp_path / "part", "--check", *COCO.modules_on_devices)
     found = json.loads(done.stdout.splitlines()[-1])
@@ -326,6 +327,7 @@ def test_the_check_fails_where_a_package_is_missing(tmp_path: Path) -> None:
     assert done.stderr.strip().splitlines()[-1] == "ImportError: no SciPy on this board"
 
 
+@pytest.mark.once
 def test_only_coco_needs_pycocotools(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "pycocotools.py").write_text("raise ImportError('no pycocotools on this board')")

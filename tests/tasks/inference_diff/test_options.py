@@ -78,6 +78,7 @@ def test_a_saved_reference_stands_in_for_one_that_runs(tmp_path: Path) -> None:
     assert result.part.inputs[0].source == f"loaded from {tmp_path / 'saved'}"
 
 
+@pytest.mark.once
 def test_saved_outputs_of_a_real_runtime_are_equal_when_loaded(tmp_path: Path) -> None:
     evaluate(prepare_diff, asked(tmp_path, save_outputs=tmp_path / "saved", yardstick_runs=0), Silent(), open_session)
     request = loading(tmp_path, tests=(Configuration("test", kernels="builtin"),), inputs=InputOptions(num_runs=3))
@@ -264,6 +265,7 @@ def test_a_rare_difference_counts_unless_every_kernel_has_it(tmp_path: Path) -> 
     assert (verdict_of(alone).kind, verdict_of(shared).kind) == ("diverged", "equivalent")
 
 
+@pytest.mark.once
 def test_an_output_whose_farthest_run_is_not_sampled_is_judged_by_all_runs(tmp_path: Path) -> None:
     """Eight outputs share five places in the sample, and one output is wrong in a run of its own."""
     outputs = 8

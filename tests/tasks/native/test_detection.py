@@ -38,6 +38,7 @@ def coco() -> CocoInputs:
     return prepare_coco(replace(made, options=replace(made.options, num_images=12), keep_pictures=True))
 
 
+@pytest.mark.once
 def test_coco_from_the_program_to_the_tables(tmp_path: Path, coco: CocoInputs) -> None:
     """The figures are those of our own evaluation of the same pictures with the same kernels, to six digits."""
     reference, test = stand_ins(tmp_path, coco, REFERENCE, PLAIN)

@@ -36,6 +36,7 @@ def diff_inputs(**changes: Any) -> Any:
     return prepare_diff(diff_request(**changes))
 
 
+@pytest.mark.once
 def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
     inputs = diff_inputs(limits=(parse_limit("max_avg_error", "0.01"),))
     builtin = Configuration("builtin", kernels="builtin")

@@ -256,6 +256,7 @@ def test_the_time_is_that_of_the_command_whatever_its_parts_took(imagenet: Image
     assert assemble_native(imagenet, runs, BINARY, STARTED, 2.25).environment.elapsed_s == 2.25
 
 
+@pytest.mark.once
 def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     """The stand-in is ours inside: what it gives is what is known of the sample."""
     inputs = prepare_imagenet(imagenet_request())
@@ -275,6 +276,7 @@ def test_imagenet_from_the_program_to_the_tables(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.once
 def test_imagenet_in_parts_from_the_program(tmp_path: Path) -> None:
     inputs = prepare_imagenet(imagenet_options(num_images=30))
     whole = run_stand_in(tmp_path / "whole", inputs, PLAIN)

@@ -141,6 +141,7 @@ def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[BenchmarkRow]) -
         assert (np.asarray(picture.convert("L")) < 128).mean() > 0.001
 
 
+@pytest.mark.once
 def test_the_same_result_gives_the_same_svg_in_another_process() -> None:
     code = (
         "import sys; from pathlib import Path; from evaltools.report.files.benchmark.plot import plot_bytes;"
