@@ -20,10 +20,7 @@ A message says what was wrong, what was got, what would be right, and the next s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from evaltools.delegates.provider import Delegate
+from typing import Final
 
 DEBUG: Final = "EVALTOOLS_DEBUG"
 """The environment variable that has tracebacks printed, also by processes that are started; ``--debug`` sets it."""
@@ -60,14 +57,14 @@ class OutputError(EvaltoolsError):
 
 
 class ConfigurationUnavailable(EvaltoolsError):
-    """A configuration cannot run here: its runtime, or ``delegate`` if given, cannot be created.
+    """A configuration cannot run here: its runtime, or the delegate named ``delegate``, cannot be created.
 
     ``cannot_exist``: no Python runtime has the delegate, or the runtime's package is not installed.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, delegate: Delegate | None = None, cannot_exist: bool = False) -> None:
+    def __init__(self, message: str, delegate: str = "", cannot_exist: bool = False) -> None:
         super().__init__(message)
         self.delegate = delegate
         self.cannot_exist = cannot_exist

@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 
-from evaltools.delegates import Delegate
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.isolated import IsolatedSession
 from tests.example_delegate import CompilerMissing, build_rounding_delegate
@@ -50,7 +49,7 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-out of a session limits its runs alone: one that is short, for a run that hangs, ends no opening."""
     begin = IsolatedSession.__init__
 
-    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: Delegate | None) -> None:
+    def opened(session: IsolatedSession, child: ChildProcess, timeout_s: float, suspect: str) -> None:
         begin(session, child, _SECONDS_TO_OPEN, suspect)
         session._timeout_s = timeout_s
 

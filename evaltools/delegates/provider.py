@@ -12,7 +12,6 @@ LITERT: Final = "litert"
 TFLITE_RUNTIME: Final = "tflite_runtime"
 COMPILED: Final = "compiled"
 ONLY_COMPILED: Final = NotNative("only ai-edge-litert's CompiledModel has it")
-_NUMBER_SIGN: Final = "#"
 
 
 @dataclass(frozen=True)
@@ -52,19 +51,8 @@ class Delegate:
         """The second, the third, ... of several; the first is the delegate itself."""
         if number == self.number:
             return self
-        return replace(self, name=f"{self.name}{_NUMBER_SIGN}{number}", number=number)
+        return replace(self, name=f"{self.name}#{number}", number=number)
 
     def is_enabled(self, values: Mapping[str, Value]) -> bool:
         """Whether ``values`` (flags by name) switch this delegate on."""
         return bool(values.get(self.enabled_by))
-
-    def __reduce__(self) -> tuple[Callable[[str], Delegate], tuple[str]]:
-        """Another process gets its own delegate of that name: there is one of each, and they are told apart by that."""
-        return _registered, (self.name,)
-
-
-def _registered(name: str) -> Delegate:
-    from evaltools.delegates.registry import DELEGATES
-
-    name, _, number = name.partition(_NUMBER_SIGN)
-    return next(delegate for delegate in DELEGATES if delegate.name == name).numbered(int(number or 1))

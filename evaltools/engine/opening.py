@@ -70,9 +70,10 @@ def open_configuration(
             session = open_session(model, running)
             break
         except ConfigurationUnavailable as error:
-            if not allow_fallback or error.delegate not in running.delegates.requested:
+            refused = next((each for each in running.delegates.requested if each.name == error.delegate), None)
+            if not allow_fallback or refused is None:
                 return NotMeasured(configuration, str(error), error.cannot_exist)
-            running = running.without(error.delegate)
+            running = running.without(refused)
             left_out.append(str(error))
     try:
         require_delegates_ran(session.delegation)

@@ -96,7 +96,8 @@ class InterpreterRuntime:
             delegation = _delegation(interpreter, ends, configuration)
             return InterpreterSession(interpreter, facts, delegation, laps.opening())
         except (ValueError, RuntimeError, SystemError, TypeError, MemoryError) as error:
-            raise ConfigurationUnavailable(_load_failure(facts, configuration, culprit, error), culprit) from error
+            message = _load_failure(facts, configuration, culprit, error)
+            raise ConfigurationUnavailable(message, culprit.name if culprit else "") from error
 
     def version(self) -> str:
         """The installed version of the package."""
@@ -196,7 +197,7 @@ def _require_order(configuration: Configuration) -> None:
             "the Python interpreters apply XNNPACK after external delegates, but --use_xnnpack=true stands before "
             "--external_delegate_path; put --external_delegate_path first"
         )
-        raise ConfigurationUnavailable(message, late)
+        raise ConfigurationUnavailable(message, late.name)
 
 
 def _load_externals(library: ModuleType, configuration: Configuration) -> list[tuple[Delegate, Any]]:
@@ -228,7 +229,7 @@ def _load_external(library: ModuleType, delegate: Delegate, named: str, values: 
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {library_path}").strip()
         message = f"{named} refused to be created: {reason or 'it gave no reason'}"
-        raise ConfigurationUnavailable(message, delegate) from error
+        raise ConfigurationUnavailable(message, delegate.name) from error
 
 
 def _require_delegate_library(delegate: Delegate, path: str, library_path: str) -> None:
@@ -237,11 +238,11 @@ def _require_delegate_library(delegate: Delegate, path: str, library_path: str) 
         exported = ctypes.CDLL(library_path)
     except OSError as error:
         message = f"--external_delegate_path={path} cannot be loaded: {error}"
-        raise ConfigurationUnavailable(message, delegate) from error
+        raise ConfigurationUnavailable(message, delegate.name) from error
     for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
         if not hasattr(exported, symbol):
             message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {symbol}"
-            raise ConfigurationUnavailable(message, delegate)
+            raise ConfigurationUnavailable(message, delegate.name)
 
 
 def _load_failure(facts: RuntimeFacts, configuration: Configuration, culprit: Delegate | None, error: Exception) -> str:

@@ -26,17 +26,17 @@ def obstacle_to(configuration: Configuration, runtime: str) -> ConfigurationUnav
                 f"no Python runtime has both {_described(configuration, delegate)} and "
                 f"{_described(configuration, other)}; drop one of the two"
             )
-            return ConfigurationUnavailable(message, delegate, cannot_exist=True)
+            return ConfigurationUnavailable(message, delegate.name, cannot_exist=True)
         if runtime not in delegate.runtimes:
             message = (
                 f"the {delegate.name} delegate cannot be created by the Python runtime {runtime}; "
                 f"it runs in {delegate.works_in}"
             )
-            return ConfigurationUnavailable(message, delegate, cannot_exist=True)
+            return ConfigurationUnavailable(message, delegate.name, cannot_exist=True)
         message = (
             f"--{flags[0]} cannot be honoured by the Python runtime {runtime}: {delegate.runtimes[runtime][flags[0]]}"
         )
-        return ConfigurationUnavailable(message, delegate)
+        return ConfigurationUnavailable(message, delegate.name)
     return None
 
 

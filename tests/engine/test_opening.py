@@ -62,7 +62,7 @@ def test_fallback_is_measured_only_when_allowed_and_says_why() -> None:
 
 def without_gpu(_model: ModelFile, configuration: Configuration) -> Session:
     if GPU in configuration.delegates.requested:
-        raise ConfigurationUnavailable("no GPU here", GPU)
+        raise ConfigurationUnavailable("no GPU here", GPU.name)
     return session_with()
 
 
@@ -93,7 +93,7 @@ def test_a_fallback_leaves_out_only_that_external_delegate_which_cannot_be_creat
     def without_first(_model: ModelFile, configuration: Configuration) -> Session:
         first, *others = configuration.delegates.requested
         if others:
-            raise ConfigurationUnavailable("no device", first)
+            raise ConfigurationUnavailable("no device", first.name)
         return session_with(DelegateCoverage("EXTERNAL", True, 2, 1))
 
     configuration = Configuration.from_text("c", "external_delegate_path=a external_delegate_path=b")
@@ -107,7 +107,7 @@ def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_
         for delegate in configuration.delegates.requested:
             path = configuration.delegates.values_of(delegate)["external_delegate_path"]
             if path in ("a", "c"):
-                raise ConfigurationUnavailable(f"{delegate.name} of {path} has no device", delegate)
+                raise ConfigurationUnavailable(f"{delegate.name} of {path} has no device", delegate.name)
         second, fourth = (delegate.name for delegate in configuration.delegates.requested)
         return session_with(DelegateCoverage(second, True, 3, 1), DelegateCoverage(fourth, True, 0, 0))
 

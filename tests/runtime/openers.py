@@ -115,7 +115,7 @@ def failing_on_two(_model: ModelFile, _configuration: Configuration) -> FakeSess
 def refusing(_model: ModelFile, configuration: Configuration) -> FakeSession:
     """Raises the error that the configuration names."""
     kind = getattr(errors, str(configuration.delegates.value("external_delegate_path")))
-    raise kind("not [here]", GPU) if issubclass(kind, ConfigurationUnavailable) else kind("not [here]")
+    raise kind("not [here]", GPU.name) if issubclass(kind, ConfigurationUnavailable) else kind("not [here]")
 
 
 def aborting(_model: ModelFile, _configuration: Configuration) -> FakeSession:

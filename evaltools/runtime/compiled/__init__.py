@@ -141,7 +141,8 @@ class CompiledSession:
         try:
             self.run([np.zeros(spec.shape, spec.dtype) for spec in self.inputs])
         except InferenceError as error:
-            raise ConfigurationUnavailable(f"its first run, on zeros, failed: {error}", self._accelerator) from error
+            message = f"its first run, on zeros, failed: {error}"
+            raise ConfigurationUnavailable(message, self._accelerator.name) from error
 
     def run(self, inputs: Sequence[Array], invocations: int = 1) -> Inference:
         """Write the inputs, run, read the outputs."""
@@ -192,13 +193,13 @@ def _accelerator(configuration: Configuration) -> Delegate | None:
     asked_for = [delegate for delegate in configuration.delegates.requested if delegate.name in _ACCELERATORS]
     if len(asked_for) > 1:
         names = " and ".join(delegate.name for delegate in asked_for)
-        raise ConfigurationUnavailable(f"{names} at once are not supported; ask for one of them", asked_for[1])
+        raise ConfigurationUnavailable(f"{names} at once are not supported; ask for one of them", asked_for[1].name)
     if asked_for and configuration.xnnpack:
         message = (
             f"beside the {asked_for[0].name}, CompiledModel applies XNNPACK to the rest by itself and does not tell "
             "what it took; leave --use_xnnpack=true out (false keeps XNNPACK out)"
         )
-        raise ConfigurationUnavailable(message, XNNPACK)
+        raise ConfigurationUnavailable(message, XNNPACK.name)
     return asked_for[0] if asked_for else None
 
 
@@ -208,14 +209,14 @@ def _require_own_buffers(model: ModelFile, accelerator: Delegate | None) -> None
     shared = [tensor.name for tensor in model.outputs if tensor.index in inputs]
     if shared:
         message = f"CompiledModel never writes the output {shared[0]}, which is an input of the model too"
-        raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", accelerator)
+        raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", _name_of(accelerator))
 
 
 def _require_readable(model: ModelFile, accelerator: Delegate | None) -> None:
     for tensor in (*model.inputs, *model.outputs):
         if tensor.dtype not in _READABLE:
             message = f"the Python CompiledModel cannot read or write the tensor {tensor.name} of type {tensor.dtype}"
-            raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", accelerator)
+            raise ConfigurationUnavailable(f"{message}; {_next_step(accelerator)}", _name_of(accelerator))
 
 
 def _require_kernels(configuration: Configuration, accelerator: Delegate | None) -> None:
@@ -226,6 +227,10 @@ def _require_kernels(configuration: Configuration, accelerator: Delegate | None)
         raise ConfigurationUnavailable(f"{message}; use --runtime=litert --kernels=reference")
     message = f"{message}, and no other Python runtime has the {accelerator.name}; leave --kernels=reference out"
     raise ConfigurationUnavailable(message, cannot_exist=True)
+
+
+def _name_of(accelerator: Delegate | None) -> str:
+    return accelerator.name if accelerator else ""
 
 
 def _next_step(accelerator: Delegate | None) -> str:
@@ -290,7 +295,7 @@ def _unavailable(
         reason = f"{reason}: {first_error(messages)}; --runtime=litert may be able to"
     name = f"{accelerator.name} " if accelerator else ""
     return ConfigurationUnavailable(
-        f"{facts.package} {facts.version} {name}cannot run the model: {' '.join(reason.split())}", accelerator
+        f"{facts.package} {facts.version} {name}cannot run the model: {' '.join(reason.split())}", _name_of(accelerator)
     )
 
 
@@ -312,7 +317,8 @@ def _signature_of(
                 _in_order(names["outputs"], outputs, model.outputs),
             )
     message = "CompiledModel runs signatures, and none of this model has the inputs and outputs of its main graph"
-    raise ConfigurationUnavailable(f"{message}; name one with --signature, or {_next_step(accelerator)}", accelerator)
+    message = f"{message}; name one with --signature, or {_next_step(accelerator)}"
+    raise ConfigurationUnavailable(message, _name_of(accelerator))
 
 
 def _are_of(details: Mapping[str, Mapping[str, Any]], tensors: Sequence[TensorInfo]) -> bool:

@@ -32,7 +32,7 @@ def weight_cache(model: ModelFile, configuration: Configuration) -> Iterator[str
     stated = str(configuration.delegates.value(_FLAG))
     if stated and configuration.delegates.value("xnnpack_force_fp16"):
         message = f"--{_FLAG} and --xnnpack_force_fp16 together end the process; drop one of the two"
-        raise ConfigurationUnavailable(message, XNNPACK)
+        raise ConfigurationUnavailable(message, XNNPACK.name)
     if stated in ("", _IN_MEMORY):
         yield stated
         return
@@ -71,10 +71,10 @@ def _require_own(path: Path, owner: str) -> None:
     noted = note.read_text().split() if note.exists() else []
     if noted[:1] != [owner]:
         message = f"--{_FLAG}={path} was not made from this model, and would give wrong numbers"
-        raise ConfigurationUnavailable(f"{message}; delete it or name another file", XNNPACK)
+        raise ConfigurationUnavailable(f"{message}; delete it or name another file", XNNPACK.name)
     if noted[1:] != [_sha256_of(path)]:
         message = f"--{_FLAG}={path} is not as it was written ({note} has its SHA-256), and may give wrong numbers"
-        raise ConfigurationUnavailable(f"{message}; delete it, and it is written anew", XNNPACK)
+        raise ConfigurationUnavailable(f"{message}; delete it, and it is written anew", XNNPACK.name)
 
 
 def _write_note(path: Path, owner: str, content: Path) -> None:

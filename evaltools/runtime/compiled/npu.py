@@ -66,7 +66,7 @@ def _damaged(path: Path, problem: str) -> ConfigurationUnavailable:
     found = _installed_openvino()
     package = f"openvino=={found}" if found else "openvino"
     message = f"{path} cannot be loaded: {problem}; install it anew: pip install --force-reinstall {package}"
-    return ConfigurationUnavailable(message, NPU)
+    return ConfigurationUnavailable(message, NPU.name)
 
 
 def environment(settings: DelegateSettings) -> Mapping[str, str]:
@@ -84,7 +84,7 @@ def environment(settings: DelegateSettings) -> Mapping[str, str]:
             message = f"there is no {pattern} of {settings.value('npu_vendor')} in the ai-edge-litert wheel"
             if settings.value(flag):
                 message = f"--{flag}={path} has no {pattern}"
-            raise ConfigurationUnavailable(f"{message}; give --{flag} from the vendor's SDK", NPU)
+            raise ConfigurationUnavailable(f"{message}; give --{flag} from the vendor's SDK", NPU.name)
     return {"runtime_path": str(folder), "dispatch_library_path": str(dispatch), "compiler_plugin_path": str(compiler)}
 
 
@@ -118,7 +118,7 @@ def _require_effect(given: Mapping[str, str], threads: int) -> None:
             "compilation only, and OpenVINO's CPU then runs with a precision and a number of threads of its own; leave "
             "it out"
         )
-        raise ConfigurationUnavailable(message, NPU)
+        raise ConfigurationUnavailable(message, NPU.name)
 
 
 def explain(messages: str) -> str:

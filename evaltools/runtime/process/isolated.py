@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import Delegate
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError, SessionEnded
 from evaltools.model import ModelFile
 from evaltools.runtime.process.child import ChildProcess, begin_child, log_length
@@ -81,13 +80,13 @@ def open_isolated(
         child = ChildProcess(_serve, (model, configuration, opener))
     except OSError as error:
         raise ConfigurationUnavailable(f"no process of its own could be started for it: {error}") from error
-    return IsolatedSession(child, timeout_s, requested[0] if requested else None)
+    return IsolatedSession(child, timeout_s, requested[0].name if requested else "")
 
 
 class IsolatedSession:
     """A session whose work happens in a child process."""
 
-    def __init__(self, child: ChildProcess, timeout_s: float, suspect: Delegate | None) -> None:
+    def __init__(self, child: ChildProcess, timeout_s: float, suspect: str) -> None:
         self._child = child
         self._timeout_s = min(timeout_s, _LONGEST_WAIT_S)
         self._ended: SessionEnded | None = None

@@ -84,7 +84,7 @@ def _require_profiler(configuration: Configuration) -> None:
         message = (
             f"the profiler sees operators of the CPU and of XNNPACK only, none that the {hidden.name} delegate runs"
         )
-        raise ConfigurationUnavailable(f"{message}; profile without --{hidden.enabled_by}, or {_LEFT_OUT}", hidden)
+        raise ConfigurationUnavailable(f"{message}; profile without --{hidden.enabled_by}, or {_LEFT_OUT}", hidden.name)
     if configuration.kernel_set not in _KERNEL_MODES:
         message = f"the profiler has no {configuration.kernel_set} kernels: CompiledModel runs its builtin ones instead"
         raise ConfigurationUnavailable(f"{message}; use --kernels=builtin, or {_LEFT_OUT}")

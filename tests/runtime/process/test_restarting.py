@@ -77,7 +77,7 @@ class Processes:
     def __call__(self) -> Process:
         self.asked += 1
         if self.asked - 1 in self.unavailable:
-            raise ConfigurationUnavailable("no GPU here any more", GPU)
+            raise ConfigurationUnavailable("no GPU here any more", GPU.name)
         self.opened.append(self.kind(self.asked - 1, self.plan))
         return self.opened[-1]
 
