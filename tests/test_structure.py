@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,6 @@ MAY_IMPORT = {
         "parameter",
         "preprocess",
         "proto",
-        "report",
         "result",
         "runtime",
         "stats",
@@ -125,3 +125,33 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
     assert files
     for source in files:
         assert imported_rooms(source) - {room, "errors"} <= MAY_IMPORT[room], source
+
+
+def module_of(source: Path) -> str:
+    parts = source.relative_to(ROOT).with_suffix("").parts
+    inside = parts if parts[0] == "evaltools" else ("evaltools", *parts)
+    return ".".join(inside[:-1] if inside[-1] == "__init__" else inside)
+
+
+def imported_modules(source: Path, known: set[str]) -> set[str]:
+    """The files that a file imports, at its top, in functions and for types."""
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            package = str(node.module)
+            found |= {f"{package}.{alias.name}" for alias in node.names} & known
+            found |= {package} if any(f"{package}.{alias.name}" not in known for alias in node.names) else set()
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & known
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = {
+        module_of(path): path for room in ("evaltools", "tasks", "datasets") for path in (ROOT / room).rglob("*.py")
+    }
+    graph = {name: imported_modules(path, set(files)) - {name} for name, path in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")

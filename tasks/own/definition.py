@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, ParamSpec
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from evaltools.tasks.own.outputs import Outputs
+    from evaltools.tasks.own.tensors import TaskTensor
 
 Parameters = ParamSpec("Parameters")
 Better = Literal["higher", "lower"]
@@ -31,27 +31,6 @@ class Example:
     id: str
     input: Any
     target: Any = None
-
-
-class Quantisation(NamedTuple):
-    """Of a tensor: ``real = (quantised - zero_point) * scale``."""
-
-    scale: float
-    zero_point: int
-
-
-@dataclass(frozen=True)
-class TaskTensor:
-    """An input or output of the model. ``shape`` and ``dtype`` are those that the array must have, or has.
-
-    ``normalization`` is what the model's metadata say of pictures, mean and standard deviation of values 0..255.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[np.generic]
-    quantisation: Quantisation | None = None
-    normalization: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.tasks.own.definition import TaskTensor
+from evaltools.tasks.own.tensors import TaskTensor
 
 
 class Outputs(tuple[npt.NDArray[np.generic], ...]):
@@ -24,7 +24,7 @@ class Outputs(tuple[npt.NDArray[np.generic], ...]):
     def real(self, number: int) -> npt.NDArray[np.float32]:
         """One output as real numbers: a quantised one is taken apart, others are only converted to float32.
 
-        >>> from evaltools.tasks.own.definition import Quantisation
+        >>> from evaltools.tasks.own.tensors import Quantisation
         >>> tensor = TaskTensor("scores", (2,), np.dtype("uint8"), Quantisation(0.5, 10))
         >>> Outputs([np.array([10, 12], np.uint8)], [tensor]).real(0).tolist()
         [0.0, 1.0]

@@ -14,7 +14,8 @@ from evaltools.datasets.image_folder import list_images, printable_name
 from evaltools.errors import DataError, TaskError
 from evaltools.preprocess import ImageToTensor, Normalization, Quantization
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, TaskTensor
+from evaltools.tasks.own.definition import Example
+from evaltools.tasks.own.tensors import TaskTensor
 from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, load_picture
 
 

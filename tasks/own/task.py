@@ -16,10 +16,11 @@ from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, U
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import use_reference_kernel
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Metric, Quantisation, Task, TaskTensor
+from evaltools.tasks.own.definition import Example, Metric, Task
 from evaltools.tasks.own.faults import place_of, sentence
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.outputs import Outputs
+from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 
 _MOST_NAMED: Final = 3
 

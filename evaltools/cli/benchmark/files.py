@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.benchmark.command import BEYOND_PARAMETERS
 from evaltools.cli.benchmark.lines import NativeLines
 from evaltools.cli.benchmark.request import BenchmarkRequest
 from evaltools.errors import OutputError, UsageError
@@ -76,7 +75,7 @@ class PlannedFiles:
 
 def written_whole() -> list[str]:
     """The flags of files that are about all rows together."""
-    return [parameter.name for parameter in BEYOND_PARAMETERS if parameter.role == "output_file"]
+    return [parameter.name for parameter in benchmark_flags.BEYOND if parameter.role == "output_file"]
 
 
 def planned_files(asked: Request, request: BenchmarkRequest) -> PlannedFiles:

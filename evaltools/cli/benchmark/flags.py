@@ -165,6 +165,66 @@ _NUM_THREADS: Final = Parameter("num_threads", "", default=-1, log="Num threads"
 
 PARAMETERS: Final = (*_MEASURING, *_RUNS)
 """The flags of the command, in the order of native logs. ``num_threads`` is one of the configuration's."""
+BEYOND: Final = (
+    Parameter(
+        "output_file_path",
+        "JSON file with every time, the conditions and the figures.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter(
+        "rounds",
+        "Measurements of each configuration, each from a cold start in a fresh process; configurations take turns. "
+        "0: 1, or 3 where there are several configurations.",
+        default=0,
+    ),
+    Parameter(
+        "sweep",
+        'Values to combine, as in "num_threads=1,2,4 use_xnnpack=true,false". May be repeated.',
+        repeatable=True,
+        about="configurations",
+    ),
+    Parameter(
+        "cpu_affinity",
+        'CPUs that the measured process may use: "0,2-3", or a mask as for taskset, 0xf0.',
+        not_native=NotNative("--taskset binds native binaries"),
+    ),
+    Parameter(
+        "op_profiling_runs",
+        "Runs whose operators are timed, after the others.",
+        default=50,
+        only_with=("enable_op_profiling=true",),
+        not_native=NO_OPERATORS,
+    ),
+    Parameter(
+        "trace",
+        "File for a trace of everything, for ui.perfetto.dev or chrome://tracing.",
+        role="output_file",
+        about="result",
+        not_native=NotNative("no single times are known"),
+    ),
+    Parameter(
+        "accuracy",
+        "Result file of evaltools imagenet or coco: its accuracy stands beside the latency. May be repeated.",
+        repeatable=True,
+        role="input_file",
+        about="result",
+        only_with=("dry_run=false",),
+    ),
+    Parameter(
+        "plot",
+        "PNG or SVG file: accuracy against latency and size, else latencies.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter(
+        "run_timeout",
+        "Seconds after which opening the model, or a run that goes on beyond --max_secs, counts as hanging.",
+        default=300.0,
+        not_native=NotNative("--part_timeout limits it"),
+    ),
+)
+"""Those that the native tool does not have."""
 LOGGED: Final = (*_MEASURING, _NUM_THREADS, *_RUNS)
 """What a native log names before the delegates' flags, in its order."""
 

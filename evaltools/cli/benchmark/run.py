@@ -15,7 +15,6 @@ from evaltools.benchmark.accuracy import KnownAccuracy, accuracy_of, read_accura
 from evaltools.benchmark.fresh_process import Inputs, Watcher
 from evaltools.benchmark.run import run_benchmark
 from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.benchmark.command import BEYOND_PARAMETERS
 from evaltools.cli.benchmark.files import planned_files
 from evaltools.cli.benchmark.lines import NativeLines
 from evaltools.cli.benchmark.request import BenchmarkRequest, read_request
@@ -83,7 +82,7 @@ def benchmark(asked: Request) -> int:
 
 def options_in_force(flags: Options, request: BenchmarkRequest) -> dict[str, Value]:
     """The flags that shape the runs, in force; models and configurations stand with the rows."""
-    shaping = (*benchmark_flags.PARAMETERS, *BEYOND_PARAMETERS)
+    shaping = (*benchmark_flags.PARAMETERS, *benchmark_flags.BEYOND)
     values = {each.name: flags.value(each.name) for each in shaping if each.about == "records"}
     found = {name: value for name, value in values.items() if not isinstance(value, tuple)}
     return found | {"rounds": request.options.rounds}
