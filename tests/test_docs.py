@@ -119,6 +119,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.benchmark import command as benchmark
     from evaltools.cli.benchmark import flags as benchmark_flags
     from evaltools.cli.convert import command as convert
+    from evaltools.cli.device import clean as device_clean
     from evaltools.cli.device import list as device_list
     from evaltools.cli.device import run_flags as device_run_flags
     from evaltools.cli.judge import baseline, gate, power
@@ -135,6 +136,7 @@ def test_flags_in_the_docs_exist() -> None:
         *inspect.PARAMETERS,
         *gate.PARAMETERS,
         *power.PARAMETERS,
+        *device_clean.PARAMETERS,
         *device_list.PARAMETERS,
         *device_run_flags.PARAMETERS,
         *baseline.PARAMETERS,
