@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +18,62 @@ from evaltools.errors import DataError, UsageError
 
 REQUEST: Final = "request"
 IDENTITY: Final = "identity"
-TIMES_OF_CHANGE: Final = "the times of change of "
-"""What an identity says of files that may be copies elsewhere begins with this."""
 _LONGEST_SHOWN: Final = 80
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """What a run is made of: nothing of it may change between its parts.
+
+    ``inputs`` are model, data, labels and the like by what they are, ``written`` the times of change of files among
+    them, which copies elsewhere do not share. ``options`` are by their flags, ``libraries`` by their paths,
+    ``configurations`` by their names, each with a text for whatever about it could be another. ``shard`` is empty for
+    a whole run.
+    """
+
+    inputs: dict[str, str]
+    written: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+    configurations: dict[str, dict[str, str]] = field(default_factory=dict)
+    shard: str = ""
+    evaltools: str = field(default_factory=lambda: version("evaltools"))
+
+    def portable(self) -> RunIdentity:
+        """What is the same for all shards of a run, wherever they were done."""
+        return replace(self, written={}, shard="")
+
+    def changes(self, now: RunIdentity) -> list[str]:
+        """In words, what is not the same any more.
+
+        >>> RunIdentity({"the model": "a"}, {"the photos": "8:00"}).changes(RunIdentity({"the model": "b"}))
+        ['the model was a, now it is b', 'the photos were written anew since']
+        """
+        before, after = self._texts(), now._texts()
+        names = dict.fromkeys((*before, *after))
+        found = [
+            f"{name} was {_shown(before.get(name))}, now it is {_shown(after.get(name))}"
+            for name in names
+            if before.get(name) != after.get(name)
+        ]
+        files = dict.fromkeys((*self.written, *now.written))
+        return found + [
+            f"{name} were written anew since" for name in files if self.written.get(name) != now.written.get(name)
+        ]
+
+    def _texts(self) -> dict[str, str]:
+        return {
+            "evaltools": self.evaltools,
+            **self.inputs,
+            **{f"the library {path}": content for path, content in self.libraries.items()},
+            **self.options,
+            **({"the shard": self.shard} if self.shard else {}),
+            **{
+                f"configuration {name}, {what}": text
+                for name, facts in self.configurations.items()
+                for what, text in facts.items()
+            },
+        }
 
 
 @contextmanager
@@ -44,19 +99,18 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
             journal.close()
 
 
-def require_same_run(journal: Journal[Any], identity: Mapping[str, str], begun: bool = False) -> None:
+def require_same_run(journal: Journal[Any], identity: RunIdentity, begun: bool = False) -> None:
     """Write down what a new run is made of; raises :class:`UsageError` where an earlier one was made of something else.
 
-    ``identity`` has a text for each thing that must not change between the parts of a run. A run without a single
-    example has not begun, unless ``begun`` says so.
+    A run without a single example has not begun, unless ``begun`` says so.
     """
     if journal.folder is None:
         return
     stated = identity_of(journal)
     if stated is None or not (begun or journal.examples()):
-        journal.state({IDENTITY: encode(dict(identity))})
+        journal.state({IDENTITY: encode(identity)})
         return
-    changed = differences(stated, identity)
+    changed = stated.changes(identity)
     if changed:
         raise UsageError(
             f"--run_dir={journal.folder} holds another run: {'; '.join(changed)}. Repeat the run as it was, or give "
@@ -64,22 +118,10 @@ def require_same_run(journal: Journal[Any], identity: Mapping[str, str], begun: 
         )
 
 
-def identity_of(journal: Journal[Any]) -> dict[str, str] | None:
+def identity_of(journal: Journal[Any]) -> RunIdentity | None:
     """What the run in a folder is made of, None where it has not begun."""
     text = journal.fact(IDENTITY)
-    return None if text is None else decode(text, dict[str, str], journal.folder)
-
-
-def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """In words, what is not the same."""
-    names = [*before, *(name for name in now if name not in before)]
-    return [_change(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
-
-
-def _change(name: str, before: str | None, now: str | None) -> str:
-    if name.startswith(TIMES_OF_CHANGE):
-        return f"{name.removeprefix(TIMES_OF_CHANGE)} were written anew since"
-    return f"{name} was {_shown(before)}, now it is {_shown(now)}"
+    return None if text is None else decode(text, RunIdentity, journal.folder)
 
 
 def digest(texts: Iterable[str]) -> str:

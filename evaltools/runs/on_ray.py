@@ -19,7 +19,7 @@ from typing import Any, Final
 from evaltools import exit_codes
 from evaltools.engine import Tally
 from evaltools.engine.journal import JOURNAL_NAME
-from evaltools.engine.run_folder import REQUEST, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, require_same_run, run_journal
 from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
@@ -80,12 +80,11 @@ def without_ray(request: Request) -> Request:
 
 def _begin(folder: Path, request: Request) -> int:
     """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
-    configurations = {
-        f"configuration {configuration.name}": " ".join(configuration.to_flags())
-        for configuration in request.configurations
-    }
-    repeated = flags_to_repeat(request.options)
-    identity = {"the executor": "ray", "the task": request.task, **configurations, **repeated}
+    identity = RunIdentity(
+        {"the executor": "ray", "the task": request.task},
+        options=flags_to_repeat(request.options),
+        configurations={each.name: {"its flags": " ".join(each.to_flags())} for each in request.configurations},
+    )
     with run_journal(folder) as journal:
         require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
         journal.state({REQUEST: encode(to_plain(request))})

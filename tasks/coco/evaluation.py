@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Outcome, Record
 from evaltools.engine.describe import comparison_pairs
-from evaltools.engine.run_folder import encode
+from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.errors import DataError, ImageError, InferenceError, ModelError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
@@ -60,12 +60,7 @@ from evaltools.tasks.shared.measuring import (
     require_stated,
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
-from evaltools.tasks.shared.run_identity import (
-    Place,
-    fact_in,
-    fingerprint_of_files,
-    libraries_of,
-)
+from evaltools.tasks.shared.run_identity import Place, fact_in, with_files
 
 _OUTPUTS = "how the outputs are read"
 PICTURES_TRIED = 4
@@ -113,18 +108,11 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         """The pictures that are evaluated."""
         return self.material.pictures.paths
 
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> RunIdentity:
         """Model, pictures, annotations, labels."""
         truth, labels = self.material.pictures.truth, self.material.labels
-        return {
-            "the task": self.name,
-            "the model": self.model.sha256,
-            **fingerprint_of_files("the pictures", self.pictures),
-            "the ground truth": truth.sha256 if truth else "",
-            "the labels": labels.sha256 if labels else "",
-            **libraries_of(self.request.configurations),
-            **self.request.flags,
-        }
+        files = {"the ground truth": truth.sha256 if truth else "", "the labels": labels.sha256 if labels else ""}
+        return with_files(self.identity_with(files), "the pictures", self.pictures)
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """One picture in; the outputs of detectors may have other shapes than the file states."""

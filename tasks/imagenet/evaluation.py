@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
@@ -39,11 +39,7 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations
-from evaltools.tasks.shared.run_identity import (
-    Place,
-    fingerprint_of_files,
-    libraries_of,
-)
+from evaltools.tasks.shared.run_identity import Place, with_files
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -72,17 +68,10 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """The pictures that are evaluated."""
         return self.images.paths
 
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> RunIdentity:
         """Model, pictures, their labels."""
-        return {
-            "the task": self.name,
-            "the model": self.model.sha256,
-            **fingerprint_of_files("the pictures", self.images.paths),
-            "the ground truth": digest(self.images.truths),
-            "the labels": self.labels.sha256,
-            **libraries_of(self.request.configurations),
-            **self.request.flags,
-        }
+        truths = {"the ground truth": digest(self.images.truths), "the labels": self.labels.sha256}
+        return with_files(self.identity_with(truths), "the pictures", self.images.paths)
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """One picture in, one vector of scores out."""

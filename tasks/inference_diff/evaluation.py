@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_all
-from evaltools.engine.run_folder import decode, encode, journals_of
+from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
 from evaltools.errors import ImageError
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
@@ -34,12 +34,7 @@ from evaltools.tasks.shared.measuring import (
     counted,
     require_stated,
 )
-from evaltools.tasks.shared.run_identity import (
-    Place,
-    files_below,
-    fingerprint_of_files,
-    libraries_of,
-)
+from evaltools.tasks.shared.run_identity import Place, files_below, with_files
 
 _FIRST_RUNS: Final = "first runs"
 _YARDSTICKS: Final = "noise floor"
@@ -72,19 +67,13 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         """The native tool invokes several times per run."""
         return replace(super().pass_options, invocations=self.request.invocations)
 
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> RunIdentity:
         """Both models, and the files that inputs are read from."""
         request = self.request
         files = [Path(text.rpartition("=")[2]) for text in request.inputs.files]
         folders = [path for path in (*files, request.inputs.images, request.load_reference) if path is not None]
-        return {
-            "the task": "inference diff",
-            "the model": self.model.sha256,
-            "the reference's model": self.material.reference_model.sha256,
-            **fingerprint_of_files("the inputs", files_below(folders)),
-            **libraries_of([configuration for _, configuration in self.wanted]),
-            **request.flags,
-        }
+        found = self.identity_with({"the reference's model": self.material.reference_model.sha256})
+        return with_files(found, "the inputs", files_below(folders))
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
         """Every input as the file states it."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.describe import comparison_pairs
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import ImageError, InferenceError, TaskError, UsageError
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import ModelFile, read_model
@@ -23,7 +23,7 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import Drive, OpenConfigurations, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
-from evaltools.tasks.shared.run_identity import Place, files_below, fingerprint_of_files, libraries_of
+from evaltools.tasks.shared.run_identity import Place, files_below, with_files
 
 
 class OwnEvaluation(Evaluation[Scores]):
@@ -41,25 +41,19 @@ class OwnEvaluation(Evaluation[Scores]):
         """As many as the task gives."""
         return len(self.task.examples)
 
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> RunIdentity:
         """The task's file, its options and what they point at, its examples, the model."""
-        origin = self.request.loaded.origin
-        return {
-            "the task": f"{self.name} {self.request.loaded.function.name}",
-            "the task's file": origin.sha256 if origin else "",
-            "the model": self.model.sha256,
-            "the examples": digest(example.id for example in self.task.examples),
-            **self._files(),
-            **libraries_of(self.request.configurations),
-            **self.request.flags,
-        }
-
-    def _files(self) -> dict[str, str]:
-        """What options point at."""
-        found: dict[str, str] = {}
+        loaded = self.request.loaded
+        found = self.identity_with(
+            {
+                "the task": f"{self.name} {loaded.function.name}",
+                "the task's file": loaded.origin.sha256 if loaded.origin else "",
+                "the examples": digest(example.id for example in self.task.examples),
+            }
+        )
         for name, value in self.request.options.items():
             if isinstance(value, Path):
-                found |= fingerprint_of_files(f"the files of {name}", files_below([value]))
+                found = with_files(found, f"the files of {name}", files_below([value]))
         return found
 
     def check_sessions(self, opened: OpenConfigurations) -> None:

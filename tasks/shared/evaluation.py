@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
 from evaltools.engine.describe import describe_model
-from evaltools.engine.run_folder import digest
+from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Observation
 from evaltools.model import ModelFile
 from evaltools.result.environment import describe_environment
@@ -25,7 +25,7 @@ from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations
 from evaltools.tasks.shared.one_pass import Sums
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, merged_run
+from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, libraries_of, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
@@ -90,8 +90,16 @@ class Evaluation(ABC, Generic[Observation]):
         return PassOptions(self.request.max_failed_examples, max_crashes=self.request.execution.max_crashes)
 
     @abstractmethod
-    def identity(self) -> dict[str, str]:
-        """A text for each thing that must not change between the parts of a run; reads files again."""
+    def identity(self) -> RunIdentity:
+        """What must not change between the parts of a run; reads files again."""
+
+    def identity_with(self, inputs: Mapping[str, str]) -> RunIdentity:
+        """Task, model, options, libraries, and what else the task is made of."""
+        return RunIdentity(
+            {"the task": self.name, "the model": self.model.sha256, **inputs},
+            options=dict(self.request.flags),
+            libraries=libraries_of(configuration for _, configuration in self.wanted),
+        )
 
     @abstractmethod
     def check_sessions(self, opened: OpenConfigurations) -> None:

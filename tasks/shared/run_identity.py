@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +14,8 @@ from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
     REQUEST,
-    TIMES_OF_CHANGE,
+    RunIdentity,
     decode,
-    differences,
     encode,
     identity_of,
     journals_of,
@@ -33,31 +31,28 @@ from evaltools.tasks.shared.measured import Measured, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
-SHARD: Final = "the shard"
-LIBRARY: Final = "the library "
-_CONFIGURATION: Final = "configuration "
-_FLAG: Final = "--"
+_WHOLE: Final = "0/1"
 
 
 def begin_run(
     journal: Journal[Any],
     described: Sequence[ConfigurationResult],
-    identity: Mapping[str, str],
+    identity: RunIdentity,
     shard: Shard,
     request: Request | None,
 ) -> None:
     """Refuse to go on with a run that was another one; write down what this one is."""
-    configurations = {name: text for entry in described for name, text in _fingerprints(entry).items()}
-    own_shard = {SHARD: str(shard)} if shard.count > 1 else {}
-    require_same_run(journal, {"evaltools": version("evaltools"), **identity, **own_shard, **configurations})
+    configurations = {entry.name: _fingerprints(entry) for entry in described}
+    own_shard = str(shard) if shard.count > 1 else ""
+    require_same_run(journal, replace(identity, configurations=configurations, shard=own_shard))
     journal.state({DESCRIBED: encode(described)})
     if request is not None and (journal.fact(REQUEST) is None or not journal.examples()):
         journal.state({REQUEST: encode(to_plain(request))})
 
 
-def changed_meanwhile(journal: Journal[Any], before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def changed_meanwhile(journal: Journal[Any], before: RunIdentity, now: RunIdentity) -> list[str]:
     """Warnings about what was changed while the run read it, and about a journal that is gone."""
-    found = [f"during the run, {change}; figures may be of both" for change in differences(before, now)]
+    found = [f"during the run, {change}; figures may be of both" for change in before.changes(now)]
     if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
         found.append(f"the journal in {journal.folder} was deleted during the run; it cannot be resumed or merged")
     return found
@@ -81,23 +76,22 @@ def fact_in(folder: Path, name: str, wanted: Any) -> Any:
 
 def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
     """A text for each thing about a configuration, so that a message can say what is another."""
-    what = f"{_CONFIGURATION}{entry.name}"
     runtime, proof = entry.runtime, entry.delegation
     taken = ", ".join(f"{used.name} {used.nodes} of {used.partitions}" for used in entry.delegates)
     devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
     return {
-        f"{what}, its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
-        f"{what}, its flags": " ".join(entry.flags),
-        f"{what}, its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
-        f"{what}, nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
-        **({f"{what}, its device": devices} if devices else {}),
+        "its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
+        "its flags": " ".join(entry.flags),
+        "its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
+        "nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
+        **({"its device": devices} if devices else {}),
     }
 
 
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:
-    """The content of what external delegates are loaded from."""
+    """The content of what external delegates are loaded from, by path."""
     paths = {library for configuration in configurations for library in configuration.libraries}
-    return {f"{LIBRARY}{path}": _sha256_of(path) for path in sorted(paths)}
+    return {str(path): _sha256_of(path) for path in sorted(paths)}
 
 
 def _sha256_of(path: Path) -> str:
@@ -107,20 +101,18 @@ def _sha256_of(path: Path) -> str:
         return "missing"
 
 
-def fingerprint_of_files(what: str, paths: Sequence[Path]) -> dict[str, str]:
-    """Changes with the names and sizes of files, and apart from that with their times of change.
-
-    Files that are missing count as empty.
-    """
+def with_files(identity: RunIdentity, what: str, paths: Sequence[Path]) -> RunIdentity:
+    """With the names and sizes of files, and apart from them their times of change; missing files count as empty."""
     sizes, times = hashlib.sha256(), hashlib.sha256()
     for path in paths:
         size, changed = _stamp(path)
         sizes.update(f"{path.name} {size}\n".encode("utf-8", "surrogateescape"))
         times.update(f"{changed}\n".encode())
-    return {
-        what: f"{len(paths)} files, {sizes.hexdigest()[:16]}",
-        f"{TIMES_OF_CHANGE}{what}": times.hexdigest()[:16],
-    }
+    return replace(
+        identity,
+        inputs={**identity.inputs, what: f"{len(paths)} files, {sizes.hexdigest()[:16]}"},
+        written={**identity.written, what: times.hexdigest()[:16]},
+    )
 
 
 def files_below(paths: Sequence[Path]) -> list[Path]:
@@ -171,7 +163,7 @@ def merged_run(
     journal: Journal[Observation],
     places: Sequence[Place],
     task: Task[Observation],
-    identity: Mapping[str, str],
+    identity: RunIdentity,
     reference: str | None,
     options: PassOptions,
 ) -> MergedRun:
@@ -225,24 +217,20 @@ def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
     return found
 
 
-def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: Mapping[str, str]) -> None:
+def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
     begun = [_begun(shard) for shard in shards]
     _require_distinct(place.folders, begun)
-    stated = _portable(begun[0])
+    stated = begun[0].portable()
     for folder, found in zip(place.folders, begun, strict=True):
-        changed = differences(stated, _portable(found))
+        changed = stated.changes(found.portable())
         if changed:
             raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")
-    wanted = {"evaltools": version("evaltools"), **_portable(identity)}
-    elsewhere: tuple[str, ...] = (_CONFIGURATION,)
+    own, wanted = replace(stated, configurations={}), identity.portable()
     if place.flags is not None:
-        wanted = {name: text for name, text in wanted.items() if not name.startswith((_FLAG, LIBRARY))}
-        wanted.update(place.flags)
-        elsewhere = (_CONFIGURATION, LIBRARY)
-    own = {name: text for name, text in stated.items() if not name.startswith(elsewhere)}
-    changed = differences(own, wanted)
+        own, wanted = replace(own, libraries={}), replace(wanted, libraries={}, options=dict(place.flags))
+    changed = own.changes(wanted)
     if changed:
         raise UsageError(f"the run in {first} was of something else: {'; '.join(changed)}; restore that")
 
@@ -290,10 +278,10 @@ def differences_of_runs(one: Path, other: Path) -> list[str]:
     Raises :class:`UsageError` where one of them never began.
     """
     with journals_of([one, other]) as (first, second):
-        return differences(_portable(_begun(first)), _portable(_begun(second)))
+        return _begun(first).portable().changes(_begun(second).portable())
 
 
-def _begun(shard: Journal[Any]) -> dict[str, str]:
+def _begun(shard: Journal[Any]) -> RunIdentity:
     """What a shard is made of; raises :class:`UsageError` where it never began."""
     identity = identity_of(shard)
     if identity is None:
@@ -301,20 +289,15 @@ def _begun(shard: Journal[Any]) -> dict[str, str]:
     return identity
 
 
-def _require_distinct(folders: Sequence[Path], identities: Sequence[Mapping[str, str]]) -> None:
+def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]) -> None:
     """Raise :class:`UsageError` where two folders hold the same examples."""
-    numbers = [identity.get(SHARD, "0/1") for identity in identities]
+    numbers = [identity.shard or _WHOLE for identity in identities]
     for place, number in enumerate(numbers):
         if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:place]:
             raise UsageError(
                 f"{folders[0]} holds shard {numbers[0]}, {folders[place]} holds shard {number}; give each shard of "
                 "one run once"
             )
-
-
-def _portable(identity: Mapping[str, str]) -> dict[str, str]:
-    """What is the same for all shards of a run."""
-    return {name: text for name, text in identity.items() if name != SHARD and not name.startswith(TIMES_OF_CHANGE)}
 
 
 def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:

@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.engine import Example, Failure, Finished, Journal, Record
 from evaltools.engine.journal import JOURNAL_NAME, existing_journal, open_journal, temporary_journal
-from evaltools.engine.run_folder import IDENTITY, decode, differences, digest, identity_of, require_same_run
+from evaltools.engine.run_folder import IDENTITY, RunIdentity, decode, digest, identity_of, require_same_run
 from evaltools.errors import DataError, OutputError, UsageError
 
 EXAMPLES = [Example(index, f"e{index}") for index in range(10)]
@@ -328,36 +328,37 @@ def test_facts_are_written_all_or_none(opened: Journal[float]) -> None:
 
 def test_a_run_goes_on_only_as_what_it_was(opened: Journal[float], tmp_path: Path) -> None:
     assert identity_of(opened) is None
-    require_same_run(opened, {"model": "not yet"})
-    require_same_run(opened, {"model": "m", "labels": "x" * 100})
+    require_same_run(opened, RunIdentity({"model": "not yet"}))
+    require_same_run(opened, RunIdentity({"model": "m", "labels": "x" * 100}))
     opened.add(finished(0, "a"))
     opened.flush()
-    require_same_run(opened, {"labels": "x" * 100, "model": "m"})
+    require_same_run(opened, RunIdentity({"labels": "x" * 100, "model": "m"}))
     with pytest.raises(UsageError) as caught:
-        require_same_run(opened, {"model": "n", "labels": "x" * 100, "seed": "1"})
+        require_same_run(opened, RunIdentity({"model": "n", "labels": "x" * 100}, options={"--seed": "1"}))
     assert str(caught.value) == (
-        f"--run_dir={tmp_path / 'new' / 'run'} holds another run: model was m, now it is n; seed was not there, now "
+        f"--run_dir={tmp_path / 'new' / 'run'} holds another run: model was m, now it is n; --seed was not there, now "
         "it is 1. Repeat the run as it was, or give another folder"
     )
-    assert identity_of(opened) == {"model": "m", "labels": "x" * 100}
+    assert identity_of(opened) == RunIdentity({"model": "m", "labels": "x" * 100})
 
 
 def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: Journal[float]) -> None:
-    require_same_run(opened, {"model": "m"}, begun=True)
+    require_same_run(opened, RunIdentity({"model": "m"}), begun=True)
     with pytest.raises(UsageError, match="model was m, now it is n"):
-        require_same_run(opened, {"model": "n"}, begun=True)
+        require_same_run(opened, RunIdentity({"model": "n"}), begun=True)
 
 
 def test_a_run_without_a_folder_writes_down_nothing_about_itself() -> None:
     journal = expecting(temporary_journal())
     for model in "ab":
-        require_same_run(journal, {"model": model})
+        require_same_run(journal, RunIdentity({"model": model}))
     assert identity_of(journal) is None
     journal.close()
 
 
 def test_differences_show_the_beginning_of_long_texts() -> None:
-    assert differences({"a": "x" * 81, "b": "1"}, {"b": "1"}) == [f"a was {'x' * 80}..., now it is not there"]
+    before, now = RunIdentity({"a": "x" * 81, "b": "1"}), RunIdentity({"b": "1"})
+    assert before.changes(now) == [f"a was {'x' * 80}..., now it is not there"]
 
 
 def test_a_digest_tells_texts_apart_also_by_where_they_end() -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evaltools.engine import Example, Failure, Finished, Journal, QuietTime, QuietTimes, Record, Shard
 from evaltools.engine.journal import open_journal
-from evaltools.engine.run_folder import encode
+from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.shared.run_identity import QUIET, begin_run
 from tests.results import configuration
 
 DESCRIBED = (configuration("reference", "reference"), configuration("test"))
-IDENTITY: Mapping[str, str] = {"the model": "m"}
+IDENTITY = RunIdentity({"the model": "m"})
 WHOLE = Shard()
 DIED = Failure("inference", "died", crashed=True)
 
@@ -63,7 +63,7 @@ class Part:
     died: Sequence[int] = ()
     quiet: QuietTimes | None = None
     described: Sequence[ConfigurationResult] = DESCRIBED
-    identity: Mapping[str, str] = field(default_factory=lambda: dict(IDENTITY))
+    identity: RunIdentity = IDENTITY
 
     def write(self, folder: Path) -> Path:
         """Write it; the folder again."""

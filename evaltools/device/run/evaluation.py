@@ -27,7 +27,7 @@ from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, 
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
 from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import REQUEST, decode, digest, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, digest, encode, require_same_run, run_journal
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.report.files.planned import planned_files
@@ -43,7 +43,7 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.names_here import NamesHere
 from evaltools.tasks.shared.options.execution import flags_to_repeat
-from evaltools.tasks.shared.run_identity import Place, files_below, fingerprint_of_files
+from evaltools.tasks.shared.run_identity import Place, files_below, with_files
 
 _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"
@@ -129,26 +129,21 @@ def _write_begun(
     return replace(run, serials=together)
 
 
-def _identity(own: DeviceFlags, there: DeviceRequest) -> dict[str, str]:
+def _identity(own: DeviceFlags, there: DeviceRequest) -> RunIdentity:
     """Of files by their content: it stands in the paths that they have on devices."""
     folders = [path for below in there.folders.values() for path in files_below([below])]
-    return {
-        "the executor": "devices",
-        "the task": there.request.task,
-        "--split": own.split,
-        "--taskset": own.taskset,
-        "the files": digest([*there.files.values(), *map(sha256_of, folders)]),
-        **{
-            name: text
-            for option, pictures in there.pictures.items()
-            for name, text in fingerprint_of_files(f"the files of --{option}", files_below([pictures])).items()
+    found = RunIdentity(
+        {
+            "the executor": "devices",
+            "the task": there.request.task,
+            "the files": digest([*there.files.values(), *map(sha256_of, folders)]),
         },
-        **{
-            f"configuration {configuration.name}": " ".join(configuration.to_flags())
-            for configuration in there.request.configurations
-        },
-        **flags_to_repeat(there.request.options),
-    }
+        options={"--split": own.split, "--taskset": own.taskset, **flags_to_repeat(there.request.options)},
+        configurations={each.name: {"its flags": " ".join(each.to_flags())} for each in there.request.configurations},
+    )
+    for option, pictures in there.pictures.items():
+        found = with_files(found, f"the files of --{option}", files_below([pictures]))
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 from evaltools.engine import Journal, PassOptions, Shard
 from evaltools.engine.journal import open_journal, temporary_journal
+from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.shared.one_pass import sum_up
@@ -22,7 +23,7 @@ ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert"
 def merged(
     places: Sequence[Place],
     count: int = 4,
-    identity: Mapping[str, str] = IDENTITY,
+    identity: RunIdentity = IDENTITY,
     reference: str | None = "reference",
     max_crashes: int = 3,
 ) -> MergedRun:
@@ -221,7 +222,7 @@ def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Pa
 
 
 def test_another_model_at_a_place_is_refused(tmp_path: Path) -> None:
-    places = two_places(tmp_path, Part(4), Part(4, identity={"the model": "n"}))
+    places = two_places(tmp_path, Part(4), Part(4, identity=RunIdentity({"the model": "n"})))
     with pytest.raises(UsageError, match="phone was of something else: the model was n, now it is m; restore that"):
         merged(places)
     with pytest.raises(UsageError, match="the model was n, now it is m"):
@@ -230,8 +231,8 @@ def test_another_model_at_a_place_is_refused(tmp_path: Path) -> None:
 
 FLAGS_HERE = {"--num_threads": "4", "--external_delegate_path": "lib.so"}
 FLAGS_THERE = {"--num_threads": "4", "--external_delegate_path": "/data/lib.so", "--label_check": "false"}
-OF_HERE = {**IDENTITY, **FLAGS_HERE, "the library lib.so": "123"}
-OF_THERE = {**IDENTITY, **FLAGS_THERE, "the library /data/lib.so": "456"}
+OF_HERE = replace(IDENTITY, options=FLAGS_HERE, libraries={"lib.so": "123"})
+OF_THERE = replace(IDENTITY, options=FLAGS_THERE, libraries={"/data/lib.so": "456"})
 
 
 def place_elsewhere(tmp_path: Path, flags: Mapping[str, str] | None) -> list[Place]:
@@ -271,9 +272,8 @@ def test_flags_that_a_place_was_to_repeat_and_did_not_are_named(
 
 
 def test_files_that_are_copies_have_other_times_of_change(tmp_path: Path) -> None:
-    times = "the times of change of the pictures"
-    phone = Part(4, identity={**IDENTITY, times: "there"})
-    run = merged(two_places(tmp_path, Part(4), phone), identity={**IDENTITY, times: "here"})
+    phone = Part(4, identity=replace(IDENTITY, written={"the photos": "there"}))
+    run = merged(two_places(tmp_path, Part(4), phone), identity=replace(IDENTITY, written={"the photos": "here"}))
     assert run.measured.outcome.examples_done == 4
 
 
@@ -293,16 +293,15 @@ def differences(tmp_path: Path, one: Part, other: Part) -> list[str]:
 
 def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
     """Their numbers, examples and times of change are their own."""
-    times = "the times of change of the pictures"
-    one = Part(5, Shard(0, 2), identity={**IDENTITY, times: "a"})
-    other = Part(5, Shard(1, 2), first=9, identity={**IDENTITY, times: "b"})
+    one = Part(5, Shard(0, 2), identity=replace(IDENTITY, written={"the photos": "a"}))
+    other = Part(5, Shard(1, 2), first=9, identity=replace(IDENTITY, written={"the photos": "b"}))
     assert differences(tmp_path, one, other) == []
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (Part(4, identity={"the model": "n"}), "the model was m, now it is n"),
+        (Part(4, identity=RunIdentity({"the model": "n"})), "the model was m, now it is n"),
         (
             Part(4, described=(ELSEWHERE, DESCRIBED[1])),
             "configuration reference, its runtime was ai-edge-litert 2.3.0, default, now it is ai-edge-litert 9.9",
@@ -311,8 +310,11 @@ def test_parts_of_one_run_do_not_differ(tmp_path: Path) -> None:
             Part(4, described=(DESCRIBED[0], replace(DESCRIBED[1], status="not measured", reason="no GPU"))),
             "configuration test, its status was measured, now it is not measured (no GPU)",
         ),
-        (Part(4, identity={**IDENTITY, "--seed": "3"}), "--seed was not there, now it is 3"),
-        (Part(4, identity={**IDENTITY, "the library /data/l.so": "1"}), "the library /data/l.so was not there, now"),
+        (Part(4, identity=replace(IDENTITY, options={"--seed": "3"})), "--seed was not there, now it is 3"),
+        (
+            Part(4, identity=replace(IDENTITY, libraries={"/data/l.so": "1"})),
+            "the library /data/l.so was not there, now",
+        ),
     ],
 )
 def test_what_two_devices_do_not_have_in_common_is_said_in_words(other: Part, words: str, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from evaltools.engine import (
     Shard,
 )
 from evaltools.engine.journal import open_journal, temporary_journal
-from evaltools.engine.run_folder import REQUEST, encode, identity_of
+from evaltools.engine.run_folder import REQUEST, RunIdentity, encode, identity_of
 from evaltools.errors import DataError, UsageError
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, RuntimeUsed
@@ -35,8 +34,8 @@ from evaltools.tasks.shared.run_identity import (
     described_in,
     fact_in,
     files_below,
-    fingerprint_of_files,
     merged_run,
+    with_files,
 )
 from tests.requests import request_of
 from tests.results import configuration
@@ -44,7 +43,7 @@ from tests.tasks.part_runs import Numbers
 from tests.tasks.part_runs import quiet as quiet_times
 
 DESCRIBED = [configuration("reference", "reference"), configuration("test")]
-IDENTITY = {"model": "m", "the times of change of images": "x"}
+IDENTITY = RunIdentity({"model": "m"}, {"images": "x"})
 REQUEST_MADE = request_of("imagenet")
 WHOLE = Shard()
 DIED = Failure("inference", "died", crashed=True)
@@ -54,9 +53,9 @@ def begun(
     journal: Journal[Any],
     described: Sequence[ConfigurationResult] = DESCRIBED,
     shard: Shard = WHOLE,
-    **identity: Any,
+    identity: RunIdentity = IDENTITY,
 ) -> None:
-    begin_run(journal, described, {**IDENTITY, **identity}, shard, REQUEST_MADE)
+    begin_run(journal, described, identity, shard, REQUEST_MADE)
 
 
 @pytest.fixture
@@ -82,11 +81,13 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     assert described_in(journal) == DESCRIBED
     identity = identity_of(journal)
     journal.close()
+    things = ["its status", "its flags", "its runtime", "nodes on its delegates"]
     assert identity is not None
-    things = ("its status", "its flags", "its runtime", "nodes on its delegates")
-    of_configurations = [f"configuration {name}, {thing}" for name in ("reference", "test") for thing in things]
-    assert list(identity) == ["evaltools", *IDENTITY, *of_configurations]
-    assert identity["evaltools"] == version("evaltools")
+    assert {name: list(facts) for name, facts in identity.configurations.items()} == {
+        "reference": things,
+        "test": things,
+    }
+    assert replace(identity, configurations={}) == IDENTITY
 
 
 def on_device(device: str) -> ConfigurationResult:
@@ -101,43 +102,43 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
 @pytest.mark.parametrize(
     ("described", "identity", "shard", "message"),
     [
-        (DESCRIBED, {}, Shard(), None),
-        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], {}, Shard(), None),
+        (DESCRIBED, IDENTITY, Shard(), None),
+        ([replace(DESCRIBED[0], runtime=replace(RUNTIME, messages="loaded")), DESCRIBED[1]], IDENTITY, Shard(), None),
         (
             [replace(DESCRIBED[0], runtime=replace(RUNTIME, version="9")), DESCRIBED[1]],
-            {},
+            IDENTITY,
             Shard(),
             "configuration reference, its runtime was ",
         ),
         (
             [DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])],
-            {},
+            IDENTITY,
             Shard(),
             "configuration test, its flags was ",
         ),
-        (DESCRIBED[:1], {}, Shard(), "configuration test, its status was measured, now it is not there"),
-        ([*DESCRIBED, configuration("more")], {}, Shard(), "configuration more, its status was not there"),
+        (DESCRIBED[:1], IDENTITY, Shard(), "configuration test, its status was measured, now it is not there"),
+        ([*DESCRIBED, configuration("more")], IDENTITY, Shard(), "configuration more, its status was not there"),
         (
             [DESCRIBED[0], on_device("SwiftShader")],
-            {},
+            IDENTITY,
             Shard(),
             "configuration test, its device was not there, now it is GPU on SwiftShader",
         ),
-        (DESCRIBED, {"model": "n"}, Shard(), "model was m, now it is n"),
-        (DESCRIBED, {"the times of change of images": "y"}, Shard(), "images were written anew since"),
-        (DESCRIBED, {}, Shard(1, 4), "the shard was not there, now it is 1/4"),
+        (DESCRIBED, RunIdentity({"model": "n"}, {"images": "x"}), Shard(), "model was m, now it is n"),
+        (DESCRIBED, RunIdentity({"model": "m"}, {"images": "y"}), Shard(), "images were written anew since"),
+        (DESCRIBED, IDENTITY, Shard(1, 4), "the shard was not there, now it is 1/4"),
     ],
 )
 def test_a_run_goes_on_only_as_what_it_was(
-    described: Sequence[ConfigurationResult], identity: dict[str, str], shard: Shard, message: str | None, run_dir: Path
+    described: Sequence[ConfigurationResult], identity: RunIdentity, shard: Shard, message: str | None, run_dir: Path
 ) -> None:
     journal: Journal[Any] = open_journal(run_dir)
     try:
         if message is None:
-            begun(journal, described, shard, **identity)
+            begun(journal, described, shard, identity)
             return
         with pytest.raises(UsageError, match="holds another run: ") as caught:
-            begun(journal, described, shard, **identity)
+            begun(journal, described, shard, identity)
         assert message in str(caught.value)
         assert described_in(journal) == DESCRIBED, "what was refused is not written down"
     finally:
@@ -187,13 +188,11 @@ def test_a_fingerprint_changes_with_names_sizes_and_apart_from_them_with_times(t
         os.utime(path, (1, 1))
 
     def changed(*files: Path) -> tuple[bool, bool]:
-        found = fingerprint_of_files("images", files or paths)
-        return found["images"] != before["images"], found[times] != before[times]
+        found = with_files(IDENTITY, "images", files or paths)
+        return found.inputs != before.inputs, found.written != before.written
 
-    times = "the times of change of images"
-    before = fingerprint_of_files("images", paths)
-    assert list(before) == ["images", times]
-    assert before["images"].startswith("2 files, ")
+    before = with_files(IDENTITY, "images", paths)
+    assert before.inputs["images"].startswith("2 files, ")
     assert changed() == (False, False)
     os.utime(paths[0], (2, 2))
     assert changed() == (False, True)
@@ -223,11 +222,11 @@ def shard_of(
     leave_out: Sequence[int] = (),
     died: Sequence[int] = (),
     quiet: QuietTimes | None = None,
-    **identity: Any,
+    identity: RunIdentity = IDENTITY,
 ) -> Path:
     """A finished part of a run in which example i gives i."""
     journal: Journal[int] = open_journal(folder)
-    begun(journal, shard=shard, **identity)
+    begun(journal, shard=shard, identity=identity)
     journal.expect(task.examples, int)
     for example in shard.of(task.examples):
         if example.index in leave_out:
@@ -246,9 +245,9 @@ def shard_of(
     return folder
 
 
-def merged(folders: Sequence[Path], task: Numbers, **identity: str) -> MergedRun:
+def merged(folders: Sequence[Path], task: Numbers, identity: RunIdentity = IDENTITY) -> MergedRun:
     journal: Journal[int] = temporary_journal()
-    return merged_run(journal, [Place(tuple(folders))], task, {**IDENTITY, **identity}, "reference", PassOptions())
+    return merged_run(journal, [Place(tuple(folders))], task, identity, "reference", PassOptions())
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
@@ -283,18 +282,18 @@ def test_crashes_in_a_row_are_counted_over_all_shards(tmp_path: Path) -> None:
 
 def test_copies_on_other_hosts_may_have_other_times_of_change(tmp_path: Path) -> None:
     task = Numbers(4)
-    times: dict[str, Any] = {"the times of change of images": "other"}
     folders = [
         shard_of(tmp_path / "0", task, Shard(0, 2)),
-        shard_of(tmp_path / "1", task, Shard(1, 2), **times),
+        shard_of(tmp_path / "1", task, Shard(1, 2), identity=replace(IDENTITY, written={"images": "other"})),
     ]
-    assert merged(folders, task, **{"the times of change of images": "here"}).measured.outcome.examples_done == 4
+    here = replace(IDENTITY, written={"images": "here"})
+    assert merged(folders, task, here).measured.outcome.examples_done == 4
 
 
 def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     task = Numbers(6)
     parts = [shard_of(tmp_path / str(number), task, Shard(number, 2)) for number in range(2)]
-    foreign = shard_of(tmp_path / "foreign", task, Shard(1, 2), model="n")
+    foreign = shard_of(tmp_path / "foreign", task, Shard(1, 2), identity=RunIdentity({"model": "n"}))
     third = shard_of(tmp_path / "third", task, Shard(1, 3))
     unfinished = shard_of(tmp_path / "unfinished", task, Shard(1, 2), leave_out=[5])
     for folders, message in (
@@ -308,5 +307,5 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
             merged(folders, task)
         assert message in str(caught.value)
     with pytest.raises(UsageError, match="was of something else: model was m, now it is n; restore that"):
-        merged(parts, task, model="n")
+        merged(parts, task, RunIdentity({"model": "n"}))
     assert merged(parts, task).measured.outcome.examples_done == 6
