@@ -12,6 +12,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
+from evaltools.result.json_file import read_result
 from evaltools.task_kind import OWN
 
 
@@ -49,9 +50,7 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     ``configuration`` names the ones that they are about; ``*`` stands for anything. Raises
     :class:`~evaltools.errors.UsageError` for what is no limit.
     """
-    from evaltools.api.files import load
-
-    found = result if isinstance(result, Result) else load(result)
+    found = result if isinstance(result, Result) else Result(read_result(Path(result)))
     is_own = found.result.task == OWN
     texts = [limits] if isinstance(limits, str) else limits
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)

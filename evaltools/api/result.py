@@ -8,6 +8,8 @@ from typing import Final
 from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
+from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
 from evaltools.result.verdict import Verdict
 
@@ -60,6 +62,11 @@ class Measured(Entry):
     def verdict(self) -> Verdict | None:
         """What was concluded against the reference: ``kind`` and its numbers; None where nothing was judged."""
         return self.entry.verdict
+
+    @property
+    def in_words(self) -> list[str]:
+        """What ran it, with proof of its delegates, then each verdict: the sentences of the command line."""
+        return [describe_configuration(self.entry), *map(verdict_in_words, self.entry.verdicts)]
 
     def _figures(self) -> Mapping[str, float | None]:
         """Those of limits, and how many times as long as the reference it takes."""

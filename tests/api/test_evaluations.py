@@ -78,6 +78,21 @@ def test_a_name_that_is_none_is_told_with_the_nearest(result: et.Result) -> None
         _ = result["<fast>"].top_1
 
 
+def test_words_are_those_of_the_command_line(result: et.Result) -> None:
+    ran, *verdicts = result["<fast>"].in_words
+    assert "XNNPACK 18 of 19 nodes in 1 partition, CPU keeps SOFTMAX x1" in ran
+    assert [line.split()[0] for line in verdicts] == [verdict.metric for verdict in result["<fast>"].entry.verdicts]
+    assert result["nowhere"].in_words[0].startswith("not measured: the HEXAGON delegate")
+
+
+def test_a_benchmark_is_loaded_again(tmp_path: Path) -> None:
+    times = et.benchmark(sample.model_file("int8"), num_runs=3, min_secs=0.0, warmup_min_secs=0.0)
+    times.save(tmp_path / "times.json")
+    loaded = et.load(tmp_path / "times.json")
+    assert isinstance(loaded, et.Benchmark)
+    assert loaded.result == times.result
+
+
 def test_a_saved_result_is_loaded_again(result: et.Result, tmp_path: Path) -> None:
     result.save(tmp_path / "r.json")
     assert et.load(tmp_path / "r.json").result == result.result

@@ -51,6 +51,18 @@ def score_change_in_words(verdict: Verdict) -> str:
     return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}"
 
 
+def verdict_in_words(verdict: Verdict) -> str:
+    """Any verdict of a configuration, with what it is about.
+
+    >>> verdict_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
+    'top1 WORSE by 2.72 points [-3.32, -2.16]'
+    """
+    if verdict.change is None:
+        return outputs_in_words(verdict)
+    of_task = verdict.metric in all_metrics()
+    return f"{verdict.metric} {change_in_words(verdict) if of_task else score_change_in_words(verdict)}"
+
+
 def _points(share: float | None) -> str:
     return "no number" if share is None else f"{100 * share:+.2f}"
 
