@@ -82,7 +82,7 @@ def test_words_are_those_of_the_command_line(result: et.Result) -> None:
     ran, *verdicts = result["<fast>"].in_words
     assert "XNNPACK 18 of 19 nodes in 1 partition, CPU keeps SOFTMAX x1" in ran
     assert [line.split()[0] for line in verdicts] == [verdict.metric for verdict in result["<fast>"].entry.verdicts]
-    assert result["nowhere"].in_words[0].startswith("not measured: the HEXAGON delegate")
+    assert result["nowhere"].in_words[0].startswith("not measured: the Hexagon delegate")
 
 
 def test_a_benchmark_is_loaded_again(tmp_path: Path) -> None:
