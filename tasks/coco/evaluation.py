@@ -55,8 +55,8 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import load_picture
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import (
-    Drive,
     OpenConfigurations,
+    PassSetup,
     require_stated,
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
@@ -139,7 +139,9 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         material, threshold = self.material, self.request.options.score_threshold
         outputs = reading.outputs or NATIVE_ORDER
         task = CocoTask(material.model, material.pictures, material.to_tensor, outputs, threshold)
-        return Ready(task, Drive(self.request.reference_name, self.pass_options), reading, reading.outputs is not None)
+        return Ready(
+            task, PassSetup(self.request.reference_name, self.pass_options), reading, reading.outputs is not None
+        )
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]

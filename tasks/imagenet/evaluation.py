@@ -38,7 +38,7 @@ from evaltools.tasks.imagenet.task import (
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.measuring import Drive, OpenConfigurations
+from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.run_identity import Place, with_files
 
 _FEWEST_FOR_CONSTANT: Final = 20
@@ -82,11 +82,11 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """The task, after the labels were tried on the first configuration that runs."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))
-        return Ready(self.task, Drive(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
     def ready_to_merge(self, places: Sequence[Place]) -> Ready[TopKObservation]:
         """The task as it is."""
-        return Ready(self.task, Drive(self.request.reference_name, self.pass_options))
+        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def check_here(self, open_with: Open = open_isolated) -> None:
         """Try the labels on the reference here, for a run that is done elsewhere; not where it cannot run here.

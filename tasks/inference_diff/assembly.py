@@ -27,13 +27,13 @@ from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed, RunTimes
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
-from evaltools.tasks.inference_diff.second_look import differences_of, run_changes
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
+from evaltools.tasks.inference_diff.yardstick_runs import differences_of, run_changes
 from evaltools.tasks.inference_diff.yardsticks import (
     NOISE_FLOOR,
     PRECISION,
     REPEAT,
-    SecondLook,
+    YardstickRuns,
 )
 from evaltools.tasks.shared.evaluation import Findings
 from evaltools.tasks.shared.measured import Measured
@@ -45,7 +45,7 @@ class DiffNotes:
     """The times of the very first runs by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, int | None] = field(default_factory=dict)
-    look: SecondLook = field(default_factory=SecondLook)
+    look: YardstickRuns = field(default_factory=YardstickRuns)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _verdicts(
     return found
 
 
-def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: SecondLook) -> _Seen:
+def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: YardstickRuns) -> _Seen:
     """With whether the runs that differ most are among those of the yardsticks."""
     summarise = material.comparison.summarise
     inside = [difference for run, difference in differences.items() if run in look.runs]
@@ -214,7 +214,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(
-    request: DiffRequest, material: DiffMaterial, look: SecondLook, comparisons: list[DiffComparison]
+    request: DiffRequest, material: DiffMaterial, look: YardstickRuns, comparisons: list[DiffComparison]
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
@@ -239,7 +239,7 @@ def _details(
     )
 
 
-def _warnings(comparisons: Sequence[DiffComparison], look: SecondLook) -> list[str]:
+def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
     found = [look.problem] if look.problem else []
     found += [
         f"{kind}: {entry.rerun.name} not measured: {entry.reason}"

@@ -17,20 +17,20 @@ from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.assembly import DiffNotes, diff_findings
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, prepare
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, fit_of, plan_reruns
+from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, plan_reruns, session_wrapper
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
-from evaltools.tasks.inference_diff.second_look import second_look
 from evaltools.tasks.inference_diff.task import DiffObservation
+from evaltools.tasks.inference_diff.yardstick_runs import measure_yardsticks
 from evaltools.tasks.inference_diff.yardsticks import (
-    SecondLook,
+    YardstickRuns,
     warm_up,
 )
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import (
-    Drive,
     Observer,
     OpenConfigurations,
+    PassSetup,
     counted,
     require_stated,
 )
@@ -91,7 +91,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
 
         def wrap(name: str, session: Session) -> Session:
             """Sessions take the planned inputs, and save their outputs if asked to."""
-            fitting = fit_of(material, name == request.reference_name)(session)
+            fitting = session_wrapper(material, name == request.reference_name)(session)
             return SavingSession(fitting, name, material.writer) if material.writer else fitting
 
         def warm_up_all(sessions: Mapping[str, Session]) -> None:
@@ -102,7 +102,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
                 first_run_us[name] = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
             journal.state({_FIRST_RUNS: encode(first_run_us)})
 
-        drive = Drive(
+        setup = PassSetup(
             request.reference_name,
             self.pass_options,
             one_worker=material.stateful or material.writer is not None,
@@ -111,13 +111,13 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         )
         has_reference = material.loaded is not None or request.reference_name in sessions
         runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
-        return Ready(material.task, drive, DiffNotes(first_run_us), runs)
+        return Ready(material.task, setup, DiffNotes(first_run_us), runs)
 
     def ready_to_merge(self, places: Sequence[Place]) -> Ready[DiffObservation]:
         """The task as it is, with the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
-        drive = Drive(self.request.reference_name, self.pass_options)
-        return Ready(self.material.task, drive, DiffNotes(first_run_us))
+        setup = PassSetup(self.request.reference_name, self.pass_options)
+        return Ready(self.material.task, setup, DiffNotes(first_run_us))
 
     def after_pass(
         self,
@@ -162,13 +162,13 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
-    ) -> SecondLook:
+    ) -> YardstickRuns:
         """Measure the yardsticks, where that was asked for and the pass went to its end."""
         if not self.request.yardstick_runs or outcome.stopped is not None:
-            return SecondLook()
+            return YardstickRuns()
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
-            return second_look(self.request, self.material, opened, reruns, outcome, open_with, step)
+            return measure_yardsticks(self.request, self.material, opened, reruns, outcome, open_with, step)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]

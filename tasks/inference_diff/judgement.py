@@ -25,7 +25,7 @@ from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
 from evaltools.tasks.inference_diff.task import DiffSummary, output_names
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, SecondLook, Seen
+from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, RerunOutcome, YardstickRuns
 
 METRIC: Final = "outputs"
 
@@ -58,7 +58,7 @@ def judge(
     configuration: str,
     summary: DiffSummary | None,
     sampled: Sampled,
-    look: SecondLook,
+    look: YardstickRuns,
     limits: Sequence[Criterion],
     other_model: bool = False,
 ) -> DiffComparison:
@@ -125,7 +125,7 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _yardsticks(model: ModelFile, look: SecondLook, position: int, other_model: bool) -> Yardsticks:
+def _yardsticks(model: ModelFile, look: YardstickRuns, position: int, other_model: bool) -> Yardsticks:
     by_kind = {
         kind: {entry.rerun.name: entry.summary.outputs[position] for entry in look.of_kind(kind) if entry.summary}
         for kind in (NOISE_FLOOR, PRECISION)
@@ -133,7 +133,7 @@ def _yardsticks(model: ModelFile, look: SecondLook, position: int, other_model: 
     return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count, other_model)
 
 
-def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:
+def _boxes(look: YardstickRuns, kind: Kind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
         for entry in look.of_kind(kind)
@@ -141,7 +141,7 @@ def _boxes(look: SecondLook, kind: Kind) -> dict[str, BoxAgreement]:
     }
 
 
-def coarse_floor(look: SecondLook) -> list[str]:
+def coarse_floor(look: YardstickRuns) -> list[str]:
     """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
     coarse: dict[str, str] = {}
     for entry in look.of_kind(NOISE_FLOOR):
@@ -155,7 +155,7 @@ def coarse_floor(look: SecondLook) -> list[str]:
     ]
 
 
-def _box_outputs(look: SecondLook) -> set[str]:
+def _box_outputs(look: YardstickRuns) -> set[str]:
     """Names of outputs that are compared as boxes."""
     return {
         found.output
@@ -165,14 +165,14 @@ def _box_outputs(look: SecondLook) -> set[str]:
     }
 
 
-def variant(entry: Seen) -> Variant:
+def variant(entry: RerunOutcome) -> Variant:
     """A rerun as it stands in the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
-    return Variant(entry.rerun.name, entry.rerun.driven.configuration.to_flags(), entry.reason, outputs, boxes)
+    return Variant(entry.rerun.name, entry.rerun.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
 
 
-def repeatability_of(entry: Seen | None) -> Repeatability | None:
+def repeatability_of(entry: RerunOutcome | None) -> Repeatability | None:
     """Whether the second time gave the same."""
     if entry is None:
         return None

@@ -17,7 +17,7 @@ from evaltools.runtime import Session, one_runtime_per_package
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.model_pair import adapted
 from evaltools.tasks.inference_diff.request import DiffMaterial
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, REPEAT, Driven, Rerun, Runs
+from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, REPEAT, Rerun, Runnable, Runs
 
 LOCAL_REFERENCE: Final = "reference"
 """What the reference is called where its outputs were loaded; the CPU stands in for it here."""
@@ -35,22 +35,22 @@ def plan_reruns(
     base = base_configuration(opened, reference)
     leave_out = base if reference is not None else None
     against = reference.name if reference else LOCAL_REFERENCE
-    fit, comparison = fit_of(material, is_reference=True), material.reference_comparison
+    fit, comparison = session_wrapper(material, is_reference=True), material.reference_comparison
     model = material.reference_model
     planned = [
-        Rerun(NOISE_FLOOR, variant.name, Driven(model, variant, fit), against, comparison)
+        Rerun(NOISE_FLOOR, variant.name, Runnable(model, variant, fit), against, comparison)
         for variant in cpu_variants(base.runtime, leave_out)
     ]
     for precision, rounded in lower_precisions(model, with_int8=material.pair is not None):
         change = disturbed_inputs(material.inputs, precision)
-        planned.append(Rerun(PRECISION, precision, Driven(rounded, base, fit), against, comparison, change))
+        planned.append(Rerun(PRECISION, precision, Runnable(rounded, base, fit), against, comparison, change))
     for entry in opened if with_repeats else ():
         is_reference = entry.configuration is reference
         name = entry.configuration.name
         of_model = model if is_reference else material.model
         own = material.reference_comparison if is_reference else material.own_comparison
-        driven = Driven(of_model, entry.running, fit_of(material, is_reference))
-        planned.append(Rerun(REPEAT, name, driven, name, own))
+        runnable = Runnable(of_model, entry.running, session_wrapper(material, is_reference))
+        planned.append(Rerun(REPEAT, name, runnable, name, own))
     return planned
 
 
@@ -62,7 +62,7 @@ def base_configuration(opened: Sequence[Opened], reference: Configuration | None
     return Configuration(LOCAL_REFERENCE, runtime=opened[0].session.facts.name, kernels="builtin")
 
 
-def fit_of(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
+def session_wrapper(material: DiffMaterial, is_reference: bool) -> Callable[[Session], Session]:
     """How a session is wrapped so that it takes the planned inputs and gives outputs in the model's order."""
     if material.pair is None:
         return lambda session: adapted(session, material.inputs, material.model)

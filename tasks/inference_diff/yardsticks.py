@@ -22,7 +22,7 @@ Runs = Sequence[tuple[Array, ...]]
 
 
 @dataclass(frozen=True)
-class Driven:
+class Runnable:
     """What a session is opened from; ``fit`` wraps it as the pass does."""
 
     model: ModelFile
@@ -39,14 +39,14 @@ class Rerun:
 
     kind: Kind
     name: str
-    driven: Driven
+    runnable: Runnable
     expected_from: str
     comparison: OutputComparison
     change_inputs: Callable[[Runs], Runs] | None = None
 
 
 @dataclass(frozen=True)
-class Seen:
+class RerunOutcome:
     """What came out of a rerun; ``summary`` is None, and ``reason`` says why, where it failed."""
 
     rerun: Rerun
@@ -55,22 +55,22 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class SecondLook:
+class YardstickRuns:
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
     ``problem`` says what else went wrong.
     """
 
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[RerunOutcome, ...] = ()
     runs: tuple[int, ...] = ()
     interrupted: bool = False
     problem: str | None = None
 
-    def of_kind(self, kind: Kind) -> list[Seen]:
+    def of_kind(self, kind: Kind) -> list[RerunOutcome]:
         """Those of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
 
-    def repeated(self, name: str) -> Seen | None:
+    def repeated(self, name: str) -> RerunOutcome | None:
         """The second time of a configuration."""
         return next((entry for entry in self.of_kind(REPEAT) if entry.rerun.name == name), None)
 
@@ -104,9 +104,9 @@ def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: i
     return first
 
 
-def look_again(
+def run_on_sample(
     reruns: Sequence[Rerun], sample: Sample, open_with: Open, on_step: Callable[[], None] = lambda: None
-) -> SecondLook:
+) -> YardstickRuns:
     """Do the reruns one after the other; those without expected outputs are left out, and those after Ctrl-C."""
     seen = []
     try:
@@ -116,28 +116,28 @@ def look_again(
                 seen.append(_look(entry, sample, expected, open_with))
             on_step()
     except KeyboardInterrupt:
-        return SecondLook(tuple(seen), interrupted=True)
-    return SecondLook(tuple(seen))
+        return YardstickRuns(tuple(seen), interrupted=True)
+    return YardstickRuns(tuple(seen))
 
 
-def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> Seen:
+def _look(entry: Rerun, sample: Sample, expected: Runs, open_with: Open) -> RerunOutcome:
     inputs = entry.change_inputs(sample.inputs) if entry.change_inputs else sample.inputs
-    outputs = drive(entry.driven, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
+    outputs = run_inputs(entry.runnable, inputs[: len(expected)], sample.warmup_runs, sample.invocations, open_with)
     if isinstance(outputs, str):
-        return Seen(entry, None, outputs)
+        return RerunOutcome(entry, None, outputs)
     differences = [entry.comparison.compare(*pair) for pair in zip(outputs, expected, strict=True)]
-    return Seen(entry, entry.comparison.summarise(differences), None)
+    return RerunOutcome(entry, entry.comparison.summarise(differences), None)
 
 
-def drive(
-    driven: Driven, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
+def run_inputs(
+    runnable: Runnable, inputs: Runs, warmup_runs: int, invocations: int, open_with: Open
 ) -> list[tuple[Array, ...]] | str:
     """Open, warm up, run all inputs; returns the outputs of each run, or why there are none."""
-    opened = open_configuration(driven.model, driven.configuration, open_with, allow_fallback=True)
+    opened = open_configuration(runnable.model, runnable.configuration, open_with, allow_fallback=True)
     if isinstance(opened, NotMeasured):
         return opened.reason
     try:
-        session = driven.fit(opened.session)
+        session = runnable.fit(opened.session)
         warm_up(session, inputs[0], warmup_runs, invocations)
         return [session.run(values, invocations).outputs for values in inputs]
     except InferenceError as error:

@@ -21,7 +21,7 @@ from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
 from evaltools.tasks.own.task import OwnTask, Scores, build
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.measuring import Drive, OpenConfigurations, require_stated
+from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.run_identity import Place, files_below, with_files
 
@@ -66,11 +66,11 @@ class OwnEvaluation(Evaluation[Scores]):
         """The task, after a few of its examples were tried on the first configuration that runs."""
         if opened.runnable:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        return Ready(self.task, Drive(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
     def ready_to_merge(self, places: Sequence[Place]) -> Ready[Scores]:
         """The task as it is."""
-        return Ready(self.task, Drive(self.request.reference_name, self.pass_options))
+        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
         """Means, comparisons, and every score where that was asked for."""

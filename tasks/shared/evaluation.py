@@ -21,7 +21,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
-from evaltools.tasks.shared.measuring import Drive, Observer, OpenConfigurations, carry_out, open_configurations
+from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out, open_configurations
 from evaltools.tasks.shared.one_pass import Sums
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
@@ -39,7 +39,7 @@ class Ready(Generic[Observation]):
     """
 
     task: Task[Observation]
-    drive: Drive
+    setup: PassSetup
     notes: Any = None
     runs: bool = True
 
@@ -171,7 +171,7 @@ def evaluate(
             ready = evaluation.ready(opened, journal)
             if ready.runs:
                 measured = carry_out(
-                    ready.task, opened, journal, ready.drive, request.execution, observer, open_with, startup
+                    ready.task, opened, journal, ready.setup, request.execution, observer, open_with, startup
                 )
                 ready = evaluation.after_pass(ready, measured, opened.entries, observer, open_with)
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)

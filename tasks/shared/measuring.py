@@ -123,8 +123,8 @@ def open_configurations(
 
 
 @dataclass(frozen=True)
-class Drive:
-    """How a task drives its sessions through a pass.
+class PassSetup:
+    """How a pass of a task is set up.
 
     ``wrap`` makes of a configuration's session the one that takes the task's inputs. ``before`` is called with the
     first worker's sessions before the pass.
@@ -141,7 +141,7 @@ def carry_out(
     task: Task[Observation],
     opened: OpenConfigurations,
     journal: Journal[Observation],
-    drive: Drive,
+    setup: PassSetup,
     execution: Execution,
     observer: Observer,
     open_with: Open,
@@ -153,17 +153,17 @@ def carry_out(
     """
     examples = execution.shard.of(task.examples)
     configurations = [entry.running for entry in opened.entries]
-    count = worker_count(execution, configurations, drive.one_worker, len(examples))
+    count = worker_count(execution, configurations, setup.one_worker, len(examples))
     restarting = [] if task.keeps_state else sessions_of_workers(opened.entries, count, open_with)
     workers = [
-        {name: drive.wrap(name, session) for name, session in sessions.items()}
+        {name: setup.wrap(name, session) for name, session in sessions.items()}
         for sessions in restarting or [opened.sessions]
     ]
     most = _most_workers(journal, count)
-    options = replace(drive.options, max_crashes=execution.max_crashes)
+    options = replace(setup.options, max_crashes=execution.max_crashes)
     specs = next(iter(workers[0].values())).inputs
     try:
-        drive.before(workers[0])
+        setup.before(workers[0])
         startup.mark(PROBING)
         with preparers(task, specs, count, execution.example_timeout_s, len(examples)) as makers:
             with observer.progress("", len(examples)) as on_progress, Trace(execution.trace) as trace:
@@ -172,7 +172,7 @@ def carry_out(
                     startup.mark_once(FIRST_TURN)
                     on_progress(tally)
 
-                outcome = run_pass(task, workers, journal, drive.reference, options, examples, tell, trace.add, makers)
+                outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, trace.add, makers)
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}

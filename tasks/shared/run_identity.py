@@ -220,7 +220,7 @@ def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
 def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    begun = [_begun(shard) for shard in shards]
+    begun = [_identity_in(shard) for shard in shards]
     _require_distinct(place.folders, begun)
     stated = begun[0].portable()
     for folder, found in zip(place.folders, begun, strict=True):
@@ -278,10 +278,10 @@ def differences_of_runs(one: Path, other: Path) -> list[str]:
     Raises :class:`UsageError` where one of them never began.
     """
     with journals_of([one, other]) as (first, second):
-        return _begun(first).portable().changes(_begun(second).portable())
+        return _identity_in(first).portable().changes(_identity_in(second).portable())
 
 
-def _begun(shard: Journal[Any]) -> RunIdentity:
+def _identity_in(shard: Journal[Any]) -> RunIdentity:
     """What a shard is made of; raises :class:`UsageError` where it never began."""
     identity = identity_of(shard)
     if identity is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored
+from evaltools.cli.evaluate.output import Terminal, interrupts_restored, write_and_show
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
@@ -36,7 +36,7 @@ def evaluate_natively_on_devices(request: Request, own: DeviceFlags) -> int:
     with interrupts_restored():
         result, is_whole = evaluate_native(request, own, inputs, binary, console)
         print_configurations(result.configurations, console)
-        not_written = hand_out(result, files, console)
+        not_written = write_and_show(result, files, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:

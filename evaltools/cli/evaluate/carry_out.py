@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from evaltools import exit_codes
-from evaltools.cli.evaluate.output import Terminal, hand_out, interrupts_restored, print_early_end, print_to_stdout
+from evaltools.cli.evaluate.output import (
+    Terminal,
+    interrupts_restored,
+    print_early_end,
+    print_to_stdout,
+    write_and_show,
+)
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
 from evaltools.request import Request
@@ -30,7 +36,7 @@ def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
     with interrupts_restored():
         result = measure(kind, asked, terminal, shards)
         not_written = print_to_stdout(kind.debug_lines(result, options))
-        not_written += hand_out(kind.as_asked(result, options), files, console)
+        not_written += write_and_show(kind.as_asked(result, options), files, console)
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)

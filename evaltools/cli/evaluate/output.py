@@ -67,7 +67,7 @@ def interrupts_restored() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def hand_out(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
+def write_and_show(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
     not_written = write_measured(rendered(result, files), files, console) + print_to_stdout(native_lines(result))
     print_result(result, console)

@@ -11,12 +11,20 @@ from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
-from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, fit_of
+from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, session_wrapper
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
-from evaltools.tasks.inference_diff.yardsticks import Driven, Rerun, Runs, Sample, SecondLook, drive, look_again
+from evaltools.tasks.inference_diff.yardsticks import (
+    Rerun,
+    Runnable,
+    Runs,
+    Sample,
+    YardstickRuns,
+    run_inputs,
+    run_on_sample,
+)
 
 
-def second_look(
+def measure_yardsticks(
     request: DiffRequest,
     material: DiffMaterial,
     opened: Sequence[Opened],
@@ -24,30 +32,32 @@ def second_look(
     outcome: Outcome[DiffObservation],
     open_with: Open,
     on_step: Callable[[], None],
-) -> SecondLook:
+) -> YardstickRuns:
     """Do the reruns on the sampled runs whose inputs can be read; Ctrl-C keeps what was seen until then.
 
     Where the reference's outputs were loaded, the CPU here stands in for it.
     """
     readable = _readable(material, choose_sample(request, material, outcome))
     if not readable:
-        return SecondLook()
+        return YardstickRuns()
     sample, inputs = list(readable), list(readable.values())
     outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
     problem = None
     try:
         if request.reference is None:
-            base = Driven(material.model, base_configuration(opened, None), fit_of(material, is_reference=True))
-            local = drive(base, inputs, request.warmup_runs, request.invocations, open_with)
+            base = Runnable(
+                material.model, base_configuration(opened, None), session_wrapper(material, is_reference=True)
+            )
+            local = run_inputs(base, inputs, request.warmup_runs, request.invocations, open_with)
             outputs[LOCAL_REFERENCE] = [] if isinstance(local, str) else local
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
-        driven = Sample(inputs, outputs, request.warmup_runs, request.invocations)
-        look = look_again(reruns, driven, open_with, on_step)
+        of_sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
+        look = run_on_sample(reruns, of_sample, open_with, on_step)
     except KeyboardInterrupt:
-        look = SecondLook(interrupted=True)
+        look = YardstickRuns(interrupted=True)
     if look.interrupted:
         outcome.stopped = "interrupted"
-    return SecondLook(look.seen, tuple(sample), look.interrupted, problem)
+    return YardstickRuns(look.seen, tuple(sample), look.interrupted, problem)
 
 
 def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
