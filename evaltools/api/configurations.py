@@ -13,6 +13,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean, format_value
 
 TEST_NAME = "test"
+_EXPECTED = 'give such as tests={"gpu": evaltools.Configuration(use_gpu=True)}, or leave it out'
 
 
 class Configuration:
@@ -69,15 +70,19 @@ def read_tests(tests: Tests) -> tuple[NamedConfiguration, ...]:
         return (NamedConfiguration(TEST_NAME),)
     if isinstance(tests, Mapping) and not _is_flags(tests):
         if not tests:
-            raise UsageError('tests is empty; give such as tests={"gpu": evaltools.Configuration(use_gpu=True)}')
+            raise UsageError(f"tests is empty; {_EXPECTED}")
         return tuple(_named(str(name), entry) for name, entry in tests.items())
     if isinstance(tests, str | Configuration | Mapping):
         return (_named(tests.name if isinstance(tests, Configuration) and tests.name else TEST_NAME, tests),)
+    if not isinstance(tests, Iterable):
+        raise UsageError(f"tests={tests!r}: {_EXPECTED}")
     found = []
     for entry in tests:
         if not isinstance(entry, Configuration) or not entry.name:
             raise UsageError(f"tests: {entry!r} has no name; give evaltools.Configuration(name=..., ...), or a mapping")
         found.append(entry.named(entry.name))
+    if not found:
+        raise UsageError(f"tests is empty; {_EXPECTED}")
     return tuple(found)
 
 

@@ -97,7 +97,7 @@ def diff(
     numbers where there are none. Everything else as for :func:`imagenet`.
     """
     with contextlib.ExitStack() as stack:
-        folder = Path(options["run_dir"]) / "inputs" if options.get("run_dir") else None
+        folder = Path(f"{options['run_dir']}.inputs") if options.get("run_dir") else None
         if inputs is not None and folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-")))
         named = {} if inputs is None or folder is None else input_options(inputs, Path(model), folder)
@@ -131,6 +131,8 @@ def _evaluate(
     progress: bool | OnProgress | None,
 ) -> Result:
     for name in options:
+        if name in named or name == "model_file":
+            raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give that alone")
         if name in _OTHERWISE:
             raise UsageError(f"{name}: {_OTHERWISE[name]}")
         if name not in kind.parameters and name not in CONFIGURATION_PARAMETERS:
@@ -138,7 +140,7 @@ def _evaluate(
         if name in CONFIGURATION_PARAMETERS:
             raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
     stated = {name: value for name, value in named.items() if value is not None}
-    read = Options.of({"model_file": str(model), **stated, **options}, kind.parameters)
+    read = kind.with_stated_paths(Options.of({"model_file": str(model), **stated, **options}, kind.parameters))
     missing = [f"{name}=..." for name, parameter in kind.parameters.items() if parameter.required and name not in read]
     if missing:
         raise UsageError(f"missing: {', '.join(missing)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ Inputs = str | Path | OneRun | Iterable[OneRun]
 
 
 def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
-    """The options that give these inputs; arrays are written into ``folder``."""
+    """The options that give these inputs; arrays are written below ``folder``."""
     if isinstance(inputs, str | Path):
         path = Path(inputs)
         has_pictures = path.is_dir() and any(Path(name).suffix.lower() in IMAGE_EXTENSIONS for name in os.listdir(path))
@@ -28,10 +29,24 @@ def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
     runs = _runs(inputs, read)
     if not runs:
         raise UsageError("inputs is empty; give an array, arrays by name, several of either, or leave it out")
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, run in enumerate(runs):
-        np.savez(folder / f"{number:09d}.npz", **run)
-    return {"input_files": (str(folder),)}
+    place = folder / _digest(runs)
+    if not place.is_dir():
+        unfinished = folder / f"{place.name}.part"
+        unfinished.mkdir(parents=True, exist_ok=True)
+        for number, run in enumerate(runs):
+            np.savez(unfinished / f"{number:09d}.npz", **run)
+        unfinished.rename(place)
+    return {"input_files": (str(place),)}
+
+
+def _digest(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> str:
+    """Of names, types, shapes and values, so that other arrays lie in another folder."""
+    checksum = hashlib.sha256()
+    for run in runs:
+        for name, array in run.items():
+            checksum.update(f"{name}\0{array.dtype.str}{array.shape}\0".encode())
+            checksum.update(np.ascontiguousarray(array).tobytes())
+    return checksum.hexdigest()[:16]
 
 
 def _runs(inputs: Any, model: ModelFile) -> list[dict[str, Any]]:

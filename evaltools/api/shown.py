@@ -53,7 +53,9 @@ class Entry(ABC):
 
     def __getattr__(self, name: str) -> Any:
         """A figure by its name."""
-        known = {} if name.startswith("_") else self.figures
+        if name.startswith("_") or not self.__dict__:
+            raise AttributeError(name)
+        known = self.figures
         if name not in known:
             there_are = ", ".join(known) or f"none: {self.reason}"
             raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}")
@@ -88,8 +90,11 @@ class Entries(ABC, Generic[Each]):
         names = [entry.name for entry in self]
         if name not in names:
             there_are = ", ".join(names)
-            raise KeyError(f"no configuration is named {name!r}.{did_you_mean(name, names)} There are {there_are}")
+            raise KeyError(f"no configuration is named {name!r}.{did_you_mean(str(name), names)} There are {there_are}")
         return next(entry for entry in self if entry.name == name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(entry.name == name for entry in self)
 
     def __iter__(self) -> Iterator[Each]:
         return iter(self._entries())

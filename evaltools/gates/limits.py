@@ -46,7 +46,7 @@ def parse_limit(name: str, text: str) -> Criterion:
     except ValueError:
         value = math.nan
     negative = value < 0 and not metric.may_be_negative
-    if math.isnan(value) or negative or (equals and not output):
+    if not math.isfinite(value) or negative or (equals and not output):
         expected = "a number" if metric.may_be_negative else "a number of 0 or more"
         raise UsageError(f"--{name}={text}: use {expected}, for all outputs or as OUTPUT=NUMBER for one")
     return Criterion(

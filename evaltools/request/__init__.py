@@ -114,7 +114,8 @@ class Request:
     """A task with its options, and the configurations that it is to be done with.
 
     ``reference`` None: there is none, or its outputs are loaded. ``folder`` is where relative paths are meant from.
-    ``devices`` are the options of a run on devices, None for one on this computer. ``command`` is only recorded.
+    ``devices`` are the options of a run on devices, None for one on this computer. ``command`` is only recorded. Raises
+    :class:`UsageError` where two configurations have the same name.
     """
 
     task: str
@@ -124,6 +125,12 @@ class Request:
     folder: Path = field(default_factory=Path.cwd)
     devices: Options | None = None
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [configuration.name for configuration in self.configurations]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two configurations are named {name!r}; give each its own name")
 
     @property
     def is_native(self) -> bool:

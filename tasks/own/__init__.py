@@ -14,7 +14,7 @@ from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
-    from evaltools.request import Request
+    from evaltools.request import Options, Request
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.own.evaluation import OwnEvaluation
     from evaltools.tasks.own.loading import Loaded
@@ -40,6 +40,10 @@ _SHARED: Final = (
         "record_examples", "Write the scores of every example to the JSON result.", default=False, about="result"
     ),
 )
+
+
+_OTHER_NAMES: Final = ("help", "debug", "task", "model", "tests")
+"""What the command line and Python take beside options."""
 
 
 class OwnKind(EvaluationKind):
@@ -99,7 +103,7 @@ class OwnKind(EvaluationKind):
             return ()
         place = place_of(self._loaded.function.function)
         options = options_of(self._loaded.function.function, place)
-        taken = OwnKind().parameters
+        taken = {*OwnKind().parameters, *_OTHER_NAMES}
         for option in options:
             if option.parameter.name in taken:
                 name = option.parameter.name
@@ -113,6 +117,11 @@ class OwnKind(EvaluationKind):
             return {"evaluation": _SHARED}
         own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
         return {**own, "evaluation": _SHARED}
+
+    def with_stated_paths(self, options: Options) -> Options:
+        """With the defaults of the function's parameters that are paths."""
+        paths = {each.parameter.name: each.parameter.default for each in self.own_options if each.parameter.is_path}
+        return options.stating({name: path for name, path in paths.items() if path and name not in options})
 
     def read(self, request: Request) -> OwnRequest:
         """What a request asks, checked."""

@@ -6,8 +6,8 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -22,6 +22,8 @@ from evaltools.tasks.own.faults import sentence
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
+_BESIDE: Final[dict[Path, dict[str, Path]]] = {}
+"""The modules beside the file of a task that it imported, by their names."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,14 @@ class Origin:
 
     @property
     def sha256(self) -> str:
-        """That of the file; empty where it is gone."""
+        """That of the file, and of the modules beside it that it imported; empty where it is gone."""
+        checksum = hashlib.sha256()
         try:
-            return hashlib.sha256(self.file.read_bytes()).hexdigest()
+            for file in (self.file, *_BESIDE.get(self.file, {}).values()):
+                checksum.update(file.read_bytes())
         except OSError:
             return ""
+        return checksum.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ def _tasks_in(file: Path) -> str:
 def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", name)) from error
 
 
@@ -142,23 +147,52 @@ def _executed(file: Path) -> ModuleType:
         content = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: the file of the task cannot be read: {error.strerror}") from None
-    name = _MODULES + hashlib.sha256(str(file).encode("utf-8", "surrogateescape") + content).hexdigest()
+    beside = _contents(_BESIDE.get(file, {}).values())
+    key = b"\0".join([str(file).encode("utf-8", "surrogateescape"), content, *beside])
+    name = _MODULES + hashlib.sha256(key).hexdigest()
     if name in sys.modules:
         return sys.modules[name]
+    _forget_modules_beside_tasks()
+    known = set(sys.modules)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise UsageError(f"{file} is no Python file; {_HOW}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _folder_on_path(file.parent):
+        with _folder_on_path(file.parent), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         if not isinstance(error, (Exception, SystemExit)):
             raise
         raise UsageError(sentence(error, "the file of the task cannot be loaded", str(file))) from error
+    _BESIDE[file] = _modules_below(file.parent, sys.modules.keys() - known)
     return module
+
+
+def _forget_modules_beside_tasks() -> None:
+    """Have every task import its own: another one may lie beside one of the same name, or it was changed since."""
+    for name in {name for found in _BESIDE.values() for name in found}:
+        sys.modules.pop(name, None)
+
+
+def _modules_below(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Those of the modules whose files are in a folder, but for tasks themselves and installed packages."""
+    found = {}
+    for name in names:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is None or name.startswith((_MODULES, "evaltools.")):
+            continue
+        path = Path(file)
+        if path.is_relative_to(folder) and not {"site-packages", "dist-packages"} & set(path.parts):
+            found[name] = path
+    return dict(sorted(found.items()))
+
+
+def _contents(files: Iterable[Path]) -> list[bytes]:
+    """What stands in files; nothing of those that are gone."""
+    return [file.read_bytes() for file in files if file.is_file()]
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +17,7 @@ from evaltools.engine import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import use_reference_kernel
+from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Metric, Task
 from evaltools.tasks.own.faults import place_of, sentence
@@ -23,6 +26,13 @@ from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
 
 _MOST_NAMED: Final = 3
+_LARGEST_SCORE: Final = 1e100
+"""Squares of scores and their sums are numbers, too."""
+_TAKEN_NAMES: Final = frozenset(
+    {*(metric.name for metric in METRICS), "latency_ratio", "name", "reason", "delegation", "facts", "verdict", "entry",
+     "figures", "is_measured", "in_words"}
+)  # fmt: skip
+"""Figures of every result, and what an entry of a result in Python has beside its figures."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
         raise UsageError(f"{place}: {loaded.function.name} gives {_kind(task)}; return an evaltools.Task(...)")
     try:
         examples = tuple(task.examples)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
@@ -134,6 +144,8 @@ def _require_metrics(metrics: Any, place: str) -> None:
     for metric in metrics:
         if not isinstance(metric.name, str) or not metric.name.isidentifier():
             raise UsageError(f"{place}: {metric.name!r} is no name of a metric; use letters, digits and _")
+        if metric.name in _TAKEN_NAMES:
+            raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
         if names.count(metric.name) > 1:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
@@ -178,7 +190,8 @@ def _prepare_elsewhere(
             f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
             "list them in a fixed order"
         )
-    return _prepared(task, example.index, inputs)
+    with contextlib.redirect_stdout(sys.stderr):
+        return _prepared(task, example.index, inputs)
 
 
 def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepared:
@@ -234,8 +247,11 @@ def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
         if name not in found:
             there_are = ", ".join(list(found)[:_MOST_NAMED]) or "nothing"
             raise TaskError(f"{place}: score gave no {name!r} for {example.id!r}, but {there_are}")
-        if not math.isfinite(found[name]):
-            raise TaskError(f"{place}: score gave {name}={found[name]} for {example.id!r}; give a finite number")
+        if not abs(found[name]) <= _LARGEST_SCORE:
+            raise TaskError(
+                f"{place}: score gave {name}={found[name]} for {example.id!r}; give a finite number, at most "
+                f"{_LARGEST_SCORE:g}"
+            )
     unknown = tuple(name for name in found if name not in names)
     return Scores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
 

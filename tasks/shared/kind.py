@@ -111,6 +111,10 @@ class EvaluationKind(ABC):
         kernels = self.kernels_of_native_reference if native_tool else self.kernels_of_reference
         return Configuration.from_text("reference", text or "", options.text("compat") == "native", kernels)
 
+    def with_stated_paths(self, options: Options) -> Options:
+        """With defaults that are paths stated, so that they are meant from the folder of the run, too."""
+        return options
+
     @abstractmethod
     def read(self, request: Request) -> TaskRequest:
         """What a request asks, checked; raises :class:`UsageError` for values that make no sense."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from evaltools.configuration import Configuration
+from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record, Shard, Task
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
@@ -81,11 +81,18 @@ def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
     devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
     return {
         "its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
-        "its flags": " ".join(entry.flags),
+        "its flags": " ".join(flag for flag in entry.flags if not _is_as_left_out(flag)),
         "its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
         "nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
         **({"its device": devices} if devices else {}),
     }
+
+
+def _is_as_left_out(flag: str) -> bool:
+    """Whether ``--name=value`` states a default that means the same unstated."""
+    name, _, text = flag.removeprefix("--").partition("=")
+    parameter = CONFIGURATION_PARAMETERS.get(name)
+    return parameter is not None and parameter.is_as_left_out(parameter.parse(text))
 
 
 def libraries_of(configurations: Iterable[Configuration]) -> dict[str, str]:

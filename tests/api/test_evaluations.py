@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -318,3 +320,42 @@ def test_a_task_of_this_process_alone_is_refused_on_ray(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     with pytest.raises(et.UsageError, match="in no file that others could load"):
         et.run(nothing, tmp_path / "model.tflite", executor="ray")
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ([et.Configuration(name="a"), et.Configuration(name="a", num_threads=2)], "two configurations are named 'a'"),
+        ({"reference": "use_xnnpack=true"}, "two configurations are named 'reference'"),
+        ([], "tests is empty; give such as"),
+        (3, "tests=3: give such as"),
+    ],
+)
+def test_configurations_that_would_get_lost_are_refused(tests: Any, message: str) -> None:
+    with pytest.raises(et.UsageError) as error:
+        imagenet(tests=tests)
+    assert message in str(error.value)
+
+
+def test_an_argument_is_not_overridden_by_the_flag_of_its_name() -> None:
+    with pytest.raises(et.UsageError, match="model_file: it has an argument of its own"):
+        imagenet(model_file=sample.model_file("float32"))
+
+
+def test_a_diff_of_arrays_goes_on_in_its_folder(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    (shape,) = _inputs(model).values()
+    runs = [np.full(shape, number, np.float32) for number in range(3)]
+    options: dict[str, Any] = {"run_dir": str(tmp_path / "run"), "noise_floor_runs": 0}
+    first = et.diff(model, inputs=runs, **options)
+    assert et.diff(model, inputs=runs, **options).result.examples_done == first.result.examples_done == 3
+    with pytest.raises(et.UsageError, match="holds another run"):
+        et.diff(model, inputs=[array + 1 for array in runs[:2]], **options)
+
+
+def test_entries_are_found_and_copied(result: et.Result) -> None:
+    assert "<fast>" in result
+    assert "fast" not in result
+    assert copy.deepcopy(result["<fast>"]).top1 == result["<fast>"].top1
+    assert pickle.loads(pickle.dumps(result["<fast>"])).top1 == result["<fast>"].top1

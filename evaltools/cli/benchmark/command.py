@@ -15,7 +15,7 @@ from evaltools.benchmark.matrix import (
     unread_flags,
 )
 from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.shared.configurations import TEST_NAME, configurations_of_files_and_texts, require_unique_names
+from evaltools.cli.shared.configurations import TEST_NAME, configurations_of_files_and_texts
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
@@ -97,7 +97,6 @@ def read_request(
     if not found and (own or not named):
         found = [Configuration.from_flags(TEST_NAME, own)]
     found += named
-    require_unique_names(found)
     unread = unread_flags(text, own)
     if unread:
         raise UsageError(f"--{unread[0]} has no effect on any option of --perf_options_list={text}; leave it out")

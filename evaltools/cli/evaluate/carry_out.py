@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from functools import partial
 
 from evaltools import exit_codes
@@ -34,7 +36,8 @@ def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
     files = planned_files(request, kind.files_read(asked))
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
-        result = measure(kind, asked, terminal, shards)
+        with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
+            result = measure(kind, asked, terminal, shards)
         not_written = print_to_stdout(kind.debug_lines(result, options))
         not_written += write_and_show(kind.as_asked(result, options), files, console)
         not_written += kind.write_more(result, more_files, asked, console)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.configurations import read_tests, require_unique_names
+from evaltools.cli.shared.configurations import read_tests
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.exit_codes import EXIT_CODE_HELP
@@ -58,10 +58,8 @@ def read_request(
     """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
     folder = folder or Path.cwd()
     flags.require(kind.command)
-    options = flags.options(leave_out=_OF_CONFIGURATIONS)
+    options = kind.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS))
     text = flags.text("reference") if "reference" in flags else None
     tests = read_tests(flags, options.text("compat") == "native", folder)
     reference = kind.reference(options, text, native_tool)
-    request = Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))
-    require_unique_names(request.configurations)
-    return request
+    return Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))

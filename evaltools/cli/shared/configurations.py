@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -50,11 +49,3 @@ def _from_yaml_file(path: Path, native: bool) -> list[Configuration]:
 
     document = read_yaml(path, "--configs")
     return configurations_from_yaml(document, str(path), native)
-
-
-def require_unique_names(configurations: Sequence[Configuration]) -> None:
-    """Raise :class:`UsageError` where two have the same name."""
-    names = [configuration.name for configuration in configurations]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two configurations are named {name!r}; give each its own name")

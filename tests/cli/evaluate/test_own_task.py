@@ -84,6 +84,7 @@ def test_a_run_goes_on_only_with_the_same_task(project: Path) -> None:
         (task_files.BRIGHTNESS, ("--sise=3",), "--sise=3: no such flag"),
         (task_files.BRIGHTNESS, ("--times=x",), "--times=x: not a valid value; use a finite number"),
         (task_files.BRIGHTNESS.replace("times", "margin"), (), "line 11: every task has an option --margin already"),
+        (task_files.BRIGHTNESS.replace("times", "help"), (), "line 11: every task has an option --help already"),
         (task_files.BRIGHTNESS.replace("times: float", "times: list"), (), "no option can be of the type of times"),
         (task_files.BRIGHTNESS, ("--output_file_path=a.pb",), "a task of your own has no native protobuf"),
         (
@@ -260,3 +261,18 @@ def test_an_installed_task_takes_no_command_over(project: Path, monkeypatch: pyt
     assert "Holds results against the limits" in asked.out
     listed = evaltools_here("--help")
     assert "cannot be used: gate is a command of evaltools" in listed.out
+
+
+def test_what_a_task_prints_does_not_mix_with_the_native_lines(project: Path) -> None:
+    talking = task_files.BRIGHTNESS.replace("import evaltools as et", 'import evaltools as et\n\nprint("loading")')
+    talking = talking.replace(
+        "    def prepare(value, tensors):\n", "    def prepare(value, tensors):\n        print(value)\n"
+    )
+    talking = talking.replace(
+        "    def score(outputs, target):\n", "    def score(outputs, target):\n        print(target)\n"
+    )
+    write_task(project, talking)
+    completed = evaltools(*words(project, "--workers=2"))
+    assert completed.code == 0, completed.err
+    assert all(line.startswith("INFO: ") for line in completed.out.splitlines())
+    assert "loading" in completed.err

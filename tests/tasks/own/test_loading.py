@@ -110,3 +110,24 @@ def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
     listed = evaltools_here("--help")
     assert listed.code == 0
     assert "cannot be used: " in listed.out
+
+
+def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: Path) -> None:
+    content = task_files.BRIGHTNESS.replace("import numpy as np", "import numpy as np\nfrom steps import SCALE")
+    files = []
+    for folder, scale in (("a", 1), ("b", 7)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "steps.py").write_text(f"SCALE = {scale}\n")
+        files.append(write_task(tmp_path / folder, content))
+
+    def scale_of(file: Path) -> int:
+        found: int = load_task(f"{file}:brightness").function.function.__globals__["SCALE"]
+        return found
+
+    assert [scale_of(file) for file in (*files, files[0])] == [1, 7, 1]
+    origin = load_task(f"{files[0]}:brightness").origin
+    assert origin is not None
+    before = origin.sha256
+    (tmp_path / "a" / "steps.py").write_text("SCALE = 3\n")
+    assert origin.sha256 != before, "a run with the module as it was does not go on"
+    assert scale_of(files[0]) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,11 @@ def test_inputs_are_made_and_outputs_scored() -> None:
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
+        ({"metrics": [mean("failed_examples")]}, "every result has a failed_examples already; give the metric another"),
+        ({"metrics": [mean("verdict")]}, "every result has a verdict already"),
+        ({"metrics": [mean("a", margin=0.0)]}, "margin=0.0 of a: give a number above 0"),
         ({"score": None}, "score is nothing; give a function"),
+        ({"examples": (sys.exit() for _ in range(3))}, "its examples cannot be listed: SystemExit"),
         ({"examples": (Example(str(1 // n), n) for n in (1, 0))}, "its examples cannot be listed: ZeroDivisionError"),
     ],
 )
@@ -139,6 +144,7 @@ def test_values_that_the_tensor_cannot_hold_are_refused(values: Any, message: st
         (lambda _outputs, _target: {"eror": 1.0}, "score gave no 'error' for 'a', but eror"),
         (lambda _outputs, _target: {"error": float("nan")}, "score gave error=nan for 'a'; give a finite number"),
         (lambda _outputs, _target: {"error": float("inf")}, "score gave error=inf for 'a'"),
+        (lambda _outputs, _target: {"error": -1.7e308}, "score gave error=-1.7e+308 for 'a'; give a finite number, at"),
         (lambda _outputs, _target: 0.5, "score failed for 'a': AttributeError"),
         (lambda _outputs, target: {"error": 1 / (target - target)}, "score failed for 'a': ZeroDivisionError"),
     ],

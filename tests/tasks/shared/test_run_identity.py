@@ -110,6 +110,7 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
             Shard(),
             "configuration reference, its runtime was ",
         ),
+        ([DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=false"])], IDENTITY, Shard(), None),
         (
             [DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])],
             IDENTITY,
