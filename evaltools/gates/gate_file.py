@@ -172,7 +172,7 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
     about = [run for run in runs if _fits(run.name, gate.run)]
     commands = {run.command[0] for run in about if run.command}
     is_known = bool(commands) and all(run.command for run in about) and commands <= _OF_OTHER_TASKS
-    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs))
+    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs)) or (not runs and gate.task not in KINDS)
     return is_named and not is_known and bool(gate.task or gate.run)
 
 
@@ -191,8 +191,9 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
     tasks = list(dict.fromkeys([*KINDS, *_own_tasks(runs)]))
-    if not any(_fits(task, gate.task) for task in tasks):
-        hint = did_you_mean(gate.task, tasks)
+    hint = did_you_mean(gate.task, tasks)
+    may_be_given = not runs and not hint and gate.task.isidentifier()
+    if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:
         raise UsageError(f"{place}: there is no task {gate.task!r}; there are {', '.join(tasks)}.{hint}")
     try:
         of_own_task = _may_be_of_own_task(gate, runs)

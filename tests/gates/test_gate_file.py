@@ -200,3 +200,14 @@ def test_a_gate_is_about_what_fits_all_its_patterns(made: Gate, expected: bool) 
 )
 def test_configurations_are_named_by_pattern_or_as_they_are(pattern: str, expected: bool) -> None:
     assert gate(configuration=pattern).names("plain C++ [x]") == expected
+
+
+@pytest.mark.parametrize(("task", "is_known"), [("confidence", True), ("imagnet", False), ("two words", False)])
+def test_without_runs_a_gate_may_be_about_any_task_of_ones_own(task: str, is_known: bool, tmp_path: Path) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_text(f'[[gates]]\ntask = "{task}"\nlimits = ["probability >= 0.5"]\n')
+    if is_known:
+        assert read_gate_file(path).gates[0].is_about("r", "own", task, "m.tflite")
+    else:
+        with pytest.raises(UsageError, match="there is no task"):
+            read_gate_file(path)
