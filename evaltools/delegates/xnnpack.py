@@ -23,6 +23,7 @@ XNNPACK: Final = Delegate(
             default=False,
             platforms="all but s390x",
             log="Use xnnpack",
+            given_counts=True,
         ),
         Parameter(
             "xnnpack_force_fp16",

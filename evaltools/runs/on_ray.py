@@ -83,7 +83,7 @@ def _begin(folder: Path, request: Request) -> int:
     identity = RunIdentity(
         {"the executor": "ray", "the task": request.task},
         options=flags_to_repeat(request.options),
-        configurations={each.name: {"its flags": " ".join(each.to_flags())} for each in request.configurations},
+        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
     with run_journal(folder) as journal:
         require_same_run(journal, identity, begun=any(folder.glob("shard-*")))

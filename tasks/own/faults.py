@@ -24,8 +24,16 @@ def sentence(error: BaseException, doing: str, place: str) -> str:
         place = f"{error.filename}, line {error.lineno}"
     else:
         place = _raised_at(error, place.partition(", line ")[0]) or place
-    said = " ".join(str(error).split())[:_LONGEST]
+    said = " ".join(_text_of(error).split())[:_LONGEST]
     return f"{place}: {doing}: {type(error).__name__}{f': {said}' if said else ''}"
+
+
+def _text_of(error: BaseException) -> str:
+    """What an error says; its own code may fail at that."""
+    try:
+        return str(error)
+    except Exception as own_fault:
+        return f"its text cannot be made: {type(own_fault).__name__}"
 
 
 def place_of(function: Callable[..., Any]) -> str:

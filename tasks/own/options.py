@@ -59,7 +59,7 @@ def options_of(function: Callable[..., Any], place: str) -> tuple[Option, ...]:
     try:
         hints = typing.get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters.values()
-    except (NameError, TypeError, ValueError, AttributeError) as error:
+    except (NameError, TypeError, ValueError, AttributeError, SyntaxError) as error:
         raise UsageError(f"{place}: the types of its parameters cannot be read: {error}") from error
     return tuple(_option(parameter, hints.get(parameter.name), place) for parameter in parameters)
 

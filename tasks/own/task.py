@@ -234,11 +234,17 @@ def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
     raise TaskError(f"{place} {given}; {expected}{hint}")
 
 
+def _number(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{value!r} is a text and no number")
+    return float(value)
+
+
 def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
     """What ``score`` gives, checked; raises :class:`TaskError`."""
     try:
         given = task.score(outputs, example.target)
-        found = {str(name): float(value) for name, value in given.items()}
+        found = {str(name): _number(value) for name, value in given.items()}
     except (Exception, SystemExit) as error:
         raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
     place = place_of(task.score)

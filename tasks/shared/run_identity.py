@@ -81,9 +81,9 @@ def _fingerprints(entry: ConfigurationResult) -> dict[str, str]:
     devices = ", ".join(f"{used.name} on {used.device}" for used in entry.delegates if used.device)
     return {
         "its status": f"{entry.status}{f' ({entry.reason})' if entry.reason else ''}",
-        "its flags": " ".join(flag for flag in entry.flags if not _is_as_left_out(flag)),
+        "its setting": " ".join(flag for flag in entry.flags if not _is_as_left_out(flag)),
         "its runtime": f"{runtime.package} {runtime.version}, {runtime.kernels}" if runtime else "",
-        "nodes on its delegates": f"{taken} of {proof.total_nodes if proof else 0}",
+        "what its delegates took": f"{taken} of {proof.total_nodes if proof else 0}",
         **({"its device": devices} if devices else {}),
     }
 

@@ -139,7 +139,7 @@ def _identity(own: DeviceFlags, there: DeviceRequest) -> RunIdentity:
             "the files": digest([*there.files.values(), *map(sha256_of, folders)]),
         },
         options={"--split": own.split, "--taskset": own.taskset, **flags_to_repeat(there.request.options)},
-        configurations={each.name: {"its flags": " ".join(each.to_flags())} for each in there.request.configurations},
+        configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in there.request.configurations},
     )
     for option, pictures in there.pictures.items():
         found = with_files(found, f"the files of --{option}", files_below([pictures]))

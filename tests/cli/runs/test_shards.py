@@ -97,7 +97,7 @@ def test_the_same_shard_twice_is_refused(shards: list[Path], tmp_path: Path) -> 
         ),
         pytest.param(
             lambda flags: [flag for flag in flags if flag != XNNPACK] + ["--use_xnnpack=false"],
-            "configuration test, its flags was --use_xnnpack=true, now it is --use_xnnpack=false",
+            "configuration test, its setting was --use_xnnpack=true, now it is --use_xnnpack=false",
             id="another flag",
         ),
     ],

@@ -128,6 +128,6 @@ def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: P
     origin = load_task(f"{files[0]}:brightness").origin
     assert origin is not None
     before = origin.sha256
-    (tmp_path / "a" / "steps.py").write_text("SCALE = 3\n")
+    (tmp_path / "a" / "steps.py").write_text("SCALE = 30\n")
     assert origin.sha256 != before, "a run with the module as it was does not go on"
-    assert scale_of(files[0]) == 3
+    assert scale_of(files[0]) == 30

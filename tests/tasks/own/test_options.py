@@ -81,7 +81,11 @@ def with_a_wrong_default(size: int = "3") -> None: ...  # type: ignore[assignmen
 def with_none(size: int = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
 def of_any_number(*images: Path) -> None: ...
 def of_any_name(**images: Path) -> None: ...
+def of_a_broken_type(size: int) -> None: ...
 def of_an_unknown_type(images: Unknown) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+of_a_broken_type.__annotations__["size"] = "1+"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +98,7 @@ def of_an_unknown_type(images: Unknown) -> None: ...  # type: ignore[name-define
         (with_none, "the default of size is None; write size: int | None = None"),
         (of_any_number, "the parameter *images: 'Path' cannot be an option"),
         (of_any_name, "the parameter **images: 'Path' cannot be an option"),
+        (of_a_broken_type, "the types of its parameters cannot be read: "),
         (of_an_unknown_type, "the types of its parameters cannot be read: name 'Unknown' is not defined"),
     ],
 )

@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -137,6 +137,15 @@ def test_values_that_the_tensor_cannot_hold_are_refused(values: Any, message: st
         task.prepare(task.examples[0])
 
 
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def raising(error: Exception) -> NoReturn:
+    raise error
+
+
 @pytest.mark.parametrize(
     ("score", "message"),
     [
@@ -145,7 +154,9 @@ def test_values_that_the_tensor_cannot_hold_are_refused(values: Any, message: st
         (lambda _outputs, _target: {"error": float("nan")}, "score gave error=nan for 'a'; give a finite number"),
         (lambda _outputs, _target: {"error": float("inf")}, "score gave error=inf for 'a'"),
         (lambda _outputs, _target: {"error": -1.7e308}, "score gave error=-1.7e+308 for 'a'; give a finite number, at"),
+        (lambda _outputs, _target: {"error": "0.5"}, "score failed for 'a': TypeError: '0.5' is a text and no number"),
         (lambda _outputs, _target: 0.5, "score failed for 'a': AttributeError"),
+        (lambda _outputs, _target: raising(Speechless()), "score failed for 'a': Speechless: its text cannot be made"),
         (lambda _outputs, target: {"error": 1 / (target - target)}, "score failed for 'a': ZeroDivisionError"),
     ],
 )

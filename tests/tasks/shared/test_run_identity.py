@@ -81,7 +81,7 @@ def test_what_a_run_is_made_of_is_written_down(run_dir: Path) -> None:
     assert described_in(journal) == DESCRIBED
     identity = identity_of(journal)
     journal.close()
-    things = ["its status", "its flags", "its runtime", "nodes on its delegates"]
+    things = ["its status", "its setting", "its runtime", "what its delegates took"]
     assert identity is not None
     assert {name: list(facts) for name, facts in identity.configurations.items()} == {
         "reference": things,
@@ -115,7 +115,7 @@ RUNTIME = RuntimeUsed("litert", "ai-edge-litert", "2.3.0", "default")
             [DESCRIBED[0], replace(DESCRIBED[1], flags=["--use_gpu=true"])],
             IDENTITY,
             Shard(),
-            "configuration test, its flags was ",
+            "configuration test, its setting was ",
         ),
         (DESCRIBED[:1], IDENTITY, Shard(), "configuration test, its status was measured, now it is not there"),
         ([*DESCRIBED, configuration("more")], IDENTITY, Shard(), "configuration more, its status was not there"),
