@@ -168,7 +168,7 @@ def nothing(evaluation: EvaluationSet) -> None:
         (
             nothing,
             ("--num_threads=2",),
-            "configuration test, its flags was .*, now it is .*--num_interpreter_threads=2",
+            "configuration test, its setting was .*, now it is .*--num_interpreter_threads=2",
         ),
         (nothing, ("--num_images=20",), "--num_images was not there, now it is 20"),
         (nothing, ("--label_offset=0",), "--label_offset was not there, now it is 0"),
