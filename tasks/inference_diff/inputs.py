@@ -19,6 +19,10 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import CLASSIFIER_CROP, input_transform, load_picture
 
 DEFAULT_RUNS: Final = 50
+NOISE: Final = "noise"
+PHOTOS: Final = "photos"
+FILES: Final = "files"
+SAVED: Final = "saved"
 _FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
 _PICTURE_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
 _ORDINARY_WHOLE: Final = (0, 127)
@@ -40,10 +44,11 @@ class InputOptions:
 
 @dataclass(frozen=True)
 class InputPlan:
-    """The inputs of every run: their source, a name per run, and in words where each input comes from."""
+    """The inputs of every run: their source, a name and a kind per run, and in words where each input comes from."""
 
     source: RunInputs
     example_ids: tuple[str, ...]
+    kinds: tuple[str, ...]
     described: tuple[str, ...]
 
 
@@ -119,7 +124,9 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
             random[position], words = _random(tensor, gaussian, ranges.get(position), options.native)
             described.append(words)
     names = _example_names(files, pictures, options.num_runs)
-    return InputPlan(RunInputs(len(tensors), stored, random, gaussian.restart), names, tuple(described))
+    kind = PHOTOS if pictures is not None else FILES if files else NOISE
+    kinds = (kind,) * len(names)
+    return InputPlan(RunInputs(len(tensors), stored, random, gaussian.restart), names, kinds, tuple(described))
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:

@@ -17,7 +17,7 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
-from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.inference_diff.result import loaded_from
 from evaltools.tasks.inference_diff.saved_outputs import (
@@ -128,13 +128,15 @@ class DiffMaterial:
 
     ``comparison`` is of test against reference, ``own_comparison`` of the test model against itself,
     ``reference_comparison`` of the reference model against itself. ``kept`` has the runs whose inputs and outputs are
-    remembered, among which those for the yardsticks are chosen.
+    remembered, among which those for the yardsticks are chosen. ``kinds`` says of each run what its inputs are: noise,
+    photos, files, or what was saved.
     """
 
     model: ModelFile
     pair: ModelPair | None
     inputs: tuple[TensorInfo, ...]
     input_sources: tuple[str, ...]
+    kinds: tuple[str, ...]
     source: InputSource
     comparison: OutputComparison
     own_comparison: OutputComparison
@@ -178,10 +180,11 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     source: InputSource
     if loaded is None:
         plan = plan_inputs(model, inputs, request.inputs)
-        source, names, described = plan.source, plan.example_ids, plan.described
+        source, names, kinds, described = plan.source, plan.example_ids, plan.kinds, plan.described
     else:
         source = loaded
         names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
+        kinds = (SAVED,) * len(names)
         described = (loaded_from(str(request.load_reference)),) * len(inputs)
     writer = None
     if request.save_outputs is not None:
@@ -204,6 +207,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         pair=pair,
         inputs=inputs,
         input_sources=described,
+        kinds=kinds,
         source=source,
         comparison=comparison,
         own_comparison=OutputComparison(model, own, own, request.native),
