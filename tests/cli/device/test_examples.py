@@ -151,7 +151,7 @@ def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, de
     with pytest.raises(DataError, match="none: no such folder"):
         found(evaluation_flags(copied, ground_truth_images_path=copied.folder / "none"))
     with pytest.raises(UsageError, match="--normalization has no effect without --input_images"):
-        found(diff(copied, "--normalization=unit"))
+        found(diff(copied, "--normalization=unit", "--inputs=noise"))
     with pytest.raises(UsageError, match="--num_images=-1"):
         found(detection.flags("--num_images=-1"))
     copied.model.write_bytes(b"none")
