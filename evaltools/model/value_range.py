@@ -67,9 +67,9 @@ class Constants:
 
     def few_floats(self, index: int) -> Floats | None:
         """A float constant of one value or one per channel, perhaps behind a DEQUANTIZE; None for any other tensor."""
-        for node in self.nodes:
-            if index in node.outputs:
-                return self.few_floats(node.inputs[0]) if node.code == _DEQUANTIZE and node.inputs[0] != index else None
+        makers = [node for node in self.nodes if index in node.outputs]
+        if makers and makers[0].code == _DEQUANTIZE and makers[0].inputs:
+            index = makers[0].inputs[0]
         if not 0 <= index < len(self.tensors):
             return None
         dtype = _FLOAT_TYPES.get(self.tensors[index].integer(_TENSOR_TYPE, "b"))
@@ -87,8 +87,13 @@ def range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
     """The values that an input is made for, with the operators that show it, where its first ones do.
 
     A QUANTIZE takes what its type can hold. A chain of ADD, SUB, MUL and DIV by constants that makes small numbers
-    around 0 of 0..255, or of 0..1, is the normalisation of pixels.
+    around 0 of 0..255, or of 0..1, is the normalisation of pixels. Constants that overflow show nothing.
     """
+    with np.errstate(all="ignore"):
+        return _range_by_graph(constants, tensor)
+
+
+def _range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
     line = _Line(np.ones(1), np.zeros(1))
     for node, constant in _first_nodes(constants, tensor):
         if node.code == _QUANTIZE:

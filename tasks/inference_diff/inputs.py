@@ -45,7 +45,7 @@ Provider = Callable[[int], Array]
 class InputOptions:
     """What the user asked for. ``num_runs`` None: 50, or as many as the files or pictures hold.
 
-    ``asked`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
+    ``kind`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
     shaped like a picture, else noise; ``native`` is noise alone.
     """
 
@@ -56,7 +56,7 @@ class InputOptions:
     images: Path | None = None
     normalization: str = "auto"
     native: bool = False
-    asked: str = "auto"
+    kind: str = "auto"
 
 
 class RunInputs:
@@ -263,7 +263,7 @@ def _pictures(
     model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
 ) -> _Pictures | None:
     """The pictures that were asked for, or that suit the model; raises :class:`UsageError` where they suit none."""
-    if options.asked == NOISE and options.images is not None:
+    if options.kind == NOISE and options.images is not None:
         raise UsageError("--inputs=noise and --input_images contradict each other; keep one")
     position = _picture_input(model, tensors, options, given)
     if position is None:
@@ -283,7 +283,7 @@ def _pictures(
         list_images(folder, "--input_images").paths,
         options.normalization,
         is_sample=options.images is None,
-        with_noise=options.asked == "both" or (options.asked == "auto" and options.images is None),
+        with_noise=options.kind == "both" or (options.kind == "auto" and options.images is None),
     )
 
 
@@ -291,19 +291,19 @@ def _picture_input(
     model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
 ) -> int | None:
     """Which input gets pictures, None for none; raises :class:`ModelError` where they were asked for and fit none."""
-    if options.asked == NOISE:
+    if options.kind == NOISE:
         return None
     fitting = [
         position for position, tensor in enumerate(tensors) if is_picture(tensor) and tensor.dtype in _PICTURE_TYPES
     ]
     fitting = [position for position in fitting if tensors[position].shape[3] == 3] or fitting
-    if options.asked == "auto" and options.images is None:
+    if options.kind == "auto" and options.images is None:
         if len(fitting) != 1 or options.native or options.files or not sample.images_dir().is_dir():
             return None
         takes_them = _looks_like_pictures(tensors[fitting[0]], fitting[0] in given)
         return fitting[0] if takes_them else None
     if len(fitting) != 1:
-        flag = f"--inputs={options.asked}" if options.images is None else "--input_images"
+        flag = f"--inputs={options.kind}" if options.images is None else "--input_images"
         listed = ", ".join(map(str, tensors))
         raise ModelError(
             f"{model.path}: {flag} needs one input [1,height,width,3] or [1,height,width,1], the model has {listed}"
@@ -330,13 +330,15 @@ def _require_one_source(
 ) -> None:
     for position, tensor in enumerate(tensors):
         gets_pictures = pictures is not None and position == pictures.position
+        is_asked_for = options.kind != "auto" and options.images is None
+        not_both = position in files or (position in given and not tensor.dtype.startswith("float"))
         sources = [
             flag
             for flag, is_given in (
                 ("--input_range", position in given),
                 ("--input_files", position in files),
                 ("--input_images", gets_pictures and options.images is not None),
-                (f"--inputs={options.asked}", gets_pictures and options.images is None and position in files),
+                (f"--inputs={options.kind}", gets_pictures and is_asked_for and not_both),
             )
             if is_given
         ]

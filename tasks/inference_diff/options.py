@@ -7,7 +7,7 @@ from typing import Final
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.shared.options.pictures import ENDS_AT_FAILURE
 
-ASKED: Final = ("auto", "noise", "photos", "both")
+INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
 """What ``--inputs`` may ask for."""
 _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
@@ -80,7 +80,7 @@ _INPUTS: Final = (
         "noise, photos (of --input_images, else of the embedded sample), or both in turns; auto: photos with "
         "--input_images, else both for an input that is shaped like a picture.",
         default="auto",
-        choices=ASKED,
+        choices=INPUT_KINDS,
         only_with=("load_reference=",),
         not_native=NotNative(_OWN_INPUTS.reason, ("auto", "noise")),
     ),

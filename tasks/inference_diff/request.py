@@ -109,7 +109,7 @@ def _inputs(flags: Options, native: bool) -> InputOptions:
         images=images,
         normalization=normalization,
         native=native,
-        asked=flags.text("inputs"),
+        kind=flags.text("inputs"),
     )
 
 

@@ -155,17 +155,17 @@ def test_pictures_get_the_narrower_range_too(tmp_path: Path) -> None:
         ([GREY], {}, IN_TURNS),
         ([replace(PICTURE, dtype="uint8")], {}, IN_TURNS),
         ([PICTURE], {"ranges": ("0:1",)}, IN_TURNS),
-        ([PICTURE], {"asked": "noise"}, NOISE_ALONE),
-        ([PICTURE], {"asked": "photos"}, PHOTOS_ALONE),
+        ([PICTURE], {"kind": "noise"}, NOISE_ALONE),
+        ([PICTURE], {"kind": "photos"}, PHOTOS_ALONE),
         ([PICTURE], {"images": sample.images_dir()}, PHOTOS_ALONE),
-        ([PICTURE], {"images": sample.images_dir(), "asked": "both"}, IN_TURNS),
+        ([PICTURE], {"images": sample.images_dir(), "kind": "both"}, IN_TURNS),
         ([PICTURE], {"native": True}, NOISE_ALONE),
-        ([PICTURE], {"native": True, "asked": "photos"}, PHOTOS_ALONE),
+        ([PICTURE], {"native": True, "kind": "photos"}, PHOTOS_ALONE),
         ([PICTURE, PICTURE], {}, NOISE_ALONE),
         ([tensor("small", shape=(1, 8, 8, 3))], {}, NOISE_ALONE),
-        ([tensor("small", shape=(1, 8, 8, 3))], {"asked": "both"}, IN_TURNS),
+        ([tensor("small", shape=(1, 8, 8, 3))], {"kind": "both"}, IN_TURNS),
         ([tensor("spectrogram", shape=(1, 49, 40, 1))], {}, NOISE_ALONE),
-        ([tensor("spectrogram", shape=(1, 49, 40, 1))], {"asked": "both"}, IN_TURNS),
+        ([tensor("spectrogram", shape=(1, 49, 40, 1))], {"kind": "both"}, IN_TURNS),
         ([replace(PICTURE, dtype="uint8")], {"ranges": ("0:9",)}, NOISE_ALONE),
         ([replace(PICTURE, dtype="int16")], {}, NOISE_ALONE),
         ([replace(PICTURE, dtype="int64")], {}, NOISE_ALONE),
@@ -182,7 +182,7 @@ def test_pictures_take_turns_with_noise_where_the_input_is_shaped_like_one(
 
 
 def test_noise_in_turns_is_that_of_noise_alone(tmp_path: Path) -> None:
-    both, alone = planned(PICTURE, num_runs=8), planned(PICTURE, asked="noise")
+    both, alone = planned(PICTURE, num_runs=8), planned(PICTURE, kind="noise")
     assert both.example_ids[:4] == ("run 0", "run 1: 0001.jpg", "run 2", "run 3: 0002.jpg")
     np.testing.assert_array_equal(values(both, (0, 2, 4, 6)), values(alone, range(4)))
     np.testing.assert_array_equal(values(both, (7, 1, 2)), values(both, (7, 1, 2)))
@@ -197,9 +197,9 @@ def test_another_input_gets_new_numbers_in_every_run() -> None:
     ("options", "count"),
     [
         ({}, 50),
-        ({"asked": "photos"}, 50),
+        ({"kind": "photos"}, 50),
         ({"images": True}, 3),
-        ({"images": True, "asked": "both"}, 6),
+        ({"images": True, "kind": "both"}, 6),
         ({"images": True, "num_runs": 7}, 7),
     ],
 )
@@ -244,16 +244,21 @@ def test_black_and_white_are_the_ends_of_the_range(tmp_path: Path, info: TensorI
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"asked": "noise", "images": Path("x")}, "--inputs=noise and --input_images contradict each other"),
-        ({"asked": "noise", "normalization": "unit"}, "--normalization has no effect without --input_images or"),
-        ({"asked": "photos", "files": True}, "--input_files and --inputs=photos are both for the input image"),
+        ({"kind": "noise", "images": Path("x")}, "--inputs=noise and --input_images contradict each other"),
+        ({"kind": "noise", "normalization": "unit"}, "--normalization has no effect without --input_images or"),
+        ({"kind": "photos", "files": True}, "--input_files and --inputs=photos are both for the input image"),
+        (
+            {"kind": "both", "ranges": ("0:9",), "dtype": "uint8"},
+            "--input_range and --inputs=both are both for the input image",
+        ),
     ],
 )
 def test_inputs_that_contradict_each_other_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     np.save(tmp_path / "x.npy", np.zeros((1, 32, 32, 3), np.float32))
     given = options | ({"files": (f"{tmp_path}/x.npy",)} if "files" in options else {})
+    picture = replace(PICTURE, dtype=given.pop("dtype", "float32"))
     with pytest.raises(UsageError, match=message):
-        planned(PICTURE, **given)
+        planned(picture, **given)
 
 
 def test_files_take_the_place_of_pictures(tmp_path: Path) -> None:
@@ -263,7 +268,7 @@ def test_files_take_the_place_of_pictures(tmp_path: Path) -> None:
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no pictures"):
-        planned(PICTURE, asked="both", images=tmp_path)
+        planned(PICTURE, kind="both", images=tmp_path)
 
 
 # ----- what becomes of kinds
@@ -283,7 +288,7 @@ def test_figures_of_noise_and_photos_stand_apart(tmp_path: Path) -> None:
 
 def test_one_kind_needs_no_figures_of_its_own(tmp_path: Path) -> None:
     content = sample.model_file("int8").read_bytes()
-    result = compared(tmp_path, content, inputs=InputOptions(num_runs=3, asked="photos"))
+    result = compared(tmp_path, content, inputs=InputOptions(num_runs=3, kind="photos"))
     assert result.part.comparisons[0].by_kind == []
 
 
