@@ -13,22 +13,30 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.output_difference import OutputDifference, Values
+from evaltools.metrics.output_difference import OutputDifference
+from evaltools.metrics.regions import Farthest
 from evaltools.result.verdict import Reason
 
-Grade = Literal["equivalent", "fp16", "bf16", "int8", "diverged"]
-GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "diverged")
+Grade = Literal["equivalent", "fp16", "bf16", "int8", "not decided", "diverged"]
+GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "not decided", "diverged")
 """From best to worst; a precision means ``within expected precision of`` it."""
 
 UNIT_ROUNDOFF: Final[Mapping[str, float]] = {"float32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-8}
+AMPLIFIED: Final = 0.1
+"""Beyond this relative size, a difference that rounding explains decides nothing."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 _FLOOR_FACTOR: Final = 4.0
 _YARDSTICK_FACTOR: Final = 2.0
+_TRUNCATED: Final = 2.0
+"""Some delegates convert to bf16 by cutting bits off, which is off by up to twice as much as rounding."""
 _FEW_ROUNDINGS: Final = 16.0
 _ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
-_INT8_STEPS_OF_INT16: Final = 256.0
+_COARSEST_FLOOR: Final = 0.95
+_STEPS: Final = 255.0
 _INT8_SHARE: Final = 0.001
+_MANY_ELEMENTS: Final = 8
+"""Two different outputs of so many whole numbers are not rounded to the same by chance."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +72,26 @@ def worst(grades: Sequence[Grade]) -> Grade:
 def judge_output(
     found: OutputDifference, yardsticks: Yardsticks, like: OutputDifference | None = None
 ) -> OutputVerdict:
-    """Grade one output; ``like`` is its difference over the runs of the yardsticks, which the size is judged by."""
+    """Grade one output; ``like`` is its difference over the runs of the yardsticks, which sizes are judged by.
+
+    The size over all runs and elements decides, and so do those of the run, the channel and the block that differ
+    most, the largest difference, and the share of other best classes: the worst grade of these.
+    """
     damage = _damage(found)
     if damage is not None:
-        return OutputVerdict("diverged", [damage], "", {})
+        return damage
     if found.identical:
         return OutputVerdict("equivalent", [Reason("identical" if found.elements else "no_elements")], "", {})
+    still = _stands_still(found, yardsticks)
+    if still is not None:
+        return OutputVerdict("diverged", [still], "", {})
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
-    verdict = judges[found.kind](like or found, yardsticks)
-    if like is not None and like.runs < found.runs:
-        verdict = over_some_runs(verdict, like.runs)
-    frozen = _frozen(found)
-    if verdict.grade == "equivalent" or frozen is None:
-        return verdict
-    return replace(verdict, grade="diverged", reasons=[frozen, *verdict.reasons])
+    of_all, judged = judges[found.kind], like or found
+    decisive = of_all(judged, yardsticks)
+    part = max(_judge_parts(judged, yardsticks), key=_by_grade_and_excess, default=decisive)
+    if GRADES.index(part.grade) > GRADES.index(decisive.grade):
+        decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
+    return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
 
 def is_coarse(found: OutputDifference) -> bool:
@@ -92,18 +106,46 @@ def over_some_runs(verdict: OutputVerdict, runs: int) -> OutputVerdict:
     return replace(verdict, reasons=[*verdict.reasons, Reason("sampled_runs", {"runs": runs})])
 
 
+def broken_variants(floor: Mapping[str, OutputDifference], precisions: Mapping[str, OutputDifference]) -> list[str]:
+    """CPU variants that are no yardstick: without the right numbers, standing still, or alone far from the others.
+
+    Far is a relative size above 0.1 that is more than three times what rounding the model moves its output by.
+    """
+    rounding = max((size_of(other) for other in precisions.values()), default=0.0)
+    broken = []
+    for name, found in floor.items():
+        others = [size_of(other) for other_name, other in floor.items() if other_name != name]
+        is_alone = all(size <= AMPLIFIED for size in others) and size_of(found) > max(AMPLIFIED, 3 * rounding)
+        unlike = found.compared + found.same_not_finite < found.elements and found.kind != "exact"
+        if unlike or not found.same_shape or _frozen(found) is not None or is_alone:
+            broken.append(name)
+    return broken
+
+
+def size_of(found: OutputDifference) -> float:
+    """The relative root mean square of the difference; of whole numbers and texts, the share that differs."""
+    if found.kind == "exact":
+        return _share(found)
+    return math.inf if found.relative_rms is None and not found.identical else found.relative_rms or 0.0
+
+
 @dataclass(frozen=True)
 class _BoxFigure:
-    """One way in which boxes differ; ``rounding`` and ``int8`` are the least that is granted to kernels and to int8."""
+    """One way in which boxes differ.
+
+    ``rounding`` and ``int8`` are the least that is granted to kernels and to int8, ``most`` what is granted at most.
+    """
 
     unit: str
     of: Callable[[BoxAgreement], float]
     rounding: float
     int8: float
+    most: float = math.inf
 
 
 _BOX_FIGURES: Final = (
     _BoxFigure("share of boxes without a partner of the same class", lambda boxes: 1 - boxes.share, 0.0, 0.05),
+    _BoxFigure("share of boxes without a partner in one run", lambda boxes: boxes.worst_example, 0.0, 0.6, 0.95),
     _BoxFigure("largest shift of a score", lambda boxes: boxes.score_shift, 1e-5, 0.05),
     _BoxFigure("largest 1 - IoU of a pair", lambda boxes: boxes.moved, 1e-5, 0.2),
 )
@@ -112,7 +154,7 @@ _BOX_FIGURES: Final = (
 def judge_boxes(
     found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
 ) -> OutputVerdict:
-    """Grade the boxes of a detector by the worst of three figures: partners, scores, places."""
+    """Grade the boxes of a detector by the worst of four figures: partners, those of one run, scores, places."""
     verdicts = [_judge_box_figure(figure, found, floor, precisions) for figure in _BOX_FIGURES]
     decisive = max(verdicts, key=lambda verdict: GRADES.index(verdict.grade))
     numbers = {
@@ -130,63 +172,205 @@ def _judge_box_figure(
     figure: _BoxFigure, found: BoxAgreement, floor: Sequence[BoxAgreement], precisions: Mapping[str, BoxAgreement]
 ) -> OutputVerdict:
     value, noise = figure.of(found), max(map(figure.of, floor), default=0.0)
-    tolerances = {"equivalent": max(figure.rounding, 2 * noise)}
+    tolerances = {"equivalent": max(figure.rounding, min(figure.most, 2 * noise))}
     for precision, other in precisions.items():
-        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * figure.of(other))
+        tolerances[precision] = max(_last(tolerances), min(figure.most, _YARDSTICK_FACTOR * figure.of(other)))
     if not precisions or "int8" in precisions:
-        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, figure.int8)
+        granted = max(_FLOOR_FACTOR * noise, figure.int8)
+        tolerances["int8"] = max(_last(tolerances), min(figure.most, granted))
     grade = _grade(value, tolerances)
     held = _held("box_figure", grade, tolerances, {"value": value}, {"figure": figure.unit})
     return OutputVerdict(grade, [held], figure.unit, tolerances)
 
 
-def _damage(found: OutputDifference) -> Reason | None:
+def _damage(found: OutputDifference) -> OutputVerdict | None:
     """What makes figures meaningless."""
     if not found.same_shape:
-        return Reason("other_shape")
-    if _broken(found.test) or _broken(found.reference):
-        sides = {"test": found.test, "reference": found.reference}
-        counts = {f"{name}_nan": side.nan for name, side in sides.items()}
-        counts |= {f"{name}_infinite": side.infinite for name, side in sides.items()}
-        return Reason("not_finite", {"elements": found.elements, **counts})
-    if found.kind != "exact" and found.compared < found.elements:
-        return Reason("no_counterpart", {"elements": found.elements, "missing": found.elements - found.compared})
-    return Reason("torn", {"elements": found.torn}) if found.torn else None
-
-
-def _frozen(found: OutputDifference) -> Reason | None:
-    """A sign of a delegate that computes nothing: the test stands still where the reference moves."""
-    if found.test.constant and not found.reference.constant:
-        return Reason("constant", {"value": found.test.low})
-    if found.runs > 1 and found.test.distinct_outputs == 1 and found.reference.distinct_outputs > 1:
-        return Reason("same_in_every_run")
+        return OutputVerdict("diverged", [Reason("other_shape")], "", {})
+    missing = found.elements - found.compared - found.same_not_finite
+    sides = {"test": found.test, "reference": found.reference}
+    counts = {f"{name}_nan": side.nan for name, side in sides.items()}
+    counts |= {f"{name}_infinite": side.infinite for name, side in sides.items()}
+    if any(counts.values()) and missing:
+        return OutputVerdict("diverged", [Reason("not_finite", {"elements": found.elements, **counts})], "", {})
+    if found.reference.nan:
+        return OutputVerdict("not decided", [Reason("not_finite", {"elements": found.elements, **counts})], "", {})
+    if found.kind != "exact" and missing:
+        numbers = {"elements": found.elements, "missing": missing}
+        return OutputVerdict("diverged", [Reason("no_counterpart", numbers)], "", {})
+    if found.torn:
+        return OutputVerdict("diverged", [Reason("torn", {"elements": found.torn})], "", {})
     return None
 
 
-def _broken(side: Values) -> bool:
-    return side.nan > 0 or side.infinite > 0
+def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | None:
+    """A sign of a delegate that computes nothing, or gives what it gave before, where the reference moves.
+
+    Where the difference is that of a few roundings, or one quantum at most, the reference stands as still.
+    """
+    of_rounding = found.relative_rms is not None and found.relative_rms <= _rounding(found, yardsticks)
+    if of_rounding or (found.quanta is not None and found.quanta.max <= 1):
+        return None
+    reason = _frozen(found)
+    if reason is not None:
+        return reason
+    others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
+    by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
+    is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
+    is_no_chance = is_varied and (found.kind == "real" or found.elements >= _MANY_ELEMENTS * found.runs)
+    usual = found.runs * (2 * by_rounding + (0 if is_no_chance else 0.1))
+    return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
+
+
+def _frozen(found: OutputDifference) -> Reason | None:
+    """One side has the same numbers everywhere, or in every run, and the other has not."""
+    for side, other, name in ((found.test, found.reference, "test"), (found.reference, found.test, "reference")):
+        if side.constant and not other.constant:
+            return Reason("constant", {"value": side.low}, {"side": name})
+        if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
+            return Reason("same_in_every_run", names={"side": name})
+    return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One way in which a difference that is small in the sum may be large.
+
+    ``slack`` is how many times what rounding makes of the whole is granted to it.
+    """
+
+    name: str
+    of: Callable[[OutputDifference], Farthest | None]
+    slack: float
+
+
+def _largest(found: OutputDifference) -> Farthest | None:
+    ends = [abs(end) for end in (found.reference.low, found.reference.high) if end is not None]
+    if found.max is None or not any(ends):
+        return None
+    return Farthest(0, found.max / max(ends))
+
+
+_PARTS: Final = (
+    _Part("run", lambda found: found.farthest_run, 4.0),
+    _Part("channel", lambda found: found.farthest_channel, 8.0),
+    _Part("block", lambda found: found.farthest_block, 8.0),
+    _Part("element", _largest, 8.0),
+)
+_PART_FACTOR: Final = 3.0
+
+
+def _judge_parts(found: OutputDifference, yardsticks: Yardsticks) -> list[OutputVerdict]:
+    """Those of single runs, channels, blocks and elements, and of best classes; none within one quantum."""
+    if found.quanta is not None and found.quanta.max <= 1:
+        return []
+    parts = _PARTS if found.kind != "exact" else _PARTS[:1]
+    verdicts = [_judge_part(part, found, yardsticks) for part in parts]
+    return [verdict for verdict in (*verdicts, _judge_best(found, yardsticks)) if verdict is not None]
+
+
+def _by_grade_and_excess(verdict: OutputVerdict) -> tuple[int, float]:
+    numbers = verdict.reasons[0].numbers
+    value, tolerance = numbers["value"] or 0.0, numbers["tolerance"] or 0.0
+    return GRADES.index(verdict.grade), value / tolerance if tolerance else value
+
+
+def _judge_part(part: _Part, found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict | None:
+    farthest = part.of(found)
+    if farthest is None:
+        return None
+
+    def size(other: OutputDifference) -> float:
+        place = part.of(other)
+        return 0.0 if place is None else place.size
+
+    floor, _ = _coarsest(yardsticks, size)
+    least = _least(found, yardsticks)
+    tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, part.slack * least["equivalent"])}
+    for precision in list(least)[1:]:
+        measured = yardsticks.precisions.get(precision)
+        moved = 0.0 if measured is None else size(measured)
+        rounding = least[precision] if measured is None else _one_rounding(precision, yardsticks)
+        granted = max(_PART_FACTOR * moved, part.slack * rounding)
+        tolerances[precision] = max(_last(tolerances), moved, min(_COARSEST, granted))
+    grade = _grade(farthest.size, tolerances)
+    numbers = {"value": farthest.size, "index": farthest.index}
+    reason = _held("farthest", grade, tolerances, numbers, {"part": part.name, "kind": found.kind})
+    return OutputVerdict(grade, [reason], f"relative size of the difference in one {part.name}", tolerances)
+
+
+def _least(found: OutputDifference, yardsticks: Yardsticks) -> dict[str, float]:
+    """What is granted at least to each grade, relative to the output."""
+    if found.kind == "exact":
+        return {"equivalent": 0.0, "int8": _INT8_SHARE}
+    precisions = list(yardsticks.precisions) or (["int8"] if found.kind == "quantised" else ["fp16", "bf16"])
+    if (yardsticks.other_model or found.kind == "quantised") and "int8" not in precisions:
+        precisions.append("int8")
+    expected = {precision: _expected_relative_rms(precision, yardsticks) for precision in precisions}
+    return {"equivalent": _rounding(found, yardsticks), **expected}
+
+
+def _rounding(found: OutputDifference, yardsticks: Yardsticks) -> float:
+    """What kernels that are right may differ by: sixteen roundings per node that add up like noise."""
+    if found.kind == "quantised":
+        return 0.0
+    own = _OWN_ROUNDOFF.get(found.dtype, UNIT_ROUNDOFF["float32"])
+    return _FEW_ROUNDINGS * own * math.sqrt(max(1, yardsticks.node_count)) if own < 1e-6 else own
+
+
+def _judge_best(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict | None:
+    """The share of other best classes, ties apart; one more than the yardsticks' is granted, and three deviations."""
+    if found.scores is None:
+        return None
+
+    def share(other: OutputDifference) -> float:
+        return 0.0 if other.scores is None else other.scores.changed_share
+
+    def granted(usual: float) -> float:
+        assert found.scores is not None
+        count = found.scores.positions
+        return min(1.0, usual + 3 * math.sqrt(usual * (1 - min(1.0, usual)) / count) + 1 / count)
+
+    floor, _ = _coarsest(yardsticks, share)
+    tolerances = {"equivalent": granted(min(1.0, 2 * floor))}
+    for precision in list(_least(found, yardsticks))[1:]:
+        measured = yardsticks.precisions.get(precision)
+        usual = _COARSEST if measured is None else min(1.0, _YARDSTICK_FACTOR * share(measured))
+        tolerances[precision] = max(_last(tolerances), granted(usual))
+    grade = _grade(share(found), tolerances)
+    reason = _held("best_class", grade, tolerances, {"value": share(found), "positions": found.scores.positions}, {})
+    return OutputVerdict(grade, [reason], "share of other best classes", tolerances)
 
 
 def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     unit = "relative RMS of the difference"
-    own = _OWN_ROUNDOFF.get(found.dtype, UNIT_ROUNDOFF["float32"])
     floor, variant = _coarsest(yardsticks, lambda other: other.relative_rms or 0.0)
-    roundings = _FEW_ROUNDINGS * (1 if yardsticks.floor else math.sqrt(max(1, yardsticks.node_count)))
-    tolerances = {"equivalent": max(_FLOOR_FACTOR * floor, roundings * own if own < 1e-6 else own)}
-    precisions = list(yardsticks.precisions) or ["fp16", "bf16"]
-    if yardsticks.other_model and "int8" not in precisions:
-        precisions.append("int8")
-    for precision in precisions:
-        expected = _expected_relative_rms(precision, yardsticks)
-        tolerances[precision] = max(_last(tolerances), min(_COARSEST, expected))
+    least = _least(found, yardsticks)
+    tolerances = {"equivalent": max(min(_COARSEST_FLOOR, _FLOOR_FACTOR * floor), least["equivalent"])}
+    for precision in list(least)[1:]:
+        tolerances[precision] = max(_last(tolerances), min(_COARSEST, least[precision]))
     if found.relative_rms is None:
         return OutputVerdict("diverged", [Reason("no_relative_size")], unit, tolerances)
-    grade = _grade(found.relative_rms, tolerances)
+    grade = _decided(_grade(found.relative_rms, tolerances), found, yardsticks)
     size = {"value": found.relative_rms, "snr_db": found.snr_db}
     reasons = [_held("relative_rms", grade, tolerances, size, {}), Reason("no_noise_floor")]
     if yardsticks.floor:
         reasons[1] = Reason("noise_floor", {"relative_rms": floor}, {"variant": variant})
-    return OutputVerdict(grade, reasons, unit, tolerances)
+    return OutputVerdict(grade, _with_amplified(grade, reasons), unit, tolerances)
+
+
+def _decided(grade: Grade, found: OutputDifference, yardsticks: Yardsticks) -> Grade:
+    """``not decided`` where the model makes rounding itself as large as a difference that is not small."""
+    if grade == "diverged" or size_of(found) <= AMPLIFIED:
+        return grade
+    by_rounding = _coarsest(yardsticks, size_of)[0]
+    if grade in yardsticks.precisions:
+        by_rounding = max(by_rounding, size_of(yardsticks.precisions[grade]))
+    return "not decided" if by_rounding > AMPLIFIED else grade
+
+
+def _with_amplified(grade: Grade, reasons: list[Reason]) -> list[Reason]:
+    return [Reason("amplifies_rounding"), *reasons] if grade == "not decided" else reasons
 
 
 def _coarsest(yardsticks: Yardsticks, figure: Callable[[OutputDifference], float]) -> tuple[float, str]:
@@ -196,29 +380,36 @@ def _coarsest(yardsticks: Yardsticks, figure: Callable[[OutputDifference], float
 
 
 def _expected_relative_rms(precision: str, yardsticks: Yardsticks) -> float:
-    """Twice what was measured, at least one rounding (int8: one per node); by the nodes alone if not measured.
+    """Twice what was measured, at least one rounding (int8: one per node); by the nodes alone if not measured."""
+    measured = yardsticks.precisions.get(precision)
+    least = _one_rounding(precision, yardsticks)
+    if measured is None or measured.relative_rms is None:
+        return max(least, _FLOOR_FACTOR * UNIT_ROUNDOFF[precision] * math.sqrt(max(1, yardsticks.node_count)))
+    return max(least, _YARDSTICK_FACTOR * measured.relative_rms)
+
+
+def _one_rounding(precision: str, yardsticks: Yardsticks) -> float:
+    """What a precision is granted even if the output does not move by it.
 
     A quantised model also rounds what flows between the nodes, over ranges that are wider than the values: twelve
     roundings per node, above what four models and their quantised versions show (0.03 to 0.16 for 10 to 31 nodes).
     """
+    if precision == "bf16":
+        return _TRUNCATED * UNIT_ROUNDOFF[precision]
+    if precision != "int8":
+        return UNIT_ROUNDOFF[precision]
     one_per_node = UNIT_ROUNDOFF[precision] * math.sqrt(max(1, yardsticks.node_count))
-    least = one_per_node if precision == "int8" else UNIT_ROUNDOFF[precision]
-    if precision == "int8" and yardsticks.other_model:
-        least = _ROUNDINGS_OF_QUANTISATION * one_per_node
-    measured = yardsticks.precisions.get(precision)
-    if measured is None or measured.relative_rms is None:
-        return max(least, _FLOOR_FACTOR * one_per_node)
-    return max(least, _YARDSTICK_FACTOR * measured.relative_rms)
+    return (_ROUNDINGS_OF_QUANTISATION if yardsticks.other_model else 1.0) * one_per_node
 
 
 def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     assert found.quanta is not None
     noise_rms, variant = _coarsest(yardsticks, lambda other: other.quanta.rms if other.quanta else 0.0)
     noise_max = max((other.quanta.max for other in yardsticks.floor.values() if other.quanta), default=0)
-    step = _INT8_STEPS_OF_INT16 if "16" in found.dtype else 1.0
     shaken = yardsticks.precisions.get("int8")
     expected = _YARDSTICK_FACTOR * shaken.quanta.rms if shaken is not None and shaken.quanta is not None else 0.0
-    tolerances = {"equivalent": 2 * noise_rms, "int8": max(step, expected, _FLOOR_FACTOR * noise_rms)}
+    least = max(_steps_used(found) / _STEPS, expected, _FLOOR_FACTOR * noise_rms)
+    tolerances = {"equivalent": 2 * noise_rms, "int8": max(2 * noise_rms, _coarsest_quanta(found, least))}
     grade: Grade = _grade(found.quanta.rms, tolerances)
     if found.quanta.max <= 1:
         grade = "equivalent"
@@ -227,6 +418,8 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     if grade == "diverged" and not yardsticks.floor:
         within = (found.relative_rms or 0.0) <= _expected_relative_rms("int8", yardsticks)
         grade = "int8" if within else "diverged"
+    if found.quanta.max > 1:
+        grade = _decided(grade, found, yardsticks)
     equal, one, two, more = found.quanta.shares
     size = {
         "equal": equal,
@@ -239,22 +432,40 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
         "floor_largest": noise_max if yardsticks.floor else None,
     }
     reasons = [Reason("quanta", size, {"variant": variant})]
-    return OutputVerdict(grade, reasons, "RMS of the difference in quanta", tolerances)
+    return OutputVerdict(grade, _with_amplified(grade, reasons), "RMS of the difference in quanta", tolerances)
+
+
+def _steps_used(found: OutputDifference) -> float:
+    """How many steps the reference's values span."""
+    assert found.quanta is not None
+    low, high, largest = found.reference.low, found.reference.high, found.max
+    if low is None or high is None or not largest or not found.quanta.max:
+        return _STEPS
+    return max(1.0, (high - low) / (largest / found.quanta.max))
+
+
+def _coarsest_quanta(found: OutputDifference, tolerance: float) -> float:
+    """At most what a relative difference of 0.5 is in quanta."""
+    assert found.quanta is not None
+    if not found.relative_rms:
+        return tolerance
+    return min(tolerance, found.quanta.rms * _COARSEST / found.relative_rms)
 
 
 def _judge_share(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
     """Whole numbers, truth values and texts: equal or not, with no distance that means something."""
     share = found.different / found.elements
     noise, variant = _coarsest(yardsticks, _share)
-    tolerances = {"equivalent": 2 * noise}
+    tolerances = {"equivalent": min(_COARSEST_FLOOR, 2 * noise)}
     for precision, other in yardsticks.precisions.items():
-        tolerances[precision] = max(_last(tolerances), _YARDSTICK_FACTOR * _share(other))
+        tolerances[precision] = max(_last(tolerances), min(_COARSEST, _YARDSTICK_FACTOR * _share(other)))
     if not yardsticks.precisions or "int8" in yardsticks.precisions:
-        tolerances["int8"] = max(_last(tolerances), _FLOOR_FACTOR * noise, _INT8_SHARE)
-    grade = _grade(share, tolerances)
+        coarsest = min(_COARSEST_FLOOR, max(_FLOOR_FACTOR * noise, _INT8_SHARE))
+        tolerances["int8"] = max(_last(tolerances), coarsest)
+    grade = _decided(_grade(share, tolerances), found, yardsticks)
     size = {"share": share, "floor_share": noise if yardsticks.floor else None}
     reasons = [Reason("different_elements", size, {"variant": variant})]
-    return OutputVerdict(grade, reasons, "share of elements that differ", tolerances)
+    return OutputVerdict(grade, _with_amplified(grade, reasons), "share of elements that differ", tolerances)
 
 
 def _share(found: OutputDifference) -> float:
@@ -280,5 +491,5 @@ def _held(
     names: Mapping[str, str],
 ) -> Reason:
     """A size, and the tolerance that it kept or, where it kept none, that of the coarsest explanation."""
-    explanation = list(tolerances)[-1] if grade == "diverged" else grade
+    explanation = grade if grade in tolerances else list(tolerances)[-1]
     return Reason(kind, {**numbers, "tolerance": tolerances[explanation]}, {**names, "explanation": explanation})

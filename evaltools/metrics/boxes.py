@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 MIN_IOU: Final = 0.5
 _BLOCK: Final = 1 << 18
+_FEWEST_BOXES: Final = 6
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class BoxAgreement:
 
     ``lost`` are the reference's without a partner, ``new`` the test's. ``moved`` is the largest ``1 - IoU`` of a pair,
     ``score_shift`` the largest change of a score, ``sum_score_shift`` the sum of the pairs' absolute changes.
+    ``worst_example`` is the largest share of boxes of one example that have no partner of the same class, of examples
+    with at least six boxes of both sides together.
     """
 
     matched: int
@@ -55,6 +58,7 @@ class BoxAgreement:
     moved: float
     score_shift: float
     sum_score_shift: float = 0.0
+    worst_example: float = 0.0
 
     @staticmethod
     def nothing() -> BoxAgreement:
@@ -71,6 +75,7 @@ class BoxAgreement:
             max(self.moved, other.moved),
             max(self.score_shift, other.score_shift),
             self.sum_score_shift + other.sum_score_shift,
+            max(self.worst_example, other.worst_example),
         )
 
     @property
@@ -116,15 +121,18 @@ def compare_boxes(test: Detections, reference: Detections) -> BoxAgreement:
     pairs = match_boxes(test, reference)
     ious = [pair.iou for pair in pairs]
     shifts = [float(abs(test.scores[pair.test] - reference.scores[pair.reference])) for pair in pairs]
+    everything = len(test.boxes) + len(reference.boxes)
+    same = sum(pair.same_class for pair in pairs)
     return BoxAgreement(
         matched=len(pairs),
         lost=len(reference.boxes) - len(pairs),
         new=len(test.boxes) - len(pairs),
-        class_changes=sum(not pair.same_class for pair in pairs),
+        class_changes=len(pairs) - same,
         sum_iou=sum(ious),
         moved=max((1 - iou for iou in ious), default=0.0),
         score_shift=max(shifts, default=0.0),
         sum_score_shift=sum(shifts),
+        worst_example=1 - 2 * same / everything if everything >= _FEWEST_BOXES else 0.0,
     )
 
 

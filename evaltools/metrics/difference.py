@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
 from evaltools.metrics.native_error import mean_error
+from evaltools.metrics.regions import RegionSums, region_sums
 from evaltools.metrics.scores import ScoreAgreement, compare_scores
 
 Array = npt.NDArray[np.generic]
@@ -70,7 +71,8 @@ class Sums:
 class TensorDifference:
     """Figures of one output of one example; ``sums`` is over the ``compared`` elements, finite on both sides.
 
-    ``different`` counts elements that are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
+    ``same_not_finite`` counts elements that are the same infinity, or NaN, on both sides, and ``different`` those that
+    are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``torn`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
     where the shapes differ, and nothing is compared.
@@ -78,9 +80,11 @@ class TensorDifference:
 
     elements: int
     compared: int
+    same_not_finite: int
     different: int
     native_error: float
     sums: Sums
+    regions: RegionSums
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
     max_quanta: int
@@ -130,9 +134,11 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
     return TensorDifference(
         elements=test.size,
         compared=test.size,
+        same_not_finite=0,
         different=test.size - quanta[0],
         native_error=mean_error(test, reference),
         sums=_sums(first, second, errors),
+        regions=region_sums(first, second, test.shape),
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
@@ -156,14 +162,19 @@ def _compare_real(
     is_wide = same_units and test_scale is None and test.dtype in (np.int64, np.uint64)
     errors = _exact_errors(test, reference) if is_wide else np.abs(compared - base)
     equal = int(np.count_nonzero(raw[0] == raw[1]))
+    same_not_finite = 0
     if not all_finite:
-        equal += int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
+        both_nan = int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
+        equal += both_nan
+        same_not_finite = both_nan + int(np.count_nonzero(np.isinf(first) & (first == second)))
     return TensorDifference(
         elements=test.size,
         compared=compared.size,
+        same_not_finite=same_not_finite,
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
+        regions=region_sums(first, second, test.shape),
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,
@@ -249,9 +260,11 @@ def _without_numbers(test: Array, reference: Array, different: int, same_shape: 
     return TensorDifference(
         elements=max(test.size, reference.size),
         compared=0,
+        same_not_finite=0,
         different=different,
         native_error=math.nan,
         sums=_sums(nothing, nothing, nothing),
+        regions=region_sums(nothing, nothing, ()),
         magnitudes=count_magnitudes(nothing, whole=False),
         quanta=None,
         max_quanta=0,

@@ -10,6 +10,7 @@ from typing import Literal
 from evaltools.metrics.difference import Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
+from evaltools.metrics.regions import Farthest, farthest_region, farthest_run
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,25 @@ class Values:
 
 @dataclass(frozen=True)
 class Scores:
-    """How many of ``positions`` score vectors have the same best class in both, and what the five best share."""
+    """How many of ``positions`` score vectors have the same best class in both, and what the five best share.
+
+    ``tied_best`` of the others have another best class only because the two have the same score on one side.
+    """
 
     positions: int
     same_best: int
     top5_overlap: float | None
+    tied_best: int = 0
 
     @property
     def share(self) -> float:
         """Share of positions with the same best class, 0..1."""
         return self.same_best / self.positions
+
+    @property
+    def changed_share(self) -> float:
+        """Share of positions with another best class, ties apart, 0..1."""
+        return (self.positions - self.same_best - self.tied_best) / self.positions
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,11 @@ class OutputDifference:
     ``p50``, ``p90`` and ``p99`` are percentiles of the absolute difference. ``relative_rms`` is the root mean square of
     the difference over that of the reference; ``snr_db`` is ``-20 log10`` of it. Null where a figure does not exist:
     ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
+
+    ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
+    differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
+    gives what it gave in an earlier run although the other side does not. ``same_not_finite`` elements are the same
+    infinity, or NaN, on both sides.
 
     ``kind``: ``real`` for floats and dequantised numbers, ``quantised`` for outputs that can be compared in quanta,
     ``exact`` for whole numbers, truth values and texts.
@@ -105,6 +120,11 @@ class OutputDifference:
     test: Values
     reference: Values
     scores: Scores | None
+    farthest_run: Farthest | None = None
+    farthest_channel: Farthest | None = None
+    farthest_block: Farthest | None = None
+    repeated: int = 0
+    same_not_finite: int = 0
 
     @property
     def identical(self) -> bool:
@@ -128,6 +148,7 @@ def summarise_differences(
     largest = max(part.sums.max_absolute for part in parts)
     p50, p90, p99 = (_percentile(magnitudes, percent, quantum, largest) for percent in (50, 90, 99))
     quanta = _quanta(parts, quantum)
+    step = quantum if quanta else 0.0
     is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
     return OutputDifference(
         output=name,
@@ -136,6 +157,7 @@ def summarise_differences(
         runs=len(parts),
         elements=sum(part.elements for part in parts),
         compared=compared,
+        same_not_finite=sum(part.same_not_finite for part in parts),
         different=sum(part.different for part in parts),
         native=None if dtype == "string" else summarise_errors([part.native_error for part in parts], native),
         mean=sum(part.sums.absolute for part in parts) / compared if compared else None,
@@ -153,7 +175,38 @@ def summarise_differences(
         test=_values([part.test for part in parts]),
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
+        farthest_run=_farthest_run(parts, is_real or quanta is not None, step),
+        farthest_channel=farthest_region([part.regions.channels for part in parts], step),
+        farthest_block=farthest_region([part.regions.blocks for part in parts], step),
+        repeated=_repeated(parts),
     )
+
+
+def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: float) -> Farthest | None:
+    """Whole numbers and texts have no size: there it is the share of elements that differ."""
+    if not is_real:
+        shares = [part.different / max(1, part.elements) for part in parts]
+        index = max(range(len(parts)), key=shares.__getitem__)
+        return Farthest(index, shares[index])
+    squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
+    return farthest_run(squared, reference, [part.compared for part in parts], quantum)
+
+
+def _repeated(parts: Sequence[TensorDifference]) -> int:
+    """Runs in which one side gives what it gave in an earlier run, though the other side does not."""
+    pairs = [(part.test.digest, part.reference.digest) for part in parts]
+    return max(_repeats(pairs), _repeats([(reference, test) for test, reference in pairs]))
+
+
+def _repeats(pairs: Sequence[tuple[int, int]]) -> int:
+    """How often a first number comes again with a second one that it did not have before."""
+    earlier: dict[int, set[int]] = {}
+    count = 0
+    for given, other in pairs:
+        known = earlier.setdefault(given, set())
+        count += bool(known) and other not in known
+        known.add(other)
+    return count
 
 
 def _percentile(magnitudes: Magnitudes, percent: float, quantum: float, largest: float) -> float | None:
@@ -216,7 +269,7 @@ def _scores(parts: Sequence[TensorDifference]) -> Scores | None:
     if not found:
         return None
     total = sum(found[1:], start=found[0])
-    return Scores(total.positions, total.same_best, total.top5_overlap)
+    return Scores(total.positions, total.same_best, total.top5_overlap, total.tied_best)
 
 
 def _finite(value: float | None) -> float | None:

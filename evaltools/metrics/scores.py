@@ -15,18 +15,22 @@ TOP: Final = 5
 class ScoreAgreement:
     """Over ``positions`` score vectors (one per pixel for a map): how many have the same best class in both.
 
+    ``tied_best`` counts those that have not only because one side gives the best classes of both the same score.
     ``top5_common`` counts the classes that are among the five best of both; None with five classes or fewer.
     """
 
     positions: int
     same_best: int
     top5_common: int | None
+    tied_best: int = 0
 
     def __add__(self, other: ScoreAgreement) -> ScoreAgreement:
         top5 = None
         if self.top5_common is not None and other.top5_common is not None:
             top5 = self.top5_common + other.top5_common
-        return ScoreAgreement(self.positions + other.positions, self.same_best + other.same_best, top5)
+        return ScoreAgreement(
+            self.positions + other.positions, self.same_best + other.same_best, top5, self.tied_best + other.tied_best
+        )
 
     @property
     def top5_overlap(self) -> float | None:
@@ -38,15 +42,18 @@ def compare_scores(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> Score
     """Compare along the last axis; of equal scores the first class counts as the better one. None without scores.
 
     >>> compare_scores(np.array([[0.1, 0.9], [0.5, 0.5]]), np.array([[0.2, 0.8], [0.4, 0.6]]))
-    ScoreAgreement(positions=2, same_best=1, top5_common=None)
+    ScoreAgreement(positions=2, same_best=1, top5_common=None, tied_best=1)
     """
     if test.size == 0 or test.ndim == 0:
         return None
     classes = test.shape[-1]
     first, second = test.reshape(-1, classes), reference.reshape(-1, classes)
-    same = int(np.count_nonzero(first.argmax(axis=1) == second.argmax(axis=1)))
+    best, expected, rows = first.argmax(axis=1), second.argmax(axis=1), np.arange(len(first))
+    changed = best != expected
+    tied = (first[rows, best] == first[rows, expected]) | (second[rows, best] == second[rows, expected])
+    same, ties = int(np.count_nonzero(~changed)), int(np.count_nonzero(changed & tied))
     top5 = _common_top5(first, second) if classes > TOP else None
-    return ScoreAgreement(len(first), same, top5)
+    return ScoreAgreement(len(first), same, top5, ties)
 
 
 def _common_top5(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> int:

@@ -11,6 +11,8 @@ from evaltools.model.flatbuffer import Table
 
 UNIT_ROUNDOFF: Final = {"fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-8}
 """Largest relative error of one rounding to nearest, by precision; for int8, relative to the range."""
+FLOAT32_ROUNDOFF: Final = 2.0**-22
+"""What is disturbed for ``float32``: a few roundings, as sums in another order have them."""
 
 Floats = npt.NDArray[np.floating[Any]]
 _FLOAT_TYPES: Final = {0: "float32", 1: "float16"}
@@ -24,13 +26,15 @@ MOVED_INPUTS: Final = 1 / 4
 def round_to(values: Floats, precision: str) -> npt.NDArray[np.float32]:
     """Round float32 or float16 values to ``fp16`` or ``bf16`` (to nearest, ties to even); the result is float32.
 
-    Values beyond the range of the precision become its largest, infinite ones too.
+    ``float32`` keeps values. Those beyond the range of the precision become its largest, infinite ones too.
 
     >>> round_to(np.array([1.001, 1e6], np.float32), "fp16").tolist()
     [1.0009765625, 65504.0]
     >>> round_to(np.array([1.001], np.float32), "bf16").tolist()
     [1.0]
     """
+    if precision == "float32":
+        return values.astype(np.float32)
     single = np.clip(np.atleast_1d(values).astype(np.float32), -_LARGEST[precision], _LARGEST[precision])
     if precision == "fp16":
         return single.astype(np.float16).astype(np.float32).reshape(values.shape)
@@ -48,7 +52,7 @@ def disturb(values: Floats, precision: str, random: np.random.Generator) -> npt.
     """
     if precision == "int8":
         return _to_8_bits(values, np.abs(values).max(initial=0.0))
-    half = UNIT_ROUNDOFF[precision] / 2
+    half = UNIT_ROUNDOFF.get(precision, FLOAT32_ROUNDOFF) / 2
     return round_to(values, precision) * (1 + random.uniform(-half, half, values.shape)).astype(np.float32)
 
 
@@ -63,9 +67,9 @@ def shake(values: npt.NDArray[Any], share: float, random: np.random.Generator) -
 def disturb_constants(content: bytes, precision: str) -> tuple[bytes, int]:
     """The same model with its constants disturbed, and how many values that were (for int8, 8 bit ones alone).
 
-    The same model is always disturbed in the same way. ``fp16`` and ``bf16`` disturb float constants. ``int8`` rounds
-    float constants of two and more dimensions to 8 bits per channel, and moves a sixteenth of the 8 bit constants by
-    one: the mean square of that is what rounding results differently does.
+    The same model is always disturbed in the same way. ``float32``, ``fp16`` and ``bf16`` disturb float constants.
+    ``int8`` rounds float constants of two and more dimensions to 8 bits per channel, and moves a sixteenth of the 8 bit
+    constants by one: the mean square of that is what rounding results differently does.
     """
     model = Table.root(memoryview(content))
     buffers = model.tables(4)

@@ -15,8 +15,8 @@ from evaltools.report.words.verdicts import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
-WITHIN: Final = GRADES[:-1]
-"""All that are better than diverged."""
+WITHIN: Final = GRADES[:-2]
+"""All that say something good."""
 _NAME: Final = "test"
 
 

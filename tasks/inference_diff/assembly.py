@@ -16,9 +16,12 @@ from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.tasks.inference_diff.judgement import (
     NOTHING_SAMPLED,
+    OutputJudge,
     Sampled,
+    broken_yardsticks,
     coarse_floor,
     judge,
+    kernels_of,
     repeatability_of,
     variant,
     verdict_of,
@@ -91,20 +94,16 @@ def diff_findings(
     }
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
-    comparisons = []
+    comparisons, judges = [], []
+    tested = {test.name: kernels_of(test) for test in request.tests}
     for entry in configurations:
         if entry.role == "test":
             found = seen.get(entry.name, _NOTHING_SEEN)
-            judged_entry = judge(
-                material.model,
-                entry.name,
-                found.summary,
-                found.sampled,
-                look,
-                request.limits,
-                other_model=material.compares_models,
-            )
-            comparisons.append(replace(judged_entry, by_kind=list(found.by_kind)))
+            judge_by = OutputJudge(material.model, look, tested.get(entry.name, ""), material.compares_models)
+            judges.append(judge_by)
+            comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
+            sensitivity = None if found.summary is None else judge_by.sensitivity(material.reference_comparison)
+            comparisons.append(replace(comparison, by_kind=list(found.by_kind), sensitivity=sensitivity))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(
@@ -112,7 +111,7 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, look, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=_warnings(comparisons, look),
+        warnings=_warnings(comparisons, look) + broken_yardsticks(judges),
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from evaltools.configuration import Configuration
+from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
+    GRADES,
     OutputVerdict,
     Yardsticks,
+    broken_variants,
     is_coarse,
     judge_boxes,
     judge_output,
@@ -23,8 +27,10 @@ from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import size_in_words
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
-from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Variant
-from evaltools.tasks.inference_diff.task import DiffSummary, output_names
+from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
+from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
+from evaltools.tasks.inference_diff.sensitivity import measure_sensitivity
+from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, RerunOutcome, YardstickRuns
 
 METRIC: Final = "outputs"
@@ -53,49 +59,124 @@ class Sampled:
 NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
 
 
+@dataclass(frozen=True)
+class OutputJudge:
+    """Judges the outputs of one configuration; nothing that shares its kernels is a yardstick.
+
+    ``kernels`` are the CPU kernels that it runs, empty where a delegate does. ``other_model`` says that the reference's
+    outputs are those of another model.
+    """
+
+    model: ModelFile
+    look: YardstickRuns
+    kernels: str
+    other_model: bool
+
+    def outputs(self, summary: DiffSummary, sampled: Sampled = NOTHING_SAMPLED) -> list[OutputVerdict]:
+        """The verdict on each output.
+
+        Sizes are judged over the runs of the yardsticks where ``sampled`` has the run that differs most.
+        """
+        return [
+            judge_output(found, self.yardsticks(position), sampled.output(position))
+            for position, found in enumerate(summary.outputs)
+        ]
+
+    def boxes(self, summary: DiffSummary, sampled: Sampled = NOTHING_SAMPLED) -> OutputVerdict | None:
+        """The verdict on the boxes of a detector."""
+        if summary.boxes is None:
+            return None
+        floor = [entry.summary.boxes for entry in self._floor() if entry.summary and entry.summary.boxes]
+        verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(self.look, PRECISION))
+        return verdict if sampled.boxes is None else over_some_runs(verdict, sampled.runs)
+
+    def yardsticks(self, position: int) -> Yardsticks:
+        """What one output is held against: variants that are broken on it are none."""
+        floor, precisions = self._measured(position)
+        broken = broken_variants(floor, precisions)
+        sane = {name: found for name, found in floor.items() if name not in broken}
+        return Yardsticks(sane, precisions, self.model.node_count, self.other_model)
+
+    def broken(self, position: int) -> list[str]:
+        """The CPU variants that are no yardstick for an output."""
+        return broken_variants(*self._measured(position))
+
+    def _measured(self, position: int) -> tuple[dict[str, OutputDifference], dict[str, OutputDifference]]:
+        """The differences of the CPU variants and of the precisions by name."""
+        floor, precisions = (
+            {entry.rerun.name: entry.summary.outputs[position] for entry in entries if entry.summary}
+            for entries in (self._floor(), self.look.of_kind(PRECISION))
+        )
+        return floor, precisions
+
+    def _floor(self) -> list[RerunOutcome]:
+        return [
+            entry
+            for entry in self.look.of_kind(NOISE_FLOOR)
+            if entry.rerun.name == FEW_ROUNDINGS or entry.rerun.runnable.configuration.kernel_set != self.kernels
+        ]
+
+    def sensitivity(self, comparison: OutputComparison) -> Sensitivity | None:
+        """What these verdicts would notice, planted in the outputs that the CPU variants were held against."""
+
+        def judge_planted(summary: DiffSummary) -> list[tuple[str, OutputVerdict]]:
+            boxes = self.boxes(summary)
+            found = zip(summary.outputs, self.outputs(summary), strict=True)
+            named = [
+                (output.output, boxes if boxes is not None and _in_boxes(self.model, summary, position) else verdict)
+                for position, (output, verdict) in enumerate(found)
+            ]
+            return named
+
+        return measure_sensitivity(self.look.expected, comparison.reference_outputs, comparison, judge_planted)
+
+
+def kernels_of(configuration: Configuration) -> str:
+    """The CPU kernels that a configuration runs, empty where a delegate other than XNNPACK runs what it can."""
+    others = [delegate for delegate in configuration.delegates.requested if delegate.name != XNNPACK.name]
+    return "" if others else configuration.kernel_set
+
+
 def judge(
-    model: ModelFile,
     configuration: str,
+    judge_by: OutputJudge,
     summary: DiffSummary | None,
     sampled: Sampled,
-    look: YardstickRuns,
     limits: Sequence[Criterion],
-    other_model: bool = False,
 ) -> DiffComparison:
-    """The comparison of one configuration; without a summary it has no outputs, and breaks the limits.
-
-    ``other_model`` says that the reference's outputs are those of another model. Sizes are judged over the runs of the
-    yardsticks where ``sampled`` has the run that differs most.
-    """
-    repeatability = repeatability_of(look.repeated(configuration))
+    """The comparison of one configuration; without a summary it has no outputs, and breaks the limits."""
+    look, model = judge_by.look, judge_by.model
+    repeated = look.repeated(configuration)
+    repeatability = repeatability_of(repeated)
     if summary is None:
         kept = False if limits else None
         return DiffComparison(configuration, [], None, None, repeatability, [], kept)
+    verdicts = judge_by.outputs(summary, sampled)
+    if repeated is not None and repeated.summary is not None:
+        again = judge_by.outputs(repeated.summary)
+        verdicts = [_with_repeat(*pair) for pair in zip(verdicts, again, strict=True)]
     outputs = [
-        JudgedOutput(
-            found,
-            judge_output(found, _yardsticks(model, look, position, other_model), sampled.output(position)),
-            _in_boxes(model, summary, position),
-        )
-        for position, found in enumerate(summary.outputs)
+        JudgedOutput(found, verdict, _in_boxes(model, summary, position))
+        for position, (found, verdict) in enumerate(zip(summary.outputs, verdicts, strict=True))
     ]
-    boxes_verdict = None
-    if summary.boxes is not None:
-        floor = list(_boxes(look, NOISE_FLOOR).values())
-        boxes_verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(look, PRECISION))
-        if sampled.boxes is not None:
-            boxes_verdict = over_some_runs(boxes_verdict, sampled.runs)
     named = zip(output_names(model), map(output_figures, summary.outputs), strict=True)
     checks = check_limits(limits, list(named))
     return DiffComparison(
         configuration=configuration,
         outputs=outputs,
         boxes=summary.boxes,
-        boxes_verdict=boxes_verdict,
+        boxes_verdict=judge_by.boxes(summary, sampled),
         repeatability=repeatability,
         limits=checks,
         within_limits=all(check.kept for check in checks) if limits else None,
     )
+
+
+def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:
+    """The worse of the verdict against the reference and that of a second time against the first."""
+    if GRADES.index(again.grade) <= GRADES.index(verdict.grade):
+        return verdict
+    return replace(again, reasons=[Reason("not_repeatable"), *again.reasons, *verdict.reasons])
 
 
 def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
@@ -125,20 +206,28 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _yardsticks(model: ModelFile, look: YardstickRuns, position: int, other_model: bool) -> Yardsticks:
-    by_kind = {
-        kind: {entry.rerun.name: entry.summary.outputs[position] for entry in look.of_kind(kind) if entry.summary}
-        for kind in (NOISE_FLOOR, PRECISION)
-    }
-    return Yardsticks(by_kind[NOISE_FLOOR], by_kind[PRECISION], model.node_count, other_model)
-
-
 def _boxes(look: YardstickRuns, kind: Kind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
         for entry in look.of_kind(kind)
         if entry.summary is not None and entry.summary.boxes is not None
     }
+
+
+def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
+    """Warnings about CPU variants that are no yardstick for an output."""
+    found: dict[str, list[str]] = {}
+    for judge_by in judges:
+        for entry in judge_by.look.of_kind(NOISE_FLOOR):
+            for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
+                is_named = output.output in found.get(entry.rerun.name, [])
+                if not is_named and entry.rerun.name in judge_by.broken(position):
+                    found.setdefault(entry.rerun.name, []).append(output.output)
+    return [
+        f"{name} is no yardstick for output {', '.join(map(repr, outputs))}: there it stands still, has no numbers, or "
+        "is alone far from all others"
+        for name, outputs in found.items()
+    ]
 
 
 def coarse_floor(look: YardstickRuns) -> list[str]:

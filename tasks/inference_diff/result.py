@@ -92,12 +92,41 @@ class OfOneKind:
 
 
 @dataclass(frozen=True)
+class PlantedFault:
+    """A known fault, planted in the reference's outputs.
+
+    ``noticed`` is null where it changes nothing in these outputs. ``missed_in`` names the outputs for which the verdict
+    would not have been ``diverged``.
+    """
+
+    name: str
+    noticed: bool | None
+    missed_in: list[str]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What the verdict on a configuration would have noticed: faults planted in ``runs`` of the reference's outputs.
+
+    ``smallest_noise`` is the smallest normal noise that would have been noticed in every output, its standard deviation
+    relative to the output's root mean square, in steps of factor 2; null where none up to 1 is, and for detectors.
+    ``alike`` names outputs that are the same in all these runs, which cannot show an output that stands still.
+    """
+
+    runs: int
+    faults: list[PlantedFault]
+    smallest_noise: float | None
+    alike: list[str]
+
+
+@dataclass(frozen=True)
 class DiffComparison:
     """One configuration against the reference.
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
-    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``by_kind`` tells the runs on
+    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``sensitivity`` says what the
+    verdict would have noticed. ``by_kind`` tells the runs on
     noise and on photos apart, where there are both.
     """
 
@@ -109,6 +138,7 @@ class DiffComparison:
     limits: list[LimitCheck]
     within_limits: bool | None
     native_errors: list[NativeError] = field(default_factory=list)
+    sensitivity: Sensitivity | None = None
     by_kind: list[OfOneKind] = field(default_factory=list)
 
 

@@ -15,7 +15,14 @@ from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput, RunTimes, Variant
+from evaltools.tasks.inference_diff.result import (
+    DiffComparison,
+    InferenceDiff,
+    JudgedOutput,
+    RunTimes,
+    Sensitivity,
+    Variant,
+)
 
 _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"
@@ -253,6 +260,8 @@ def _print_verdict(comparison: DiffComparison, verdict: Verdict | None, console:
     if verdict is not None:
         style = "bold red" if verdict.kind in ("diverged", "not measured") else "bold"
         console.print(f"{comparison.configuration}: {outputs_in_words(verdict)}", style=style)
+    if comparison.sensitivity is not None:
+        console.print(f"{comparison.configuration}: {sensitivity_in_words(comparison.sensitivity)}")
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
         console.print(
@@ -265,3 +274,22 @@ def _print_verdict(comparison: DiffComparison, verdict: Verdict | None, console:
             found = "no number" if check.found is None else f"{check.found:.4g}"
             line = f"{comparison.configuration}: LIMIT BROKEN {check.limit}: {check.output} has {found}"
             console.print(line, style="bold red")
+
+
+def sensitivity_in_words(found: Sensitivity) -> str:
+    """What a verdict would have noticed, in one line.
+
+    >>> from evaltools.tasks.inference_diff.result import PlantedFault
+    >>> faults = [PlantedFault("all zero", True, []), PlantedFault("one run zero", False, ["y"])]
+    >>> sensitivity_in_words(Sensitivity(4, faults, 0.25, []))
+    'would have noticed 1 of 2 planted faults, and noise of 25 % of the output; not: one run zero'
+    """
+    shown = [fault for fault in found.faults if fault.noticed is not None]
+    missed = [fault.name for fault in shown if not fault.noticed]
+    text = f"would have noticed {len(shown) - len(missed)} of {len(shown)} planted faults"
+    if found.smallest_noise is not None:
+        text += f", and noise of {100 * found.smallest_noise:.3g} % of the output"
+    text += f"; not: {', '.join(missed)}" if missed else ""
+    if found.alike:
+        text += f"; {', '.join(found.alike)} never changes on these inputs: try others (--input_images, --input_files)"
+    return text

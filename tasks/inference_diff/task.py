@@ -68,7 +68,7 @@ class OutputComparison:
         native: bool = False,
     ) -> None:
         self._outputs = outputs
-        self._reference = reference_outputs
+        self.reference_outputs: Final = reference_outputs
         self._detection = model.detection
         self._native = native
         self._input_shapes = [tensor.shape for tensor in model.inputs]
@@ -88,7 +88,7 @@ class OutputComparison:
                 name,
                 info.dtype,
                 [difference.tensors[position] for difference in differences],
-                info.is_quantized or self._reference[position].is_quantized,
+                info.is_quantized or self.reference_outputs[position].is_quantized,
                 self._native,
             )
             for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True))
@@ -103,7 +103,7 @@ class OutputComparison:
         )
         in_detection = self._detection is not None and self._detection.holds(position)
         return compare_tensors(
-            test, reference, _scale(info), _scale(self._reference[position]), scores and not in_detection
+            test, reference, _scale(info), _scale(self.reference_outputs[position]), scores and not in_detection
         )
 
     def _boxes(self, outputs: Sequence[Array], reference: Sequence[Array]) -> BoxAgreement | None:

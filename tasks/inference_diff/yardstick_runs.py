@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -57,7 +58,8 @@ def measure_yardsticks(
         look = YardstickRuns(interrupted=True)
     if look.interrupted:
         outcome.stopped = "interrupted"
-    return YardstickRuns(look.seen, tuple(sample), look.interrupted, problem)
+    against = request.reference.name if request.reference else LOCAL_REFERENCE
+    return YardstickRuns(look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem)
 
 
 def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
@@ -80,9 +82,13 @@ def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome
 
 @dataclass(frozen=True)
 class RunChanges:
-    """How much each run of a configuration differs: per output, and in boxes that have no equal partner."""
+    """How much each run of a configuration differs: per output, and in boxes that have no equal partner.
+
+    Of each output by its squares, and by its squares relative to the reference's in that run.
+    """
 
     outputs: tuple[dict[int, tuple[float, int]], ...]
+    relative: tuple[dict[int, tuple[float, int]], ...]
     boxes: dict[int, float]
 
 
@@ -105,8 +111,19 @@ def run_changes(found: Mapping[int, Difference]) -> RunChanges:
         }
         for position in range(count)
     )
+    relative = tuple(
+        {
+            run: (
+                difference.tensors[position].sums.squared
+                / (difference.tensors[position].sums.reference_squared or sys.float_info.min),
+                difference.tensors[position].different,
+            )
+            for run, difference in found.items()
+        }
+        for position in range(count)
+    )
     boxes = {run: _box_change(difference.boxes) for run, difference in found.items() if difference.boxes is not None}
-    return RunChanges(outputs, boxes)
+    return RunChanges(outputs, relative, boxes)
 
 
 def _box_change(boxes: BoxAgreement) -> float:
@@ -119,7 +136,7 @@ def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[Dif
     for configuration in request.tests:
         changes = run_changes(differences_of(outcome, configuration.name))
         boxes = {run: (change, 1) for run, change in changes.boxes.items() if change}
-        for sizes in (boxes, *changes.outputs):
+        for sizes in (boxes, *changes.outputs, *changes.relative):
             moved = {run: sizes[run] for run in material.kept if run in sizes and sizes[run][1]}
             rankings.append(sorted(moved, key=lambda run, sizes=moved: sizes[run], reverse=True))  # type: ignore[misc]
     return rankings

@@ -58,11 +58,13 @@ class RerunOutcome:
 class YardstickRuns:
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
+    ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any.
     ``problem`` says what else went wrong.
     """
 
     seen: tuple[RerunOutcome, ...] = ()
     runs: tuple[int, ...] = ()
+    expected: Runs = ()
     interrupted: bool = False
     problem: str | None = None
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from evaltools.gates.verdict import Grade, OutputVerdict, Yardsticks, judge_boxes, judge_output, worst
+from evaltools.gates.verdict import Grade, OutputVerdict, Yardsticks, broken_variants, judge_boxes, judge_output, worst
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.difference import compare_tensors
-from evaltools.metrics.output_difference import OutputDifference, Quanta, Values, summarise_differences
+from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values, summarise_differences
 from evaltools.report.words.verdicts import reasons_in_words
 
 
@@ -23,7 +24,9 @@ def held_against(
 
 RAMP = np.linspace(1, 2, 100, dtype=np.float32)
 RUNS = [compare_tensors(RAMP + np.float32(run), RAMP + np.float32(run + 1)) for run in range(2)]
-VARIED = summarise_differences("y", "float32", RUNS)
+WHOLE = summarise_differences("y", "float32", RUNS)
+VARIED = replace(WHOLE, farthest_run=None, farthest_block=None, farthest_channel=None, max=0.0)
+"""Judged by its size over all elements alone."""
 UNMEASURED = held_against([], {}, 100)
 
 
@@ -32,7 +35,8 @@ def real(relative_rms: float | None, dtype: str = "float32") -> OutputDifference
 
 
 def quantised(rms: float, largest: int, dtype: str = "uint8") -> OutputDifference:
-    return replace(VARIED, kind="quantised", dtype=dtype, quanta=Quanta(1, 1, 1, 1, largest, rms))
+    quanta = Quanta(1, 1, 1, 1, largest, rms)
+    return replace(VARIED, kind="quantised", dtype=dtype, quanta=quanta, relative_rms=0.09)
 
 
 def exact(different: int) -> OutputDifference:
@@ -80,7 +84,7 @@ def test_an_output_that_a_precision_does_not_move_may_be_off_by_a_rounding() -> 
 
 def test_half_of_the_signal_lost_is_diverged_whatever_the_yardsticks() -> None:
     yardsticks = held_against([], {"fp16": real(0.9), "bf16": real(0.9)}, 10**6)
-    assert grades(yardsticks, real(0.5), real(0.51)) == ["fp16", "diverged"]
+    assert grades(yardsticks, real(0.5), real(0.51)) == ["not decided", "diverged"]
 
 
 def test_only_the_precisions_that_were_measured_are_granted() -> None:
@@ -102,7 +106,8 @@ def test_one_quantum_everywhere_is_equivalent() -> None:
 
 
 def test_without_yardsticks_quantised_outputs_may_be_off_by_one_quantum_on_average() -> None:
-    assert grades(UNMEASURED, quantised(0.3, 2), quantised(1.0, 9), quantised(1.01, 9)) == ["int8", "int8", "diverged"]
+    found = [replace(quantised(rms, most), relative_rms=0.2) for rms, most in ((0.3, 2), (1.0, 9), (1.01, 9))]
+    assert grades(UNMEASURED, *found) == ["int8", "int8", "diverged"]
 
 
 def test_quantised_outputs_against_measured_noise() -> None:
@@ -123,8 +128,19 @@ def test_quantised_outputs_without_a_noise_floor_are_judged_by_their_relative_si
     assert grades(held_against([], {}, 100), small, large) == ["int8", "diverged"]
 
 
-def test_a_step_of_int8_is_256_of_int16() -> None:
-    assert grades(UNMEASURED, quantised(256.0, 300, "int16"), quantised(257.0, 300, "int16")) == ["int8", "diverged"]
+def test_a_step_of_int8_is_257_of_int16() -> None:
+    span = replace(VARIED.reference, low=-32768.0, high=32767.0)
+    found = [
+        replace(quantised(rms, 300, "int16"), relative_rms=0.2, max=300.0, reference=span) for rms in (256.9, 257.1)
+    ]
+    assert grades(UNMEASURED, *found) == ["int8", "diverged"]
+
+
+def test_a_step_of_int8_is_relative_to_what_the_values_span() -> None:
+    """Values that span 51 of 255 quanta: a fifth of a quantum on average."""
+    narrow = replace(VARIED.reference, low=0.0, high=51.0)
+    found = [replace(quantised(rms, 9), relative_rms=0.2, max=9.0, reference=narrow) for rms in (0.2, 0.21)]
+    assert grades(UNMEASURED, *found) == ["int8", "diverged"]
 
 
 def test_exact_outputs_without_yardsticks() -> None:
@@ -163,12 +179,11 @@ GENEROUS = held_against([real(1.0)], {"int8": real(1.0)}, 10**6)
     ("damaged", "reason"),
     [
         (replace(VARIED, same_shape=False), "the shapes of the outputs differ"),
-        (replace(VARIED, test=NAN), "the test has 2 NaN of 200 values"),
+        (replace(VARIED, test=NAN, compared=198), "the test has 2 NaN of 200 values"),
         (
-            replace(VARIED, test=replace(NAN, infinite=1), reference=NAN),
+            replace(VARIED, test=replace(NAN, infinite=1), reference=NAN, compared=197, same_not_finite=2),
             "the test has 2 NaN and 1 infinite and the reference has 2 NaN of 200 values",
         ),
-        (replace(VARIED, test=NAN, reference=NAN, different=0), "the test has 2 NaN and the reference has 2 NaN"),
         (replace(VARIED, torn=7), "7 denormal numbers"),
     ],
 )
@@ -177,6 +192,21 @@ def test_damage_beats_every_figure_and_every_tolerance(damaged: OutputDifference
     assert (verdict.grade, verdict.tolerances) == ("diverged", {})
     assert why(verdict).startswith(reason)
     assert grades(GENEROUS, real(1e-9)) == ["equivalent"]
+
+
+def test_nothing_can_be_told_where_the_reference_itself_has_nan() -> None:
+    both = replace(VARIED, test=NAN, reference=NAN, compared=198, same_not_finite=2)
+    assert grades(UNMEASURED, both) == ["not decided"]
+
+
+def test_the_same_infinities_on_both_sides_are_equal() -> None:
+    values = np.array([1.0, -np.inf, 3.0], np.float32)
+    near = np.array([1.0, -np.inf, 3.0000002], np.float32)
+    for test in (values, near):
+        found = summarise_differences("y", "float32", [compare_tensors(test, values)])
+        assert grades(UNMEASURED, found) == ["equivalent"]
+    other = summarise_differences("y", "float32", [compare_tensors(-values, values)])
+    assert grades(GENEROUS, other) == ["diverged"]
 
 
 @pytest.mark.parametrize(
@@ -239,3 +269,86 @@ def test_without_a_noise_floor_the_reason_says_so() -> None:
 
 def test_boxes_of_another_class_have_no_partner() -> None:
     assert graded(BoxAgreement(100, 0, 0, 6, 100.0, 0.0, 0.0), [], {}) == "diverged"
+
+
+RUN = np.random.default_rng(5).normal(size=(40, 8, 16)).astype(np.float32)
+
+
+def over_runs(test: npt.NDArray[np.float32]) -> OutputDifference:
+    """Forty runs of an output of 8 x 16, against the same with a rounding of fp16 in it."""
+    return summarise_differences("y", "float32", [compare_tensors(*pair) for pair in zip(test, RUN, strict=True)])
+
+
+ROUNDED = RUN.astype(np.float16).astype(np.float32)
+BY_PRECISION = held_against([over_runs(RUN)], {"fp16": over_runs(ROUNDED), "int8": over_runs(RUN * 1.02)}, 10)
+
+
+def test_a_rounding_everywhere_is_within_its_precision() -> None:
+    assert judge_output(over_runs(ROUNDED), BY_PRECISION).grade == "fp16"
+
+
+def one_run_zero(values: npt.NDArray[np.float32]) -> None:
+    values[17] = 0
+
+
+def one_channel_larger(values: npt.NDArray[np.float32]) -> None:
+    values[:, :, 5] *= 1.5
+
+
+def one_corner_zero(values: npt.NDArray[np.float32]) -> None:
+    values.reshape(40, -1)[:, :2] = 0
+
+
+def largest_cut_off(values: npt.NDArray[np.float32]) -> None:
+    np.clip(values, -2.0, 2.0, out=values)
+
+
+def two_runs_swapped(values: npt.NDArray[np.float32]) -> None:
+    values[[3, 4]] = values[[4, 3]]
+
+
+@pytest.mark.parametrize(
+    ("fault", "part"),
+    [
+        (one_run_zero, "run 17 "),
+        (one_channel_larger, "channel 5 "),
+        (one_corner_zero, "block 0 "),
+        (largest_cut_off, "the largest difference "),
+        (two_runs_swapped, "run "),
+    ],
+)
+def test_an_error_that_is_small_in_the_sum_is_seen_in_its_place(
+    fault: Callable[[npt.NDArray[np.float32]], None], part: str
+) -> None:
+    faulty = RUN.copy()
+    fault(faulty)
+    generous = held_against([], {"int8": replace(over_runs(RUN * 1.02), relative_rms=0.2)}, 1)
+    found = over_runs(faulty)
+    assert found.relative_rms is not None
+    assert found.relative_rms < 0.4
+    verdict = judge_output(found, generous)
+    assert verdict.grade == "diverged"
+    assert why(verdict).startswith(part), why(verdict)
+
+
+def test_an_output_given_twice_is_diverged_where_the_references_are_not_the_same() -> None:
+    faulty = RUN.copy()
+    faulty[9] = faulty[8]
+    verdict = judge_output(over_runs(faulty), GENEROUS)
+    assert (verdict.grade, why(verdict).partition(" are")[0]) == ("diverged", "the outputs of 1 of 40 runs")
+
+
+def test_yardsticks_that_are_broken() -> None:
+    """Zeros, an output that stands still, and one that is alone far from the others."""
+    sane = over_runs(RUN * np.float32(1.00001))
+    frozen = over_runs(np.repeat(RUN[:1], 40, axis=0))
+    floor = {"sane": sane, "zeros": over_runs(RUN * 0), "frozen": frozen}
+    assert broken_variants(floor, {}) == ["zeros", "frozen"]
+    assert broken_variants({"sane": sane, "wrong": over_runs(-RUN)}, {}) == ["wrong"]
+    assert broken_variants({"sane": sane, "noisy": over_runs(RUN * 1.3)}, {"int8": over_runs(RUN * 1.2)}) == []
+
+
+def test_other_best_classes_in_all_runs_are_diverged_and_a_tie_is_none() -> None:
+    scores = Scores(positions=40, same_best=0, top5_overlap=None, tied_best=0)
+    assert grades(UNMEASURED, replace(real(0.01), scores=scores)) == ["diverged"]
+    assert grades(UNMEASURED, replace(real(1e-6), scores=replace(scores, tied_best=40))) == ["equivalent"]

@@ -36,7 +36,14 @@ def test_ties_at_the_end_of_the_five_take_nothing_away() -> None:
 
 def test_of_equal_scores_the_first_class_is_the_better_one() -> None:
     assert compare_scores(np.array([3, 7, 7]), np.array([1, 8, 2])) == ScoreAgreement(1, 1, None)
-    assert compare_scores(np.array([3, 7, 7]), np.array([1, 2, 8])) == ScoreAgreement(1, 0, None)
+    assert compare_scores(np.array([3, 7, 7]), np.array([1, 2, 8])) == ScoreAgreement(1, 0, None, tied_best=1)
+
+
+def test_another_best_class_is_a_tie_where_one_side_scores_both_the_same() -> None:
+    """Worked out by hand: a tie in the test, one in the reference, and a best class that is really another."""
+    test = np.array([[5, 5, 1], [3, 4, 1], [3, 4, 1]])
+    reference = np.array([[4, 6, 1], [7, 7, 1], [6, 2, 1]])
+    assert compare_scores(test, reference) == ScoreAgreement(3, 0, None, tied_best=2)
 
 
 def test_the_lowest_int8_and_uint8_are_the_worst() -> None:

@@ -154,6 +154,29 @@ def _relative_rms(reason: Reason) -> str:
     return f"relative RMS {reason.numbers['value']:.2g}{snr}, {_held(reason)}"
 
 
+def _farthest(reason: Reason) -> str:
+    part, index = reason.names["part"], reason.numbers["index"]
+    place = "the largest difference" if part == "element" else f"{part} {index}"
+    size = "of its elements differ" if reason.names["kind"] == "exact" else "of the reference's size there"
+    if part == "element":
+        size = "of the reference's largest value"
+    return f"{place} is {_two_digits(reason.numbers['value'])} {size}, {_held(reason)}"
+
+
+def _best_class(reason: Reason) -> str:
+    return (
+        f"another best class in {100 * (reason.numbers['value'] or 0):.3g} % of {reason.numbers['positions']} "
+        f"(ties apart), {_held(reason)}"
+    )
+
+
+def _repeated(reason: Reason) -> str:
+    return (
+        f"the outputs of {reason.numbers['repeated']} of {reason.numbers['runs']} runs are those of an earlier run, "
+        "where the other side gives others"
+    )
+
+
 def _box_figure(reason: Reason) -> str:
     return f"{reason.names['figure']} {reason.numbers['value']:.2g}, {_held(reason)}"
 
@@ -231,10 +254,21 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         f"{reason.numbers['missing']} of {reason.numbers['elements']} elements have no counterpart of their type"
     ),
     "torn": _torn,
-    "constant": lambda reason: f"the test's output is {reason.numbers['value']:g} everywhere, in every run",
-    "same_in_every_run": lambda _: "the test's output is the same in every run, whatever the input",
+    "constant": lambda reason: (
+        f"the {reason.names.get('side', 'test')}'s output is {reason.numbers['value']:g} everywhere, in every run"
+    ),
+    "same_in_every_run": lambda reason: (
+        f"the {reason.names.get('side', 'test')}'s output is the same in every run, whatever the input"
+    ),
     "no_relative_size": lambda _: (
         "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
+    ),
+    "repeated": _repeated,
+    "farthest": _farthest,
+    "best_class": _best_class,
+    "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
+    "amplifies_rounding": lambda _: (
+        "this model amplifies rounding on these inputs; try real ones (--input_images, --input_files), or its accuracy"
     ),
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,

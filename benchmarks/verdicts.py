@@ -1,0 +1,245 @@
+"""Which faults a verdict of the inference diff notices: faulty outputs of real models, judged by whole commands.
+
+``python -m benchmarks verdicts --models=FOLDER [--inputs=noise --runs=20 --at_once=1]``
+
+For each model, the outputs of a run are saved (``--save_outputs``); then each fault is put into a copy of them, and the
+same configuration is held against that copy (``--load_reference``). A row per fault says for how many models the
+verdict was ``diverged``, what it was where it was not, and for how many the fault changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.parameter import Parameter
+
+Array = npt.NDArray[Any]
+
+PARAMETERS = (
+    Parameter("models", "Folder with .tflite models.", default=""),
+    Parameter("inputs", "Kind of inputs: noise, photos or both; as a model needs them if empty.", default=""),
+    Parameter("runs", "Runs of each model.", default=20),
+    Parameter("at_once", "Models at once.", default=1),
+)
+UNCHANGED: Final = "no change"
+
+
+def one_run_zero(runs: list[Array], zero: int) -> None:
+    """The seventh of twenty runs gives nothing."""
+    runs[len(runs) // 3] = np.full_like(runs[0], zero)
+
+
+def frozen(runs: list[Array], _zero: int) -> None:
+    """The outputs of the first run for ever."""
+    runs[:] = [runs[0]] * len(runs)
+
+
+def stale(runs: list[Array], _zero: int) -> None:
+    """Each run gives the outputs of the run before."""
+    runs[1:] = runs[:-1]
+
+
+def all_zero(runs: list[Array], zero: int) -> None:
+    """Nothing is ever given."""
+    runs[:] = [np.full_like(run, zero) for run in runs]
+
+
+def sign_flipped(runs: list[Array], zero: int) -> None:
+    """Numbers on the other side of 0."""
+    runs[:] = [_as(run, 2.0 * zero - run.astype(float)) for run in runs]
+
+
+def rolled(runs: list[Array], _zero: int) -> None:
+    """Each element stands one further."""
+    runs[:] = [np.roll(run, 1) for run in runs]
+
+
+def corner_zero(runs: list[Array], zero: int) -> None:
+    """The first 1/64 of the elements is never written."""
+    for place, run in enumerate(runs):
+        changed = run.ravel().copy()
+        changed[: max(1, changed.size // 64)] = zero
+        runs[place] = changed.reshape(run.shape)
+
+
+def best_swapped(runs: list[Array], _zero: int) -> None:
+    """The best and the second change places in every run."""
+    for place, run in enumerate(runs):
+        if run.ndim and run.shape[-1] > 1:
+            changed = np.sort(run, axis=-1)
+            order = np.argsort(run, axis=-1, kind="stable")
+            order[..., [-1, -2]] = order[..., [-2, -1]]
+            found = np.empty_like(run)
+            np.put_along_axis(found, order, changed, axis=-1)
+            runs[place] = found
+
+
+def saturated(runs: list[Array], zero: int) -> None:
+    """Nothing beyond 100/127 of the largest value."""
+    most = max(float(np.abs(run.astype(float) - zero).max()) for run in runs) * 100 / 127
+    runs[:] = [_as(run, np.clip(run.astype(float), zero - most, zero + most)) for run in runs]
+
+
+def channel_larger(runs: list[Array], zero: int) -> None:
+    """The middle one of the last axis is half as large again."""
+    for place, run in enumerate(runs):
+        if run.ndim and run.shape[-1] > 1:
+            values = run.astype(float)
+            values[..., run.shape[-1] // 2] = (values[..., run.shape[-1] // 2] - zero) * 1.5 + zero
+            runs[place] = _as(run, values)
+
+
+def noise(runs: list[Array], zero: int) -> None:
+    """Normal noise as large as the output itself."""
+    random = np.random.default_rng(3)
+    spread = float(np.sqrt(np.mean([np.mean((run.astype(float) - zero) ** 2) for run in runs])))
+    runs[:] = [_as(run, run + spread * random.standard_normal(run.shape)) for run in runs]
+
+
+def offset(runs: list[Array], _zero: int) -> None:
+    """A fifth of the range is added."""
+    span = max(float(run.max()) for run in runs) - min(float(run.min()) for run in runs)
+    runs[:] = [_as(run, run.astype(float) + span / 5) for run in runs]
+
+
+def scaled(runs: list[Array], zero: int) -> None:
+    """All is twice as large."""
+    runs[:] = [_as(run, (run.astype(float) - zero) * 2 + zero) for run in runs]
+
+
+def one_stale(runs: list[Array], _zero: int) -> None:
+    """One run gives the outputs of the run before."""
+    runs[len(runs) // 2] = runs[len(runs) // 2 - 1]
+
+
+def one_nan(runs: list[Array], _zero: int) -> None:
+    """One number of one run is NaN; whole numbers have none."""
+    if runs[0].dtype.kind == "f":
+        changed = runs[-1].copy()
+        changed.flat[0] = np.nan
+        runs[-1] = changed
+
+
+FAULTS: Final[tuple[Callable[[list[Array], int], None], ...]] = (
+    one_run_zero, frozen, stale, one_stale, best_swapped, sign_flipped, rolled, corner_zero, saturated, all_zero, noise,
+    offset, scaled, channel_larger, one_nan,
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    flags = parse_flags("verdicts", "", "", {"flags": PARAMETERS}, arguments)
+    models = sorted(Path(flags.text("models") or ".").glob("*.tflite"))
+    if not models:
+        print("--models=FOLDER: no .tflite file there")
+        return 2
+    options = [f"--num_runs={flags.number('runs')}"]
+    if flags.text("inputs"):
+        options.append(f"--inputs={flags.text('inputs')}")
+    with ThreadPoolExecutor(flags.number("at_once")) as pool:
+        found = list(pool.map(lambda model: verdicts_of(model, options), models))
+    tried = [entry for entry in found if entry]
+    print(f"{len(tried)} of {len(models)} models could be run")
+    print("fault             noticed  no change  not noticed")
+    for fault in FAULTS:
+        kinds = Counter(entry[fault.__name__] for entry in tried)
+        changed = len(tried) - kinds[UNCHANGED]
+        others = {kind: count for kind, count in kinds.items() if kind not in (UNCHANGED, "diverged")}
+        told = ", ".join(f"{kind} {count}" for kind, count in others.items())
+        print(f"{fault.__name__:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
+    for model, entry in zip(models, found, strict=True):
+        missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in (UNCHANGED, "diverged")]
+        if missed:
+            print(f"{model.name}: {', '.join(missed)}")
+    return 0
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """Saved outputs of one configuration: a list of runs for each output, and the number that stands for its 0."""
+
+    files: list[dict[str, Any]]
+    outputs: list[list[Array]]
+    zeros: list[int]
+
+
+def verdicts_of(model: Path, options: Sequence[str]) -> dict[str, str] | None:
+    """The verdict by fault; None for a model that cannot be run."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "saved"
+        if _diff(model, [*options, f"--save_outputs={folder}"], Path(temporary)) is None:
+            return None
+        manifest = json.loads((folder / "manifest.json").read_text())
+        saved = _read(folder, manifest)
+        found = {}
+        for fault in FAULTS:
+            changed = [list(runs) for runs in saved.outputs]
+            for runs, zero in zip(changed, saved.zeros, strict=True):
+                if runs[0].size and runs[0].dtype.kind in "fiu":
+                    fault(runs, zero)
+            same = all(
+                np.array_equal(now, before)
+                for values, runs in zip(changed, saved.outputs, strict=True)
+                for now, before in zip(values, runs, strict=True)
+            )
+            if same:
+                found[fault.__name__] = UNCHANGED
+                continue
+            _write(folder, manifest, saved, changed)
+            found[fault.__name__] = _diff(model, [f"--load_reference={folder}"], Path(temporary)) or "not measured"
+        return found
+
+
+def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
+    """The kind of the verdict on builtin kernels against builtin kernels, None where there is none."""
+    path = folder / "result.json"
+    path.unlink(missing_ok=True)
+    words = [f"--model_file={model}", "--config=test: use_xnnpack=false", f"--output_file_path={path}", *options]
+    command = [sys.executable, "-m", "evaltools.cli.main", "diff", *words]
+    subprocess.run(command, check=False, capture_output=True)
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    verdicts = next(entry["verdicts"] for entry in result["configurations"] if entry["role"] == "test")
+    kind = verdicts[0]["kind"] if verdicts else None
+    return None if kind == "not measured" else kind
+
+
+def _read(folder: Path, manifest: dict[str, Any]) -> _Saved:
+    entry = next(entry for entry in manifest["configurations"] if entry["role"] == "reference")
+    runs = []
+    for file in entry["outputs"]:
+        with np.load(folder / file["file"]) as arrays:
+            runs.append([arrays[name] for name in arrays.files])
+    zeros = [tensor.get("zero_point") or 0 for tensor in entry["tensors"]]
+    return _Saved(entry["outputs"], [list(values) for values in zip(*runs, strict=True)], zeros)
+
+
+def _write(folder: Path, manifest: dict[str, Any], saved: _Saved, outputs: list[list[Array]]) -> None:
+    for run, file in enumerate(saved.files):
+        np.savez(folder / file["file"], *[values[run] for values in outputs])
+        file["sha256"] = hashlib.sha256((folder / file["file"]).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _as(like: Array, values: Array) -> Array:
+    """Values of the type of an output, within its limits."""
+    if like.dtype.kind in "iu":
+        limits = np.iinfo(like.dtype.name)
+        values = np.clip(np.rint(values), limits.min, limits.max)
+    changed: Array = np.asarray(values).astype(like.dtype)
+    return changed

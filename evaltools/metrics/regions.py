@@ -1,0 +1,102 @@
+"""Differences by part of a tensor, so that an error in one place is not lost in the sum over all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Float64s = npt.NDArray[np.float64]
+
+BLOCKS: Final = 64
+MOST_CHANNELS: Final = 1024
+_LEAST_SHARE: Final = 0.01
+_LEAST_SHARE_OF_RUN: Final = 0.1
+_LEAST_QUANTA: Final = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class RegionSums:
+    """Of one tensor, sums of squares of the difference and of the reference by region, in real units.
+
+    ``channels`` has a row for each index of the last axis, ``blocks`` one for each of 64 equal parts of the flat
+    tensor; the columns are difference, reference and number of elements. Empty where a tensor has too few elements.
+    """
+
+    channels: Float64s
+    blocks: Float64s
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """The run, channel or block in which test and reference are farthest apart.
+
+    ``index`` is its number, ``size`` the root mean square of the difference there over that of the reference there; of
+    whole numbers and texts, the share of elements that differ. A reference near 0 counts as a hundredth of all of it
+    (of a run, a tenth), and as four quanta at least.
+    """
+
+    index: int
+    size: float
+
+
+def region_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> RegionSums:
+    """Sum up by region; ``test`` and ``reference`` are flat and in real units, not finite values count as equal.
+
+    >>> region_sums(np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0]), (2, 2)).channels.tolist()
+    [[0.0, 10.0, 2.0], [1.0, 20.0, 2.0]]
+    """
+    nothing = np.empty((0, 3))
+    if not test.size:
+        return RegionSums(nothing, nothing)
+    both = np.isfinite(test) & np.isfinite(reference)
+    if not both.all():
+        test, reference = np.where(both, test, 0.0), np.where(both, reference, 0.0)
+    with np.errstate(over="ignore"):
+        squares = np.stack((np.square(test - reference), np.square(reference)))
+    channels = blocks = nothing
+    if shape and 2 <= shape[-1] <= MOST_CHANNELS:
+        sums = squares.reshape(2, -1, shape[-1]).sum(axis=1)
+        channels = np.stack((*sums, np.full(shape[-1], test.size / shape[-1])), axis=1)
+    if test.size >= 2 * BLOCKS:
+        starts = np.arange(BLOCKS) * test.size // BLOCKS
+        sums = np.add.reduceat(squares, starts, axis=1)
+        blocks = np.stack((*sums, np.diff(starts, append=test.size).astype(np.float64)), axis=1)
+    return RegionSums(channels, blocks)
+
+
+def farthest_region(parts: Sequence[Float64s], quantum: float) -> Farthest | None:
+    """The region with the largest relative difference over all runs; None where there are no regions.
+
+    ``parts`` has the channels, or the blocks, of each run.
+    """
+    if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
+        return None
+    return _farthest(np.sum(parts, axis=0), _LEAST_SHARE, quantum)
+
+
+def farthest_run(
+    squared: Sequence[float], reference: Sequence[float], counts: Sequence[int], quantum: float
+) -> Farthest | None:
+    """The run with the largest relative difference, from its sums of squares; None without elements."""
+    rows = np.array([squared, reference, counts], np.float64).T
+    return _farthest(rows, _LEAST_SHARE_OF_RUN, quantum)
+
+
+def _farthest(rows: Float64s, least_share: float, quantum: float) -> Farthest | None:
+    counted = rows[:, 2] > 0
+    if not counted.any():
+        return None
+    with np.errstate(all="ignore"):
+        mean = rows[:, :2] / rows[:, 2:]
+        overall = rows[counted, 1].sum() / rows[counted, 2].sum()
+        base = np.maximum(mean[:, 1], max(least_share**2 * overall, (_LEAST_QUANTA * quantum) ** 2))
+        relative = np.where(mean[:, 0] > 0, np.sqrt(mean[:, 0] / base), 0.0)
+    relative = np.where(counted & ~np.isnan(relative), relative, 0.0)
+    index = int(relative.argmax())
+    size = float(relative[index])
+    return Farthest(index, size if math.isfinite(size) else float(np.finfo(np.float64).max))

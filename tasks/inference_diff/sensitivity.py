@@ -1,0 +1,233 @@
+"""What a verdict would have noticed: known faults, planted in the reference's outputs and judged like the test's.
+
+A fault counts as noticed where every output that it changes comes out as ``diverged``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaltools.gates.verdict import OutputVerdict
+from evaltools.model import TensorInfo
+from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
+from evaltools.tasks.inference_diff.task import Difference, DiffSummary, OutputComparison
+
+Judge = Callable[[DiffSummary], Sequence[tuple[str, OutputVerdict]]]
+"""The verdict on each output, and on the boxes of a detector, by name."""
+
+_MOST_ELEMENTS: Final = 200_000
+_MOST_RUNS: Final = 10
+_BLOCKS: Final = 64
+_NOISE_STEPS: Final = tuple(2.0**-power for power in range(0, 24))
+_SATURATED: Final = 100 / 127
+
+
+def measure_sensitivity(
+    outputs: Sequence[tuple[Array, ...]], tensors: Sequence[TensorInfo], comparison: OutputComparison, judge: Judge
+) -> Sensitivity | None:
+    """Plant every fault in ``outputs``, those of the reference by run; None without two runs."""
+    elements = sum(values.size for values in outputs[0]) if outputs else 0
+    runs = list(outputs[: max(2, min(_MOST_RUNS, _MOST_ELEMENTS // max(1, elements)))])
+    if len(runs) < 2:
+        return None
+    planting = _Planting(runs, tensors, comparison, judge)
+    faults = [planting.plant(name, fault) for name, fault in _FAULTS.items()]
+    alike = [
+        info.signature_name or info.name or "output"
+        for position, info in enumerate(tensors)
+        if all(np.array_equal(run[position], runs[0][position]) for run in runs)
+    ]
+    return Sensitivity(len(runs), [fault for fault in faults if fault is not None], planting.smallest_noise(), alike)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One output of the reference over the runs, and what tells its numbers apart."""
+
+    runs: list[Array]
+    info: TensorInfo
+
+    @property
+    def zero(self) -> int:
+        """The number that stands for 0."""
+        return (self.info.zero_point or 0) if self.info.is_quantized else 0
+
+    def clipped(self, values: Array) -> Array:
+        """As the output's type holds them."""
+        dtype = self.runs[0].dtype
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype.name)
+            values = np.clip(np.rint(values), limits.min, limits.max)
+        with np.errstate(over="ignore"):
+            return values.astype(dtype)
+
+
+class _Planting:
+    def __init__(
+        self,
+        runs: list[tuple[Array, ...]],
+        tensors: Sequence[TensorInfo],
+        comparison: OutputComparison,
+        judge: Judge,
+    ) -> None:
+        self._runs = runs
+        self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(tensors)]
+        self._comparison = comparison
+        self._judge = judge
+        self._unchanged = [comparison.compare(run, run) for run in runs]
+
+    def plant(self, name: str, fault: Callable[[_Series], list[Array]]) -> PlantedFault | None:
+        """None where the fault changes nothing in any output."""
+        faulty = [fault(series) if _is_numeric(series) else series.runs for series in self._series]
+        changed = [
+            any(not np.array_equal(now, before) for now, before in zip(values, series.runs, strict=True))
+            for values, series in zip(faulty, self._series, strict=True)
+        ]
+        if not any(changed):
+            return PlantedFault(name, None, []) if any(map(_is_numeric, self._series)) else None
+        missed = self._missed(faulty, changed)
+        return PlantedFault(name, not missed, missed)
+
+    def smallest_noise(self) -> float | None:
+        """The smallest noise of the steps that is noticed in every output, relative to its root mean square.
+
+        None as well for a detector, whose classes and count are numbers in which noise means nothing.
+        """
+        if self._unchanged[0].boxes is not None:
+            return None
+        smallest = None
+        for size in _NOISE_STEPS:
+            faulty = [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
+            if self._missed(faulty, [_is_numeric(series) for series in self._series]):
+                return smallest
+            smallest = size
+        return smallest
+
+    def _missed(self, faulty: Sequence[Sequence[Array]], changed: Sequence[bool]) -> list[str]:
+        """The outputs in which the fault is not noticed."""
+        differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
+        verdicts = self._judge(self._comparison.summarise(differences))
+        by_output = [*changed, *([True] * (len(verdicts) - len(changed)))]
+        return [
+            name
+            for (name, verdict), is_changed in zip(verdicts, by_output, strict=True)
+            if is_changed and verdict.grade != "diverged"
+        ]
+
+    def _compared(self, run: int, values: Sequence[Array]) -> Difference:
+        if all(now is before for now, before in zip(values, self._runs[run], strict=True)):
+            return self._unchanged[run]
+        return self._comparison.compare(tuple(values), self._runs[run])
+
+
+def _is_numeric(series: _Series) -> bool:
+    return series.runs[0].size > 0 and series.runs[0].dtype.kind in "fiu"
+
+
+def _noisy(series: _Series, size: float) -> list[Array]:
+    random = np.random.default_rng(7)
+    values = [run.astype(np.float64) - series.zero for run in series.runs]
+    with np.errstate(all="ignore"):
+        spread = size * float(np.sqrt(np.mean([np.mean(np.square(run)) for run in values])))
+        return [series.clipped(run + spread * random.standard_normal(run.shape) + series.zero) for run in values]
+
+
+def _one_run_zeroed(series: _Series) -> list[Array]:
+    middle = len(series.runs) // 2
+    return [np.full_like(run, series.zero) if place == middle else run for place, run in enumerate(series.runs)]
+
+
+def _one_run_stale(series: _Series) -> list[Array]:
+    middle = len(series.runs) // 2
+    return [series.runs[place - 1] if place == middle else run for place, run in enumerate(series.runs)]
+
+
+def _stale(series: _Series) -> list[Array]:
+    return [series.runs[max(0, place - 1)] for place in range(len(series.runs))]
+
+
+def _frozen(series: _Series) -> list[Array]:
+    return [series.runs[0] for _ in series.runs]
+
+
+def _zeroed(series: _Series) -> list[Array]:
+    return [np.full_like(run, series.zero) for run in series.runs]
+
+
+def _mirrored(series: _Series) -> list[Array]:
+    return [series.clipped(2.0 * series.zero - run.astype(np.float64)) for run in series.runs]
+
+
+def _rolled(series: _Series) -> list[Array]:
+    return [np.roll(run.ravel(), 1).reshape(run.shape) for run in series.runs]
+
+
+def _best_swapped(series: _Series) -> list[Array]:
+    """The best and the second of the last axis change places."""
+    if not series.runs[0].ndim or series.runs[0].shape[-1] < 2:
+        return series.runs
+    swapped = []
+    for run in series.runs:
+        scores = run.reshape(-1, run.shape[-1]).copy()
+        order = np.argpartition(scores, -2, axis=1)[:, -2:]
+        rows = np.arange(len(scores))[:, None]
+        scores[rows, order] = scores[rows, order[:, ::-1]]
+        swapped.append(scores.reshape(run.shape))
+    return swapped
+
+
+def _middle_channel(series: _Series, factor: float) -> list[Array]:
+    if not series.runs[0].ndim or series.runs[0].shape[-1] < 2:
+        return series.runs
+    changed = []
+    for run in series.runs:
+        values = run.astype(np.float64)
+        middle = run.shape[-1] // 2
+        values[..., middle] = (values[..., middle] - series.zero) * factor + series.zero
+        changed.append(series.clipped(values))
+    return changed
+
+
+def _corner_zeroed(series: _Series) -> list[Array]:
+    changed = []
+    for run in series.runs:
+        flat = run.ravel().copy()
+        flat[: max(1, flat.size // _BLOCKS)] = series.zero
+        changed.append(flat.reshape(run.shape))
+    return changed
+
+
+def _saturated(series: _Series) -> list[Array]:
+    largest = max(float(np.abs(run.astype(np.float64) - series.zero).max()) for run in series.runs) * _SATURATED
+    return [
+        series.clipped(np.clip(run.astype(np.float64), series.zero - largest, series.zero + largest))
+        for run in series.runs
+    ]
+
+
+def _offset(series: _Series) -> list[Array]:
+    """By a tenth of what the values span."""
+    low, high = min(float(run.min()) for run in series.runs), max(float(run.max()) for run in series.runs)
+    return [series.clipped(run.astype(np.float64) + (high - low) / 10) for run in series.runs]
+
+
+_FAULTS: Final[dict[str, Callable[[_Series], list[Array]]]] = {
+    "all zero": _zeroed,
+    "one run zero": _one_run_zeroed,
+    "the first output for ever": _frozen,
+    "the output of the run before": _stale,
+    "that of the run before, once": _one_run_stale,
+    "the sign flipped": _mirrored,
+    "moved by one element": _rolled,
+    "best and second swapped": _best_swapped,
+    "the middle channel zero": lambda series: _middle_channel(series, 0.0),
+    "the middle channel x 1.5": lambda series: _middle_channel(series, 1.5),
+    "the first 1/64 zero": _corner_zeroed,
+    "saturated at 100/127": _saturated,
+    "an offset of a tenth of the range": _offset,
+}
