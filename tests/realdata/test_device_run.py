@@ -32,6 +32,7 @@ def coco(shared: Path, zoo: Path) -> list[str]:
         f"--model_file={zoo / 'coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite'}",
         f"--ground_truth_images_path={shared / 'realdata' / 'coco' / 'images'}",
         f"--ground_truth_annotations={shared / 'realdata' / 'coco' / 'instances.json'}",
+        "--num_images=20",
     ]
 
 
@@ -41,7 +42,7 @@ def test_200_photos_on_two_devices_give_the_result_of_this_computer(
     expected = figures_of(imagenet(photos, zoo), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), imagenet(photos, zoo), f"--output_file_path={output}")
-    done = device_runs.run(command)
+    done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     found = figures(output)
     assert found["examples_done"] == 200
@@ -57,7 +58,7 @@ def test_coco_photos_on_two_devices_give_the_result_of_this_computer(
     expected = figures_of(coco(shared, zoo), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), coco(shared, zoo), f"--output_file_path={output}")
-    done = device_runs.run(command)
+    done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     assert figures(output) == expected
 

@@ -17,7 +17,7 @@ from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
 
 pytestmark = pytest.mark.once
-ARGUMENTS = imagenet("--record_examples=true", pictures=24)
+ARGUMENTS = imagenet("--record_examples=true", pictures=12)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def clean(devices: Devices, network: Network) -> None:
 def command_of(
     network: Network, serials: list[str], output: Path, patience_s: int = 20, python: str | Path = sys.executable
 ) -> list[str]:
-    flags = ["--parts=3", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    flags = ["--parts=2", f"--device_patience={patience_s}", f"--output_file_path={output}"]
     return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
 
 
