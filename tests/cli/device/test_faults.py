@@ -46,24 +46,15 @@ def require_same(done: Completed, output: Path, expected: object, devices: Devic
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_while_files_are_sent(
+def test_a_fault_while_files_are_sent_and_again_while_a_part_runs(
     fault: Fault, clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    output = tmp_path / "result.json"
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     sent = proxy.passed("up")
-    process = device_runs.start(command_of(network, [proxy.serial], output))
+    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: proxy.passed("up") > sent + 500_000, process)
     fault(proxy, client)
-    require_same(device_runs.finish(process), output, expected, devices)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_while_a_part_runs(
-    fault: Fault, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object, tmp_path: Path
-) -> None:
-    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
-    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     held.let_go()
     fault(proxy, client)
