@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.device.adb.adb import Adb
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import figures, figures_of, imagenet
+from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet
 from tests.command import Completed
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import FAULTS, Fault
@@ -22,7 +22,7 @@ ARGUMENTS = imagenet("--record_examples=true", pictures=12)
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
-    return figures_of(ARGUMENTS, tmp_path_factory.mktemp("here") / "here.json")
+    return figures_here(ARGUMENTS, tmp_path_factory.mktemp("here") / "here.json")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from evaltools.datasets import sample
 from evaltools.native.logs.evaluation import NativeTask
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import coco, figures_of, imagenet, inference_diff
+from tests.cli.evaluate.sample_runs import coco, figures_here, imagenet, inference_diff
 from tests.command import Completed
 from tests.device.android_programs import add_android, kept
 from tests.device.fixtures import Devices
@@ -63,7 +63,7 @@ def run_native(network: Network, names: list[str], binary: Path, arguments: list
 
 
 def test_parts_of_a_native_classification_add_up(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(imagenet("--compat=native", pictures=PICTURES), tmp_path / "here.json")
+    expected = figures_here(imagenet("--compat=native", pictures=PICTURES), tmp_path / "here.json")
     binary = write_stand_in(tmp_path, "imagenet")
     arguments = imagenet("--config=gpu: use_gpu=true", "--config=plain:", pictures=PICTURES)
     output = tmp_path / "native.json"
@@ -200,7 +200,7 @@ def test_devices_on_which_a_gpu_takes_other_nodes_are_not_alike(
 
 
 def test_a_native_detector_is_compared_box_by_box(network: Network, devices: Devices, tmp_path: Path) -> None:
-    here = figures_of(coco(pictures=PICTURES), tmp_path / "here.json")["part"]["figures"][0]
+    here = figures_here(coco(pictures=PICTURES), tmp_path / "here.json")["part"]["figures"][0]
     output = tmp_path / "native.json"
     binary = write_stand_in(tmp_path, "coco")
     done = run_native(network, serials(devices)[:1], binary, coco(pictures=PICTURES), output)
@@ -226,14 +226,13 @@ def test_a_native_benchmark_that_fell_back_is_not_measured(network: Network, dev
     binary.write_text(_BENCHMARK_MODEL)
     output = tmp_path / "native.json"
     arguments = ["benchmark", *BENCHMARK, "--config=cpu: use_xnnpack=false", "--config=gpu: use_gpu=true", "--rounds=2"]
-    (serial,) = serials(devices)[:1]
-    done = run_native(network, [serial], binary, arguments, output)
+    done = run_native(network, serials(devices)[:1], binary, arguments, output)
     assert done.code == 3, done.err
     rows = {row["name"]: row for row in json.loads(output.read_text())["rows"]}
-    assert sorted(rows) == [f"cpu@{serial}", f"gpu@{serial}"]
-    assert rows[f"cpu@{serial}"]["logged"]["count"] >= 10
-    assert len(rows[f"cpu@{serial}"]["logged"]["rounds"]) == 2
-    assert "GPU acceleration is unsupported on this platform" in rows[f"gpu@{serial}"]["reason"]
+    assert sorted(rows) == ["cpu", "gpu"]
+    assert rows["cpu"]["logged"]["count"] >= 10
+    assert len(rows["cpu"]["logged"]["rounds"]) == 2
+    assert "GPU acceleration is unsupported on this platform" in rows["gpu"]["reason"]
 
 
 def test_a_native_benchmark_that_android_logs_as_well(network: Network, devices: Devices, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from evaltools.datasets import sample
 from tests import tiny_models
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import coco, figures, figures_of, imagenet, inference_diff, journal_rows
+from tests.cli.evaluate.sample_runs import coco, figures, figures_here, imagenet, inference_diff, journal_rows
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 from tests.tasks.own.task_files import write_task, write_values
@@ -26,7 +26,7 @@ def serials(devices: Devices) -> list[str]:
 
 def test_two_devices_give_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = imagenet("--record_examples=true", "--use_xnnpack=true")
-    expected = figures_of(arguments, tmp_path / "here.json")
+    expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
     done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
@@ -57,7 +57,7 @@ def test_a_task_of_ones_own_travels_with_its_file(network: Network, devices: Dev
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     task = f"{write_task(tmp_path)}:brightness"
     options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
-    expected = figures_of(["run", task, *options], tmp_path / "here.json")
+    expected = figures_here(["run", task, *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
     done = device_runs.run([*command, "--parts=2"])
@@ -95,7 +95,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
 
 
 def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(coco(), tmp_path / "here.json")
+    expected = figures_here(coco(), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), coco(), f"--output_file_path={output}")
     done = device_runs.run([*command, "--parts=2"])
@@ -105,7 +105,7 @@ def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path:
 
 def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
-    expected = figures_of(arguments, tmp_path / "here.json")
+    expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
     done = device_runs.run(command)
@@ -116,7 +116,7 @@ def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, de
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
+    expected = figures_here(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
     done = device_runs.run([*command, f"--output_file_path={output}"])
@@ -174,7 +174,7 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     held.let_go()
     resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
     assert resumed.code == 0, resumed.err
-    assert figures(tmp_path / "resumed.json") == figures_of(imagenet(), tmp_path / "here.json")
+    assert figures(tmp_path / "resumed.json") == figures_here(imagenet(), tmp_path / "here.json")
     merged = device_runs.run(["merge", str(tmp_path / "run")])
     assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
 
