@@ -93,8 +93,8 @@ def diff(
 ) -> Result:
     """How far the outputs of configurations are from a reference's, for any model.
 
-    ``inputs``: an array, arrays by name, several of either (each is a run), or a folder of pictures or files; random
-    numbers where there are none. Everything else as for :func:`imagenet`.
+    ``inputs``: an array, arrays by name, several of either (each is a run), a folder of pictures or files, or "noise",
+    "photos" or "both", as ``--inputs`` has them. Everything else as for :func:`imagenet`.
     """
     with contextlib.ExitStack() as stack:
         folder = Path(f"{options['run_dir']}.inputs") if options.get("run_dir") else None

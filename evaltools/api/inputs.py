@@ -14,13 +14,19 @@ import numpy.typing as npt
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import IMAGE_EXTENSIONS
+from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
 OneRun = npt.NDArray[Any] | Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
 Inputs = str | Path | OneRun | Iterable[OneRun]
 
 
 def input_options(inputs: Inputs, model: Path, folder: Path) -> dict[str, Any]:
-    """The options that give these inputs; arrays are written below ``folder``."""
+    """The options that give these inputs; arrays are written below ``folder``.
+
+    A word that ``--inputs`` takes is one, unless a file or folder has that name.
+    """
+    if isinstance(inputs, str) and inputs in INPUT_KINDS and not os.path.exists(inputs):
+        return {"inputs": inputs}
     if isinstance(inputs, str | Path):
         path = Path(inputs)
         has_pictures = path.is_dir() and any(Path(name).suffix.lower() in IMAGE_EXTENSIONS for name in os.listdir(path))

@@ -24,10 +24,11 @@ class InputNormalization:
 
 @dataclass(frozen=True)
 class ValueRange:
-    """Smallest and largest value of a tensor, both reached."""
+    """Smallest and largest value of a tensor, both reached; ``operators`` are those of the graph that show it."""
 
     low: float
     high: float
+    operators: tuple[str, ...] = ()
 
 
 def input_ranges(content: bytes) -> dict[int, ValueRange]:

@@ -22,6 +22,7 @@ from evaltools.model.graph import (
 )
 from evaltools.model.metadata import InputNormalization, ValueRange, input_normalization, input_ranges
 from evaltools.model.signature import signature_graph, signature_keys, signature_names, with_main_graph
+from evaltools.model.value_range import Constants, range_by_graph
 from evaltools.model.verify import verify_model
 from evaltools.parameter import did_you_mean
 
@@ -52,7 +53,8 @@ class TensorInfo:
     (or it is per channel). ``signature_name`` is the name in the signature, empty without one.
 
     What the graph and the metadata tell: ``rows`` of a table, one of which each value of an input selects; the
-    ``stated_range`` of an input's values; whether an output ``holds_scores`` of SOFTMAX or LOGISTIC.
+    ``stated_range`` of an input's values in the metadata, and the ``range_by_graph`` that its first operators show;
+    whether an output ``holds_scores`` of SOFTMAX or LOGISTIC.
     """
 
     index: int
@@ -65,6 +67,7 @@ class TensorInfo:
     signature_name: str = ""
     rows: int | None = None
     stated_range: ValueRange | None = None
+    range_by_graph: ValueRange | None = None
     holds_scores: bool = False
 
     @property
@@ -208,6 +211,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
     input_names, output_names = signature_names(model, graph, signature or None)
     metadata = _metadata(model)
     ranges = input_ranges(metadata) if graph == 0 else {}
+    constants = Constants(model.tables(_MODEL_BUFFERS), tensors, nodes)
     return ModelFile(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
@@ -217,6 +221,7 @@ def _describe(path: Path, content: bytes, signature: str) -> ModelFile:
                 _info(index, tensors[index], input_names),
                 rows=rows_selected(nodes, tensors, index),
                 stated_range=ranges.get(position),
+                range_by_graph=range_by_graph(constants, index),
             )
             for position, index in enumerate(inputs)
         ),

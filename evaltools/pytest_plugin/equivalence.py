@@ -13,6 +13,7 @@ from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.pytest_plugin.outcome import Outcome
 from evaltools.report.words.verdicts import kind_in_words, why_in_words
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
 WITHIN: Final = GRADES[:-1]
 """All that are better than diverged."""
@@ -46,6 +47,8 @@ def _has_name(configuration: str) -> bool:
 
 def _input_flag(root: Path, entry: str | Path) -> str:
     folder = root / entry
+    if entry in INPUT_KINDS and not folder.exists():
+        return "inputs"
     if folder.is_dir() and any(Path(name).suffix.lower() in IMAGE_EXTENSIONS for name in os.listdir(folder)):
         return "input_images"
     return "input_files"

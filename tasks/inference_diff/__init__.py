@@ -115,11 +115,8 @@ class _InferenceDiff(EvaluationKind):
         return exit_codes.NOT_MEASURED if lost and result.stopped != "interrupted" else super().exit_code(result)
 
     def parts(self, asked: DiffRequest) -> PartsOfTask:
-        from evaltools.datasets.image_folder import list_images
-
         material = self.prepare(asked).material
-        folder = asked.inputs.images
-        pictures = {} if folder is None else {"input_images": list_images(folder, "--input_images").paths}
+        pictures = {"input_images": material.plan.pictures} if material.plan and material.plan.pictures else {}
         return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
 
     def saving_reference(self, request: Request, folder: Path) -> Request | None:

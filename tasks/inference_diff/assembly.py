@@ -25,7 +25,14 @@ from evaltools.tasks.inference_diff.judgement import (
 )
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
-from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, InputUsed, RunTimes
+from evaltools.tasks.inference_diff.result import (
+    DiffComparison,
+    InferenceDiff,
+    InputUsed,
+    OfOneKind,
+    RunTimes,
+    loaded_from,
+)
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation, DiffSummary
 from evaltools.tasks.inference_diff.yardstick_runs import differences_of, run_changes
@@ -50,10 +57,11 @@ class DiffNotes:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The differences of one configuration: over all runs, and over those of the yardsticks."""
+    """The differences of one configuration: over all runs, over those of the yardsticks, over those of each kind."""
 
     summary: DiffSummary | None
     sampled: Sampled
+    by_kind: tuple[OfOneKind, ...] = ()
 
 
 _NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
@@ -83,19 +91,20 @@ def diff_findings(
     }
     if material.loaded is not None:
         configurations.insert(0, _loaded_reference(material))
-    comparisons = [
-        judge(
-            material.model,
-            entry.name,
-            seen.get(entry.name, _NOTHING_SEEN).summary,
-            seen.get(entry.name, _NOTHING_SEEN).sampled,
-            look,
-            request.limits,
-            other_model=material.compares_models,
-        )
-        for entry in configurations
-        if entry.role == "test"
-    ]
+    comparisons = []
+    for entry in configurations:
+        if entry.role == "test":
+            found = seen.get(entry.name, _NOTHING_SEEN)
+            judged_entry = judge(
+                material.model,
+                entry.name,
+                found.summary,
+                found.sampled,
+                look,
+                request.limits,
+                other_model=material.compares_models,
+            )
+            comparisons.append(replace(judged_entry, by_kind=list(found.by_kind)))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(
@@ -132,7 +141,21 @@ def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: Y
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
         boxes = summary.boxes if most in look.runs else None
     sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
-    return _Seen(summarise(list(differences.values())) if differences else None, sampled)
+    of_all = summarise(list(differences.values())) if differences else None
+    return _Seen(of_all, sampled, _by_kind(material, differences))
+
+
+def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
+    """The differences over the runs of each kind of inputs, where there are several."""
+    kinds: dict[str, list[Difference]] = {}
+    for run, difference in differences.items():
+        kinds.setdefault(material.kinds[run], []).append(difference)
+    if len(kinds) < 2:
+        return ()
+    summaries = {kind: material.comparison.summarise(found) for kind, found in kinds.items()}
+    return tuple(
+        OfOneKind(kind, len(kinds[kind]), list(summary.outputs), summary.boxes) for kind, summary in summaries.items()
+    )
 
 
 def _judged(
@@ -186,6 +209,7 @@ def _manifest(request: DiffRequest, material: DiffMaterial, configurations: Sequ
             for entry in configurations
             if entry.runtime is not None and material.writer.outputs(entry.name)
         ],
+        kinds={str(run): kind for run, kind in enumerate(material.kinds)},
     )
 
 
@@ -224,10 +248,7 @@ def _details(
         seed=request.inputs.seed,
         compat="native" if request.native else "",
         signature=request.signature,
-        inputs=[
-            InputUsed(tensor.signature_name or tensor.name, tensor.dtype, list(tensor.shape), source)
-            for tensor, source in zip(material.inputs, material.input_sources, strict=True)
-        ],
+        inputs=_inputs_used(request, material),
         reference_model=describe_model(material.pair.reference) if material.pair else None,
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
         yardstick_runs=len(look.runs),
@@ -237,6 +258,18 @@ def _details(
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
     )
+
+
+def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed]:
+    plan = material.plan
+    sources = plan.described if plan else (loaded_from(str(request.load_reference)),) * len(material.inputs)
+    ranges = plan.ranges if plan else {}
+    used = []
+    for position, (tensor, source) in enumerate(zip(material.inputs, sources, strict=True)):
+        name, drawn = tensor.signature_name or tensor.name, ranges.get(position)
+        stated = (drawn.low, drawn.high, drawn.origin) if drawn else (None, None, "")
+        used.append(InputUsed(name, tensor.dtype, list(tensor.shape), source, *stated))
+    return used
 
 
 def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:

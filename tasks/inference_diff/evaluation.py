@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from evaltools.configuration import Configuration
 from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_all
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
-from evaltools.errors import ImageError
+from evaltools.errors import ImageError, InferenceError
 from evaltools.model import ModelFile
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session
@@ -20,6 +21,7 @@ from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, pr
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, plan_reruns, session_wrapper
 from evaltools.tasks.inference_diff.saved_outputs import SavingSession
 from evaltools.tasks.inference_diff.task import DiffObservation
+from evaltools.tasks.inference_diff.value_ranges import are_sane
 from evaltools.tasks.inference_diff.yardstick_runs import measure_yardsticks
 from evaltools.tasks.inference_diff.yardsticks import (
     YardstickRuns,
@@ -38,6 +40,8 @@ from evaltools.tasks.shared.run_identity import Place, files_below, with_files
 
 _FIRST_RUNS: Final = "first runs"
 _YARDSTICKS: Final = "noise floor"
+_NARROWED: Final = "narrowed inputs"
+"""A fact of the run: float inputs of which nothing is known are drawn from a narrower range."""
 
 
 class DiffEvaluation(Evaluation[DiffObservation]):
@@ -88,6 +92,8 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         """The task with sessions that take the planned inputs; the first of their runs warms up."""
         request, material, sessions = self.request, self.material, opened.sessions
         first_run_us: dict[str, int | None] = {}
+        if material.plan is not None and journal.fact(_NARROWED):
+            material.plan.use(material.plan.narrowed())
 
         def wrap(name: str, session: Session) -> Session:
             """Sessions take the planned inputs, and save their outputs if asked to."""
@@ -99,7 +105,11 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             for name, session in sessions.items() if inputs is not None else ():
                 quiet = session.inner if isinstance(session, SavingSession) else session
                 assert inputs is not None
-                first_run_us[name] = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+                first = warm_up(quiet, inputs, request.warmup_runs, request.invocations)
+                first_run_us[name] = first.invokes_us[0] if first else None
+                if name == request.reference_name and first and _narrow_inputs(material, quiet, first.outputs):
+                    journal.state({_NARROWED: "yes"})
+                    inputs = _first_inputs(material)
             journal.state({_FIRST_RUNS: encode(first_run_us)})
 
         setup = PassSetup(
@@ -116,6 +126,9 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def ready_to_merge(self, places: Sequence[Place]) -> Ready[DiffObservation]:
         """The task as it is, with the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
+        plan = self.material.plan
+        if plan is not None and any(_fact_at(place, _NARROWED) for place in places):
+            plan.use(plan.narrowed())
         setup = PassSetup(self.request.reference_name, self.pass_options)
         return Ready(self.material.task, setup, DiffNotes(first_run_us))
 
@@ -184,18 +197,44 @@ def prepare_diff(request: DiffRequest) -> DiffEvaluation:
 
 def _first_runs_at(place: Place) -> dict[str, int | None]:
     """The times of the very first runs, by configurations with the place behind their names; none where none ran."""
-    with journals_of(place.folders[:1]) as (journal,):
-        text = journal.fact(_FIRST_RUNS)
+    text = _fact_at(place, _FIRST_RUNS)
     times: dict[str, int | None] = {} if text is None else decode(text, dict[str, int | None], place.folders[0])
     return {name + place.suffix: time for name, time in times.items()}
 
 
+def _fact_at(place: Place, name: str) -> str | None:
+    with journals_of(place.folders[:1]) as (journal,):
+        return journal.fact(name)
+
+
 def _first_inputs(material: DiffMaterial) -> tuple[Array, ...] | None:
-    """The inputs of the first run; where they cannot be read, which the pass reports, there is no warm-up."""
+    """The inputs of the first run; where they cannot be read, which the pass reports, there is no warm-up.
+
+    They are saved, if at all, when the run counts: until then they may change.
+    """
     try:
-        return material.source.inputs(0)
+        return (material.source if material.plan is None else material.plan.source).inputs(0)
     except ImageError:
         return None
+
+
+def _narrow_inputs(material: DiffMaterial, reference: Session, outputs: Sequence[Array]) -> bool:
+    """Draw floats of which nothing is known from a narrower range, where the reference overflows and that mends it.
+
+    A model with a state keeps what it overflowed to, so that nothing else can be tried with it.
+    """
+    plan = material.plan
+    narrowed = plan.narrowed() if plan is not None and not material.stateful and not are_sane(outputs) else {}
+    if plan is None or not narrowed:
+        return False
+    ranges = dict(plan.ranges)
+    plan.use(narrowed)
+    inputs = _first_inputs(material)
+    with suppress(InferenceError):
+        if inputs is not None and are_sane(reference.run(inputs).outputs):
+            return True
+    plan.use(ranges)
+    return False
 
 
 def _close(opened: Sequence[Opened]) -> None:

@@ -4,30 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from evaltools.datasets import sample
 from evaltools.datasets.gaussian import NATIVE_SEED, GaussianInputs
 from evaltools.datasets.image_folder import list_images
 from evaltools.datasets.input_files import Wanted, read_input_files
 from evaltools.errors import ImageError, ModelError, UsageError
 from evaltools.model import ModelFile, TensorInfo
+from evaltools.preprocess import ImageToTensor, parse_normalization
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.value_ranges import (
+    DrawnRange,
+    default_range,
+    given_ranges,
+    is_normalised,
+    is_picture,
+    narrower,
+    native_range,
+    range_of_pixels,
+)
 from evaltools.tasks.shared.image_input import CLASSIFIER_CROP, input_transform, load_picture
 
 DEFAULT_RUNS: Final = 50
-_FULL_RANGE: Final = ("uint8", "int8", "int16", "uint16")
+NOISE: Final = "noise"
+PHOTOS: Final = "photos"
+FILES: Final = "files"
+SAVED: Final = "saved"
 _PICTURE_TYPES: Final = ("float32", "float16", "uint8", "int8", "int16")
-_ORDINARY_WHOLE: Final = (0, 127)
+_FEWEST_PIXELS: Final = 16
+_GREY: Final = (0.299, 0.587, 0.114)
 Provider = Callable[[int], Array]
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """What the user asked for. ``num_runs`` None: 50, or as many as the files or pictures hold."""
+    """What the user asked for. ``num_runs`` None: 50, or as many as the files or pictures hold.
+
+    ``kind`` is "noise", "photos", "both", or "auto": pictures where ``images`` has them, both for an input that is
+    shaped like a picture, else noise; ``native`` is noise alone.
+    """
 
     num_runs: int | None = None
     seed: int = NATIVE_SEED
@@ -36,21 +56,14 @@ class InputOptions:
     images: Path | None = None
     normalization: str = "auto"
     native: bool = False
-
-
-@dataclass(frozen=True)
-class InputPlan:
-    """The inputs of every run: their source, a name per run, and in words where each input comes from."""
-
-    source: RunInputs
-    example_ids: tuple[str, ...]
-    described: tuple[str, ...]
+    kind: str = "auto"
 
 
 class RunInputs:
     """Inputs run by run. Random ones are drawn in order; those of runs to ``remember`` need not be drawn again.
 
-    ``restart`` begins the random inputs anew. Nothing random is drawn for a run whose files cannot be read.
+    ``restart`` begins the random inputs anew. Nothing random is drawn for a run whose files cannot be read. An input
+    that has both kinds gets random numbers in the runs that ``is_noise`` names.
     """
 
     def __init__(
@@ -59,11 +72,13 @@ class RunInputs:
         stored: Mapping[int, Provider],
         random: Mapping[int, Provider],
         restart: Callable[[], None] = lambda: None,
+        is_noise: Callable[[int], bool] = lambda _index: False,
     ) -> None:
         self._count = count
         self._stored = stored
         self._random = random
         self._restart = restart
+        self._is_noise = is_noise
         self._next = 0
         self.remember: frozenset[int] = frozenset()
         self._remembered: dict[int, tuple[Array, ...]] = {}
@@ -79,6 +94,12 @@ class RunInputs:
             self._remembered[index] = values
         return values
 
+    def begin_anew(self) -> None:
+        """Forget what was drawn: from here on, other values are given."""
+        self._remembered.clear()
+        self._restart()
+        self._next = 0
+
     def _go_to(self, index: int) -> None:
         """Draw what comes before that run, from the beginning where that has been passed."""
         if index < self._next:
@@ -90,9 +111,46 @@ class RunInputs:
 
     def _draw(self, index: int) -> tuple[Array, ...]:
         self._next = index + 1
-        found = {position: provider(index) for position, provider in self._stored.items()}
-        found |= {position: provider(index) for position, provider in self._random.items()}
+        is_noise = self._is_noise(index)
+        found = {
+            position: provider(index)
+            for position, provider in self._stored.items()
+            if not (is_noise and position in self._random)
+        }
+        found |= {position: provider(index) for position, provider in self._random.items() if position not in found}
         return tuple(found[position] for position in range(self._count))
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """The inputs of every run: their source, a name and a kind per run.
+
+    ``ranges`` are those of random numbers and of pictures by position of the input. ``pictures`` are the user's, if
+    any, in the order of the runs.
+    """
+
+    source: RunInputs
+    example_ids: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tensors: tuple[TensorInfo, ...]
+    ranges: dict[int, DrawnRange]
+    words: tuple[Callable[[], str], ...] = field(repr=False)
+    pictures: Sequence[Path] = ()
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """In words, where each input comes from."""
+        return tuple(say() for say in self.words)
+
+    def narrowed(self) -> dict[int, DrawnRange]:
+        """Other ranges to be tried where outputs overflow, by position; empty where there are none."""
+        tried = {position: narrower(found, self.tensors[position].dtype) for position, found in self.ranges.items()}
+        return {position: found for position, found in tried.items() if found is not None}
+
+    def use(self, ranges: Mapping[int, DrawnRange]) -> None:
+        """Draw from these ranges from here on."""
+        self.ranges.update(ranges)
+        self.source.begin_anew()
 
 
 def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> InputPlan:
@@ -100,26 +158,35 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
 
     Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
     """
-    ranges = _ranges(model, tensors, options.ranges)
+    given = given_ranges(model, tensors, options.ranges)
     files = read_input_files(options.files, [_wanted(*entry) for entry in enumerate(tensors)]) if options.files else {}
-    pictures = _pictures(model, tensors, options)
-    _require_one_source(tensors, ranges, files, pictures)
+    pictures = _pictures(model, tensors, options, given)
+    _require_one_source(tensors, options, given, files, pictures)
+    kinds = _kinds(options, files, pictures)
+    ranges = _ranges(model, tensors, options, given, files, pictures)
     gaussian = GaussianInputs(options.seed)
     stored: dict[int, Provider] = {}
     random: dict[int, Provider] = {}
-    described = []
+    words: list[Callable[[], str]] = []
     for position, tensor in enumerate(tensors):
         if position in files:
             stored[position] = _cycling(files[position])
-            described.append(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}")
-        elif pictures is not None and position == pictures.position:
-            stored[position] = pictures.provider
-            described.append(f"pictures in {options.images}, {pictures.words}")
-        else:
-            random[position], words = _random(tensor, gaussian, ranges.get(position), options.native)
-            described.append(words)
-    names = _example_names(files, pictures, options.num_runs)
-    return InputPlan(RunInputs(len(tensors), stored, random, gaussian.restart), names, tuple(described))
+            words.append(_saying(f"files, {len(files[position])} example{'' if len(files[position]) == 1 else 's'}"))
+            continue
+        draw, say = _random(tensor, gaussian, position, ranges, options.native)
+        gets_pictures = pictures is not None and position == pictures.position
+        if pictures is not None and gets_pictures:
+            stored[position] = pictures.provider(ranges)
+            say = _saying_both(say, pictures, kinds, ranges)
+        if not gets_pictures or NOISE in kinds:
+            random[position] = draw
+        words.append(say)
+    source = RunInputs(len(tensors), stored, random, gaussian.restart, lambda index: kinds[index % len(kinds)] == NOISE)
+    names = tuple(
+        f"run {index}: {pictures.path(index).name}" if pictures is not None and kind == PHOTOS else f"run {index}"
+        for index, kind in enumerate(kinds)
+    )
+    return InputPlan(source, names, kinds, tuple(tensors), ranges, tuple(words), _own_pictures(pictures, len(kinds)))
 
 
 def _wanted(position: int, tensor: TensorInfo) -> Wanted:
@@ -131,159 +198,234 @@ def _cycling(arrays: Sequence[Array]) -> Provider:
     return lambda index: arrays[index % len(arrays)]
 
 
+def _saying(words: str) -> Callable[[], str]:
+    return lambda: words
+
+
 @dataclass(frozen=True)
 class _Pictures:
+    """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
+
+    ``is_sample``: they are those that come with the package.
+    """
+
+    model: ModelFile
+    tensor: TensorInfo
     position: int
-    provider: Provider
-    names: tuple[str, ...]
-    words: str
+    folder: Path
+    paths: Sequence[Path]
+    normalization: str
+    is_sample: bool
+    with_noise: bool
+
+    def path(self, index: int) -> Path:
+        """The picture of a run."""
+        return self.paths[(index // 2 if self.with_noise else index) % len(self.paths)]
+
+    def provider(self, ranges: Mapping[int, DrawnRange]) -> Provider:
+        """Gives the picture of each run as an input."""
+
+        def provide(index: int) -> Array:
+            values = load_picture(self.path(index), self._transform(ranges[self.position])).values
+            return values if self.tensor.shape[3] == 3 else _grey(values)
+
+        return provide
+
+    def words(self, drawn: DrawnRange) -> str:
+        """Which pictures, and what becomes of their pixels."""
+        to_tensor = self._transform(drawn)
+        place = "the embedded sample" if self.is_sample else str(self.folder)
+        cropped = "" if to_tensor.crop_fraction else ", not cropped (detection)"
+        return f"pictures in {place}, normalization {to_tensor.normalization or 'native'}{cropped}"
+
+    def _transform(self, drawn: DrawnRange) -> ImageToTensor:
+        tensor = replace(self.tensor, shape=(*self.tensor.shape[:3], 3))
+        crop = None if self.model.detection else CLASSIFIER_CROP
+        return input_transform(self.model, tensor, self._normalization(drawn), crop_fraction=crop)
+
+    def _normalization(self, drawn: DrawnRange) -> str:
+        """What the user or the metadata state, else what gives pixels the range of the input."""
+        is_stated = self.normalization != "auto" or is_normalised(self.model, self.tensor)
+        if is_stated or drawn.origin in ("default", "native") or not self.tensor.dtype.startswith("float"):
+            return self.normalization
+        std = 255 / (drawn.high - drawn.low)
+        return f"mean={0.0 - drawn.low * std!r};std={std!r}"
 
 
-def _pictures(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> _Pictures | None:
-    if options.images is None:
+def _grey(values: Array) -> Array:
+    """``[1,height,width,1]`` of ``[1,height,width,3]``, with the weights of ITU-R BT.601."""
+    grey = (values.astype(np.float64) @ np.array(_GREY))[..., None]
+    whole: Array = (grey if values.dtype.kind == "f" else np.rint(grey)).astype(values.dtype)
+    return whole
+
+
+def _pictures(
+    model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
+) -> _Pictures | None:
+    """The pictures that were asked for, or that suit the model; raises :class:`UsageError` where they suit none."""
+    if options.kind == NOISE and options.images is not None:
+        raise UsageError("--inputs=noise and --input_images contradict each other; keep one")
+    position = _picture_input(model, tensors, options, given)
+    if position is None:
+        if options.normalization != "auto":
+            raise UsageError(
+                "--normalization has no effect without --input_images or --inputs=photos; add one of these, or leave "
+                "it out"
+            )
+        return None
+    own = sample.detection_images_dir() if model.detection else sample.images_dir()
+    folder = options.images or own
+    return _Pictures(
+        model,
+        tensors[position],
+        position,
+        folder,
+        list_images(folder, "--input_images").paths,
+        options.normalization,
+        is_sample=options.images is None,
+        with_noise=options.kind == "both" or (options.kind == "auto" and options.images is None),
+    )
+
+
+def _picture_input(
+    model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
+) -> int | None:
+    """Which input gets pictures, None for none; raises :class:`ModelError` where they were asked for and fit none."""
+    if options.kind == NOISE:
         return None
     fitting = [
-        position
-        for position, tensor in enumerate(tensors)
-        if len(tensor.shape) == 4 and (tensor.shape[0], tensor.shape[3]) == (1, 3) and tensor.dtype in _PICTURE_TYPES
+        position for position, tensor in enumerate(tensors) if is_picture(tensor) and tensor.dtype in _PICTURE_TYPES
     ]
+    fitting = [position for position in fitting if tensors[position].shape[3] == 3] or fitting
+    if options.kind == "auto" and options.images is None:
+        if len(fitting) != 1 or options.native or options.files or not sample.images_dir().is_dir():
+            return None
+        takes_them = _looks_like_pictures(tensors[fitting[0]], fitting[0] in given)
+        return fitting[0] if takes_them else None
     if len(fitting) != 1:
+        flag = f"--inputs={options.kind}" if options.images is None else "--input_images"
         listed = ", ".join(map(str, tensors))
-        raise ModelError(f"{model.path}: --input_images needs one input [1,height,width,3], the model has {listed}")
-    folder = list_images(options.images, "--input_images")
-    crop = None if model.detection else CLASSIFIER_CROP
-    to_tensor = input_transform(model, tensors[fitting[0]], options.normalization, crop_fraction=crop)
+        raise ModelError(
+            f"{model.path}: {flag} needs one input [1,height,width,3] or [1,height,width,1], the model has {listed}"
+        )
+    return fitting[0]
 
-    def provide(index: int) -> Array:
-        return load_picture(folder.paths[index % len(folder.paths)], to_tensor).values
 
-    words = f"normalization {to_tensor.normalization or 'native'}{'' if crop else ', not cropped (detection)'}"
-    return _Pictures(fitting[0], provide, tuple(path.name for path in folder.paths), words)
+def _looks_like_pictures(tensor: TensorInfo, has_range: bool) -> bool:
+    """Whether an input of the shape of a picture is for pictures: a grey one that is no square may be a spectrogram."""
+    _, height, width, channels = tensor.shape
+    if min(height, width) < _FEWEST_PIXELS or (channels == 1 and height != width) or tensor.rows is not None:
+        return False
+    if tensor.dtype.startswith("float"):
+        return True
+    return not has_range and (tensor.dtype != "int16" or tensor.is_quantized)
 
 
 def _require_one_source(
     tensors: Sequence[TensorInfo],
-    ranges: Mapping[int, tuple[float, float]],
+    options: InputOptions,
+    given: Mapping[int, DrawnRange],
     files: Mapping[int, Sequence[Array]],
     pictures: _Pictures | None,
 ) -> None:
     for position, tensor in enumerate(tensors):
+        gets_pictures = pictures is not None and position == pictures.position
+        is_asked_for = options.kind != "auto" and options.images is None
+        not_both = position in files or (position in given and not tensor.dtype.startswith("float"))
         sources = [
             flag
-            for flag, given in (
-                ("--input_range", position in ranges),
+            for flag, is_given in (
+                ("--input_range", position in given),
                 ("--input_files", position in files),
-                ("--input_images", pictures is not None and position == pictures.position),
+                ("--input_images", gets_pictures and options.images is not None),
+                (f"--inputs={options.kind}", gets_pictures and is_asked_for and not_both),
             )
-            if given
+            if is_given
         ]
         if len(sources) > 1:
             raise UsageError(f"{' and '.join(sources)} are both for the input {tensor}; keep one")
 
 
-def _example_names(
-    files: Mapping[int, Sequence[Array]], pictures: _Pictures | None, num_runs: int | None
-) -> tuple[str, ...]:
+def _kinds(options: InputOptions, files: Mapping[int, Sequence[Array]], pictures: _Pictures | None) -> tuple[str, ...]:
+    """The kind of each run; noise and pictures take turns."""
     available = max((len(arrays) for arrays in files.values()), default=0)
-    if pictures is not None:
-        names = pictures.names
-        count = num_runs or max(len(names), available)
-        return tuple(f"run {index}: {names[index % len(names)]}" for index in range(count))
-    return tuple(f"run {index}" for index in range(num_runs or available or DEFAULT_RUNS))
+    if pictures is None:
+        return (FILES if files else NOISE,) * (options.num_runs or available or DEFAULT_RUNS)
+    turns = (NOISE, PHOTOS) if pictures.with_noise else (PHOTOS,)
+    held = DEFAULT_RUNS if pictures.is_sample else len(turns) * len(pictures.paths)
+    count = options.num_runs or max(held, available)
+    return tuple(turns[index % len(turns)] for index in range(count))
 
 
-def _ranges(model: ModelFile, tensors: Sequence[TensorInfo], texts: Sequence[str]) -> dict[int, tuple[float, float]]:
-    found: dict[int, tuple[float, float]] = {}
-    for text in texts:
-        name, low, high = _split_range(text)
-        position = 0 if not name and len(tensors) == 1 else model.named("input", name, tensors)
-        tensor = tensors[position]
-        if position in found:
-            raise UsageError(f"--input_range: {name!r} is given twice; keep one")
-        if tensor.dtype in ("string", "bool"):
-            raise UsageError(f"--input_range={text}: the input {tensor} holds no numbers; leave the flag out")
-        _require_in_type(text, tensor, low, high)
-        found[position] = (low, high)
+def _own_pictures(pictures: _Pictures | None, count: int) -> Sequence[Path]:
+    if pictures is None or pictures.is_sample:
+        return ()
+    return tuple(map(pictures.path, range(count))) if pictures.with_noise else pictures.paths
+
+
+def _ranges(
+    model: ModelFile,
+    tensors: Sequence[TensorInfo],
+    options: InputOptions,
+    given: Mapping[int, DrawnRange],
+    files: Mapping[int, Sequence[Array]],
+    pictures: _Pictures | None,
+) -> dict[int, DrawnRange]:
+    """The range of each input of numbers that is not read from files."""
+    found = {}
+    for position, tensor in enumerate(tensors):
+        if position in files or tensor.dtype in ("string", "bool"):
+            continue
+        if options.native:
+            found[position] = native_range(tensor)
+        elif position in given:
+            found[position] = given[position]
+        elif pictures is not None and position == pictures.position and options.normalization != "auto":
+            found[position] = range_of_pixels(tensor, parse_normalization(options.normalization), model)
+        else:
+            found[position] = default_range(model, tensor)
     return found
 
 
-def _require_in_type(text: str, tensor: TensorInfo, low: float, high: float) -> None:
-    if tensor.dtype.startswith(("float", "complex")):
-        largest = float(np.finfo(tensor.dtype).max)
-        if max(abs(low), abs(high)) > largest / 2:
-            raise UsageError(f"--input_range={text}: beyond {tensor.dtype}; use limits within +-{largest / 2:g}")
-        return
-    limits = np.iinfo(tensor.dtype)
-    if low != int(low) or high != int(high) or low < float(limits.min) or high > float(limits.max):
-        raise UsageError(f"--input_range={text}: the input {tensor} needs whole numbers in {limits.min}..{limits.max}")
+def _saying_both(
+    say_noise: Callable[[], str], pictures: _Pictures, kinds: Sequence[str], ranges: Mapping[int, DrawnRange]
+) -> Callable[[], str]:
+    def say() -> str:
+        words = pictures.words(ranges[pictures.position])
+        if NOISE not in kinds:
+            return words
+        photos = kinds.count(PHOTOS)
+        return f"{say_noise()} ({_count(kinds.count(NOISE))}); {words} ({_count(photos)})"
+
+    return say
 
 
-def _split_range(text: str) -> tuple[str, float, float]:
-    parts = text.rsplit(":", 2)
-    name = parts[0] if len(parts) == 3 else ""
-    try:
-        low, high = (float(number) for number in parts[-2:])
-        if np.isfinite([low, high]).all() and low < high and len(parts) >= 2:
-            return name, low, high
-    except ValueError:
-        pass
-    raise UsageError(f"--input_range={text}: use NAME:LOW:HIGH with LOW below HIGH, as in ids:0:99")
+def _count(runs: int) -> str:
+    return f"{runs} run{'' if runs == 1 else 's'}"
 
 
 def _random(
-    tensor: TensorInfo, gaussian: GaussianInputs, given: tuple[float, float] | None, native: bool
-) -> tuple[Provider, str]:
+    tensor: TensorInfo, gaussian: GaussianInputs, position: int, ranges: Mapping[int, DrawnRange], native: bool
+) -> tuple[Provider, Callable[[], str]]:
     """How to draw one input, and the same in words."""
     count = int(np.prod(tensor.shape, dtype=np.int64))
     shape, dtype = tensor.shape, tensor.dtype
     if dtype == "string":
-        return lambda _index: gaussian.words(count).reshape(shape), "random words"
-    if native:
-        return _native(tensor, gaussian, count)
-    if dtype == "bool":
-        return lambda _index: gaussian.values("bool", count, 0, 1).reshape(shape), "random true and false"
-    low, high, why, whole = _value_range(tensor, given)
-    words = f"Gaussian in {low:g}..{high:g}{why}"
-    if dtype.startswith("complex"):
-        part = f"float{int(dtype[7:]) // 2}"
-
-        def complex_numbers(_index: int) -> Array:
-            pairs = gaussian.values(part, 2 * count, low, high)
-            return pairs.view(dtype).reshape(shape)
-
-        return complex_numbers, words
-    if whole:
-        return lambda _index: gaussian.whole(dtype, count, int(low), int(high)).reshape(shape), words
-    return lambda _index: gaussian.values(dtype, count, low, high).reshape(shape), words
-
-
-def _native(tensor: TensorInfo, gaussian: GaussianInputs, count: int) -> tuple[Provider, str]:
-    dtype, shape = tensor.dtype, tensor.shape
-    if dtype == "bool":
+        return lambda _index: gaussian.words(count).reshape(shape), _saying("random words")
+    if dtype == "bool" and native:
         # Drawn as uint8 between 0 and 1 and cut off: always false, but the stream moves on.
-        return lambda _index: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), "false, as the native tool"
-    if np.dtype(dtype).kind == "f":
-        low, high = -1.0, 1.0
-    else:
-        low, high = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
-    words = f"Gaussian in {low:g}..{high:g}, as the native tool"
-    return lambda _index: gaussian.values(dtype, count, low, high).reshape(shape), words
+        say = _saying("false, as the native tool")
+        return lambda _index: (gaussian.values("uint8", count, 0, 1) != 0).reshape(shape), say
+    if dtype == "bool":
+        return lambda _index: gaussian.values("bool", count, 0, 1).reshape(shape), _saying("random true and false")
 
+    def draw(_index: int) -> Array:
+        drawn = ranges[position]
+        if dtype.startswith("complex"):
+            pairs = gaussian.values(f"float{int(dtype[7:]) // 2}", 2 * count, drawn.low, drawn.high)
+            return pairs.view(dtype).reshape(shape)
+        if drawn.whole:
+            return gaussian.whole(dtype, count, int(drawn.low), int(drawn.high)).reshape(shape)
+        return gaussian.values(dtype, count, drawn.low, drawn.high).reshape(shape)
 
-def _value_range(tensor: TensorInfo, given: tuple[float, float] | None) -> tuple[float, float, str, bool]:
-    """Lowest and highest value, the reason in words, and whether whole numbers up to the highest are drawn."""
-    is_float = tensor.dtype.startswith(("float", "complex"))
-    if given is not None:
-        return *given, ", as given", not is_float
-    if tensor.rows is not None:
-        return 0, tensor.rows - 1, f", rows of a table of {tensor.rows}", True
-    if is_float:
-        return -1, 1, "", False
-    limits = np.iinfo(tensor.dtype)
-    stated = tensor.stated_range
-    if stated is not None and limits.min <= stated.low <= stated.high - 1 <= limits.max:
-        whole = (stated.low, stated.high) != (limits.min, limits.max)
-        return stated.low, stated.high, ", stated in the model's metadata", whole
-    if tensor.dtype in _FULL_RANGE:
-        return float(limits.min), float(limits.max), "", False
-    return *_ORDINARY_WHOLE, "", True
+    return draw, lambda: str(ranges[position])

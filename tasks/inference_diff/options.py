@@ -7,6 +7,8 @@ from typing import Final
 from evaltools.parameter import NotNative, Parameter
 from evaltools.tasks.shared.options.pictures import ENDS_AT_FAILURE
 
+INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
+"""What ``--inputs`` may ask for."""
 _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
 _AVG_ERROR_ALONE: Final = NotNative("the native tool gives avg_error alone; --max_avg_error limits that")
@@ -74,18 +76,27 @@ _INPUTS: Final = (
         not_native=_OWN_INPUTS,
     ),
     Parameter(
+        "inputs",
+        "noise, photos (of --input_images, else of the embedded sample), or both in turns; auto: photos with "
+        "--input_images, else both for an input that is shaped like a picture.",
+        default="auto",
+        choices=INPUT_KINDS,
+        only_with=("load_reference=",),
+        not_native=NotNative(_OWN_INPUTS.reason, ("auto", "noise")),
+    ),
+    Parameter(
         "input_images",
-        "Folder of pictures for the input [1,height,width,3].",
+        "Folder of pictures for the input [1,height,width,3 or 1].",
         role="pictures",
         only_with=("load_reference=",),
         not_native=_OWN_INPUTS,
     ),
     Parameter(
         "normalization",
-        "Values of pictures: auto (model metadata, else native), native (-1..1), unit (0..1), none (0..255), imagenet, "
-        'or "mean=M[,M,M];std=S[,S,S]".',
+        "Values of pictures: auto (what the model tells, else native), native (-1..1), unit (0..1), none (0..255), "
+        'imagenet, or "mean=M[,M,M];std=S[,S,S]".',
         default="auto",
-        only_with=("input_images", "load_reference="),
+        only_with=("load_reference=",),
         not_native=_OWN_INPUTS,
     ),
     Parameter(

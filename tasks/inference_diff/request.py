@@ -17,9 +17,8 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
-from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
+from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
-from evaltools.tasks.inference_diff.result import loaded_from
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -110,6 +109,7 @@ def _inputs(flags: Options, native: bool) -> InputOptions:
         images=images,
         normalization=normalization,
         native=native,
+        kind=flags.text("inputs"),
     )
 
 
@@ -126,15 +126,19 @@ def _count(flags: Options, name: str, lowest: int, unless_given: int | None = No
 class DiffMaterial:
     """The checked parts of an inference diff. ``source`` gives the inputs that ``inputs`` describes.
 
+    ``plan`` made them, unless they were ``loaded``.
+
     ``comparison`` is of test against reference, ``own_comparison`` of the test model against itself,
     ``reference_comparison`` of the reference model against itself. ``kept`` has the runs whose inputs and outputs are
-    remembered, among which those for the yardsticks are chosen.
+    remembered, among which those for the yardsticks are chosen. ``kinds`` says of each run what its inputs are: noise,
+    photos, files, or what was saved.
     """
 
     model: ModelFile
     pair: ModelPair | None
     inputs: tuple[TensorInfo, ...]
-    input_sources: tuple[str, ...]
+    plan: InputPlan | None
+    kinds: tuple[str, ...]
     source: InputSource
     comparison: OutputComparison
     own_comparison: OutputComparison
@@ -176,13 +180,14 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     _check_limits(request, model, against)
     comparison = OutputComparison(model, own, against, request.native)
     source: InputSource
+    plan = None
     if loaded is None:
         plan = plan_inputs(model, inputs, request.inputs)
-        source, names, described = plan.source, plan.example_ids, plan.described
+        source, names, kinds = plan.source, plan.example_ids, plan.kinds
     else:
-        source = loaded
-        names = tuple(f"run {run}" for run in _runs_asked_for(loaded, request.inputs.num_runs))
-        described = (loaded_from(str(request.load_reference)),) * len(inputs)
+        source, runs = loaded, _runs_asked_for(loaded, request.inputs.num_runs)
+        names = tuple(f"run {run}" for run in runs)
+        kinds = tuple(loaded.manifest.kinds.get(str(run), SAVED) for run in runs)
     writer = None
     if request.save_outputs is not None:
         require_new_folder(request.save_outputs)
@@ -196,14 +201,15 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         )
     per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
     kept = runs_to_keep(len(names), request.yardstick_runs, stateful, per_run)
-    if loaded is None:
+    if plan is not None:
         plan.source.remember = frozenset({0, *kept})
     task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded, stateful)
     return DiffMaterial(
         model=model,
         pair=pair,
         inputs=inputs,
-        input_sources=described,
+        plan=plan,
+        kinds=kinds,
         source=source,
         comparison=comparison,
         own_comparison=OutputComparison(model, own, own, request.native),

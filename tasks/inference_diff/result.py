@@ -25,12 +25,20 @@ def loaded_from(folder: str) -> str:
 
 @dataclass(frozen=True)
 class InputUsed:
-    """An input as it was filled; ``source`` says with what."""
+    """An input as it was filled; ``source`` says with what.
+
+    Random numbers were drawn from ``low`` to ``high``, of which ``range_from`` tells: the flag, the native tool's rule,
+    a table whose rows are selected, the model's metadata, its quantization, its first operators, a probe that
+    overflowed beyond it, all numbers of the type, or the default. Null and empty where nothing was drawn.
+    """
 
     name: str
     dtype: str
     shape: list[int]
     source: str
+    low: float | None = None
+    high: float | None = None
+    range_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,12 +82,23 @@ class JudgedOutput:
 
 
 @dataclass(frozen=True)
+class OfOneKind:
+    """The differences over the runs whose inputs are of one ``kind``: noise or photos."""
+
+    kind: str
+    runs: int
+    outputs: list[OutputDifference]
+    boxes: BoxAgreement | None
+
+
+@dataclass(frozen=True)
 class DiffComparison:
     """One configuration against the reference.
 
     ``boxes`` and ``boxes_verdict`` stand in for the verdicts of a detector's four outputs; the verdict on all stands
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
-    where a native tool measured, which tells nothing else; ``outputs`` is empty then.
+    where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``by_kind`` tells the runs on
+    noise and on photos apart, where there are both.
     """
 
     configuration: str
@@ -90,6 +109,7 @@ class DiffComparison:
     limits: list[LimitCheck]
     within_limits: bool | None
     native_errors: list[NativeError] = field(default_factory=list)
+    by_kind: list[OfOneKind] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

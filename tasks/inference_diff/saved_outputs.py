@@ -14,7 +14,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
@@ -62,7 +62,8 @@ class SavedConfiguration:
 class Manifest:
     """What stands in ``manifest.json``.
 
-    ``invocations_per_run`` and ``warmup_runs`` matter for models that keep a state from one run to the next.
+    ``invocations_per_run`` and ``warmup_runs`` matter for models that keep a state from one run to the next. ``kinds``
+    says what the inputs of a run are, by its number.
     """
 
     schema_version: Literal["1"]
@@ -72,6 +73,7 @@ class Manifest:
     inputs: list[Tensor]
     input_files: list[SavedFile]
     configurations: list[SavedConfiguration]
+    kinds: dict[str, str] = field(default_factory=dict)
 
 
 def require_new_folder(folder: Path) -> None:

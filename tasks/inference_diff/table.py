@@ -39,6 +39,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         if left_out:
             console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
+        _print_kinds(compared, console)
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
         console.print()
@@ -157,6 +158,33 @@ def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], consol
             f"boxes, {name}: {boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), "
             f"{boxes.lost} lost, {boxes.new} new, {boxes.class_changes} of another class"
         )
+
+
+def _print_kinds(compared: Sequence[DiffComparison], console: Console) -> None:
+    """The worst figures over the runs on noise and over those on photos."""
+    for comparison in compared:
+        in_boxes = [judged.in_boxes for judged in comparison.outputs]
+        for found in comparison.by_kind:
+            shown = [output for output, is_box in zip(found.outputs, in_boxes, strict=True) if not is_box]
+            cells = _worst_cells(shown)
+            if found.boxes is not None:
+                boxes = found.boxes
+                cells.append(f"boxes {boxes.matched} matched, {boxes.lost} lost, {boxes.new} new")
+            console.print(f"{comparison.configuration}, {found.kind} ({_runs(found.runs)}): {', '.join(cells)}")
+
+
+def _worst_cells(outputs: Sequence[OutputDifference]) -> list[str]:
+    """Each figure with its name, of the output where it is worst."""
+    found = []
+    numbers = [output for output in outputs if output.kind != "exact"]
+    if numbers:
+        cells = _cells(numbers)
+        wanted = ("rel RMS", "max", "cosine", "same best")
+        found += [f"{heading} {cells[heading]}" for heading in wanted if cells[heading] not in ("", "-")]
+    others = [output for output in outputs if output.kind == "exact"]
+    if others:
+        found.append(f"differ {_cells(others)['differ']}")
+    return found
 
 
 def _print_tolerances(compared: Sequence[DiffComparison], shown: Sequence[int], console: Console) -> None:

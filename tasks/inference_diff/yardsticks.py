@@ -10,7 +10,7 @@ from evaltools.configuration import Configuration
 from evaltools.engine import NotMeasured, Open, open_configuration
 from evaltools.errors import InferenceError
 from evaltools.model import ModelFile
-from evaltools.runtime import Session
+from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
@@ -89,8 +89,8 @@ class Sample:
     invocations: int
 
 
-def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> int | None:
-    """Run a few times; returns the time of the very first invocation in microseconds, None without one.
+def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: int) -> Inference | None:
+    """Run a few times; returns what the very first run gave, None without one.
 
     Failures are left to the runs that count.
     """
@@ -98,7 +98,7 @@ def warm_up(session: Session, inputs: Sequence[Array], runs: int, invocations: i
     try:
         for _ in range(runs):
             inference = session.run(inputs, invocations)
-            first = inference.invokes_us[0] if first is None else first
+            first = inference if first is None else first
     except InferenceError:
         return first
     return first

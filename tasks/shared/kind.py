@@ -46,7 +46,7 @@ class PartsOfTask:
         paths = self.pictures[option]
         needed = {number % len(paths) for number in range(shard.index, self.count, shard.count)}
         needed |= set(range(min(self.shared, len(paths))))
-        return tuple(paths[number] for number in sorted(needed))
+        return tuple(dict.fromkeys(paths[number] for number in sorted(needed)))
 
 
 class EvaluationKind(ABC):

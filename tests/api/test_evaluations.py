@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -192,6 +193,18 @@ def test_arrays_are_the_inputs_of_a_diff() -> None:
     one_by_one = et.diff(sample.model_file("float32"), inputs=(array[None] for array in arrays), **how)
     assert by_batch.result.examples_done == one_by_one.result.examples_done == 4
     assert by_batch["test"].max_error == one_by_one["test"].max_error > 0
+
+
+def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of that name is a folder."""
+    monkeypatch.chdir(tmp_path)
+    how: dict[str, Any] = {"tests": "kernels=reference", "noise_floor_runs": 0, "num_runs": 2}
+    photos = et.diff(sample.model_file("int8"), inputs="photos", **how)
+    assert photos.result.part.inputs[0].source == "pictures in the embedded sample, normalization native"
+    shutil.copytree(sample.images_dir(), tmp_path / "photos")
+    by_folder = et.diff(sample.model_file("int8"), inputs="photos", **how)
+    assert by_folder.result.part.inputs[0].source == "pictures in photos, normalization native"
+    assert by_folder["test"].max_error == photos["test"].max_error
 
 
 def test_inputs_of_a_diff_have_names_where_there_are_several(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def test_inputs_become_the_flags_for_them(tmp_path: Path) -> None:
     given = ["arrays", "pictures", "image=a.npy"]
     flags = ["--input_files=arrays", "--input_images=pictures", "--input_files=image=a.npy"]
     assert diff_words(tmp_path, "m.tflite", "x: use_xnnpack=true", given) == words + flags
+    assert diff_words(tmp_path, "m.tflite", "x: use_xnnpack=true", "photos") == [*words, "--inputs=photos"]
     assert diff_words(tmp_path, Path("m.tflite"), "x: use_xnnpack=true", tmp_path / "arrays") == [
         *words,
         f"--input_files={tmp_path / 'arrays'}",

@@ -130,6 +130,9 @@ def test_an_inference_diff_on_pictures_has_as_many_examples_as_runs(evaluation: 
     many = found(["diff", *diff(evaluation, images, "--num_runs=65")[1:]])
     assert many.count == 65
     assert names(many, "input_images", Shard(2, 31)) == numbered(0, 2, 3, 4), "runs 2, 33 and 64"
+    both = found(diff(evaluation, images, "--inputs=both"))
+    assert both.count == 60
+    assert names(both, "input_images", Shard(19, 20)) == numbered(0, 9, 19, 29), "runs 19, 39 and 59"
 
 
 def test_random_inputs_need_no_pictures(evaluation: EvaluationSet) -> None:
@@ -151,7 +154,7 @@ def test_what_is_wrong_is_said_before_anything_is_sent(copied: EvaluationSet, de
     with pytest.raises(DataError, match="none: no such folder"):
         found(evaluation_flags(copied, ground_truth_images_path=copied.folder / "none"))
     with pytest.raises(UsageError, match="--normalization has no effect without --input_images"):
-        found(diff(copied, "--normalization=unit"))
+        found(diff(copied, "--normalization=unit", "--inputs=noise"))
     with pytest.raises(UsageError, match="--num_images=-1"):
         found(detection.flags("--num_images=-1"))
     copied.model.write_bytes(b"none")
@@ -201,18 +204,19 @@ def laid_out(examples: PartsOfTask, flag: str, pictures: Path, shard: Shard, fol
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff"])
+@pytest.mark.parametrize("task", ["imagenet", "coco", "inference-diff", "inference-diff with noise"])
 @pytest.mark.parametrize("shard", [Shard(0, 3), Shard(2, 3)], ids=str)
 def test_a_part_finds_every_picture_that_it_uses(
     task: str, shard: Shard, evaluation: EvaluationSet, detection: DetectionSet, tmp_path: Path
 ) -> None:
     """The others have their names and sizes and are no pictures: an example that took one would fail."""
-    flag = "input_images" if task == "inference-diff" else "ground_truth_images_path"
+    flag = "input_images" if task.startswith("inference-diff") else "ground_truth_images_path"
     images = detection.images if task == "coco" else evaluation.images
     commands = {
         "imagenet": evaluation.flags("--label_check=false", "--num_images=20"),
         "coco": detection.flags("--bootstrap_resamples=0"),
         "inference-diff": diff(evaluation, f"--input_images={images}", "--num_runs=40"),
+        "inference-diff with noise": diff(evaluation, f"--input_images={images}", "--num_runs=40", "--inputs=both"),
     }
     there = laid_out(found(commands[task]), flag, images, shard, tmp_path / "there")
     output = tmp_path / "result.json"
@@ -224,4 +228,4 @@ def test_a_part_finds_every_picture_that_it_uses(
     assert done.code == 0, done.err
     result = json.loads(output.read_text())
     assert result["failed"] == []
-    assert result["examples_done"] == shard.size_of({"imagenet": 20, "coco": 11, "inference-diff": 40}[task])
+    assert result["examples_done"] == shard.size_of({"imagenet": 20, "coco": 11, "inference-diff": 40}[task.split()[0]])

@@ -128,7 +128,7 @@ def test_a_delegate_that_hangs_is_ended(folder: Path, rounding_delegate: Path) -
         ("--input_range=1:0", "--input_range=1:0: use NAME:LOW:HIGH with LOW below HIGH"),
         ("--input_shape=input:1,16,16", "cannot have the shape 1,16,16"),
         ("--signature=main", "has no signature 'main'; it has none; leave --signature out"),
-        ("--normalization=unit", "--normalization has no effect without --input_images"),
+        ("--inputs=photo", "--inputs=photo: not an accepted value; use one of auto, noise, photos, both"),
         ("--input_images=/none", "--input_images=/none: no such folder"),
         ("--input_files=/none", "/none does not exist"),
         ("--reference=none", "--reference=none leaves nothing to compare with"),
@@ -160,7 +160,12 @@ def test_a_picture_without_an_input_for_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "vector.tflite").write_bytes(tiny_models.vector_input())
     completed = diff(tmp_path / "vector.tflite", f"--input_images={tmp_path}")
     assert completed.code == 2
-    assert "--input_images needs one input [1,height,width,3], the model has input: float32[1,16]" in completed.err
+    wanted = "[1,height,width,3] or [1,height,width,1], the model has input: float32[1,16]"
+    assert f"--input_images needs one input {wanted}" in completed.err
+    assert f"--inputs=both needs one input {wanted}" in diff(tmp_path / "vector.tflite", "--inputs=both").err
+    without = diff(tmp_path / "vector.tflite", "--normalization=unit")
+    assert (without.code, without.out) == (2, "")
+    assert "--normalization has no effect without --input_images or --inputs=photos" in without.err
 
 
 def test_two_sources_for_one_input_are_refused(folder: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
+from evaltools.result.json_file import read_result
+from tests import tiny_models
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,
     coco,
@@ -64,6 +66,16 @@ def test_merged_shards_are_the_whole(command: list[str], tmp_path: Path) -> None
     parts = [{example for example, _ in journal_rows(folder)} for folder in folders]
     assert [part & other for part in parts for other in parts if part is not other] == [set()] * 6
     assert figures_here(["merge", *map(str, reversed(folders)), *record], tmp_path / "merged.json") == whole
+
+
+def test_shards_whose_noise_overflows_take_the_same_range_as_the_whole(tmp_path: Path) -> None:
+    model = tmp_path / "brighten.tflite"
+    model.write_bytes(tiny_models.brighten())
+    command = ["inference-diff", f"--model_file={model}", "--num_runs=7", "--noise_floor_runs=3", "--use_xnnpack=true"]
+    whole = figures_here([*command, f"--run_dir={tmp_path / 'whole'}"], tmp_path / "whole.json")
+    assert read_result(tmp_path / "whole.json").part.inputs[0].range_from == "probe"
+    folders = run_shards(command, tmp_path, 0, 1, 2)
+    assert figures_here(["merge", *map(str, folders)], tmp_path / "merged.json") == whole
 
 
 def test_a_shard_that_is_missing_is_said(shards: list[Path]) -> None:
