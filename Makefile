@@ -7,7 +7,7 @@ DEMO_VENV ?= .venv-demo
 DOCS_VENV ?= .venv-docs
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 bin/python -m pip install --quiet
 
-PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 # Tests start many processes: a module is compiled when the first of them needs it, and not again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,7 +67,7 @@ $(VENV)/ready: pyproject.toml
 $(DEMO_VENV)/ready: pyproject.toml $(shell find evaltools tasks datasets -type f -not -name '*.pyc' 2>/dev/null)
 	@echo "installing into $(DEMO_VENV), which takes half a minute"
 	$(PYTHON) -m venv $(DEMO_VENV)
-	cd $(DEMO_VENV) && $(PIP) --force-reinstall --no-deps .. && $(PIP) ..
+	cd $(DEMO_VENV) && $(PIP) ..
 	touch $@
 
 $(DOCS_VENV)/ready:

@@ -18,6 +18,7 @@ from tests.example_delegate import CompilerMissing, build_rounding_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
+_REALDATA: Final = Path(__file__).parent / "realdata"
 
 
 @atexit.register
@@ -31,6 +32,11 @@ def _silence_the_end_of_runtimes() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: tests of devices and of time-outs wait as much as they compute."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs and real models come first: what takes long does not begin when the other processes have ended."""
+    items.sort(key=lambda item: item.get_closest_marker("once") is None and _REALDATA not in item.path.parents)
 
 
 @pytest.fixture(scope="session", autouse=True)

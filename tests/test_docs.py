@@ -40,15 +40,17 @@ class Shown(NamedTuple):
 
 
 def shown_commands() -> list[Shown]:
-    found = []
+    """The commands of all pages; one that several show is to print the lines of each."""
+    found: dict[str, Shown] = {}
     for page in PAGES:
         for needs, block in re.findall(r"```console(?: (\w+))?\n(.*?)```", page.read_text(), re.DOTALL):
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, output = part.partition("\n")
                 code = re.search(r"# exit code (\d+)", command)
+                shown = Shown(page.name, command, int(code[1]) if code else 0, [], needs)
                 lines = [line for line in output.splitlines() if line.startswith("INFO: ")]
-                found.append(Shown(page.name, command, int(code[1]) if code else 0, lines, needs))
-    return found
+                found.setdefault(command, shown).native_lines.extend(lines)
+    return list(found.values())
 
 
 @pytest.mark.once

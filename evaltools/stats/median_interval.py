@@ -68,9 +68,9 @@ def _median(times: Sequence[int]) -> float:
 
 
 def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    from scipy import stats
+    from scipy import special
 
-    quantile = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1))
+    quantile = float(special.stdtrit(len(values) - 1, 0.5 + confidence / 2))
     half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
     middle = float(values.mean())
     return math.exp(middle - half), math.exp(min(middle + half, 700.0))
@@ -78,10 +78,10 @@ def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[
 
 def _of_batches(medians: Sequence[float], confidence: float) -> tuple[float, float]:
     """As many are cut off at both ends as the sign test allows."""
-    from scipy import stats
+    from scipy import special
 
     ordered = sorted(medians)
     cut = 0
-    while 1 - 2 * stats.binom.cdf(cut + 1, len(ordered), 0.5) >= confidence:
+    while 1 - 2 * special.bdtr(cut + 1, len(ordered), 0.5) >= confidence:
         cut += 1
     return ordered[cut], ordered[len(ordered) - 1 - cut]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Final
 
 from evaltools.stats.interval import Interval
+
+_PRECISION: Final = 1e-13
+"""Of a bound that is found by halving."""
 
 
 def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Interval:
@@ -105,8 +109,6 @@ def change_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
 
 def expected_bound(count: int, lost: float, gained: float, confidence: float, upper: bool) -> float:
     """The bound of :func:`change_bound` for expected numbers of flips, which need not be whole."""
-    from scipy import optimize
-
     edge = 1.0 if upper else -1.0
     if count == 0:
         return edge
@@ -119,7 +121,13 @@ def expected_bound(count: int, lost: float, gained: float, confidence: float, up
     inner, outer = (gained - lost) / count, edge * (1 - 1e-12)
     if (inner - edge) * edge >= 0 or (excess(outer) > 0) == (excess(inner) > 0):
         return edge
-    return float(optimize.brentq(excess, inner, outer, xtol=1e-12))
+    while abs(outer - inner) > _PRECISION:
+        middle = (inner + outer) / 2
+        if (excess(middle) > 0) == (excess(inner) > 0):
+            inner = middle
+        else:
+            outer = middle
+    return (inner + outer) / 2
 
 
 def change_interval(counts: PairedCounts, confidence: float = 0.95) -> Interval:

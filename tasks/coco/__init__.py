@@ -28,7 +28,7 @@ class _Coco(EvaluationKind):
     description = DESCRIPTION
     options = OPTIONS
     accuracy = Accuracy("ap", "mAP")
-    modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.stats", "pycocotools.cocoeval")
+    modules_on_devices = ("evaltools.tasks.coco.evaluation", "scipy.special", "pycocotools.cocoeval")
 
     @property
     def part_type(self) -> type:

@@ -31,7 +31,7 @@ class _InferenceDiff(EvaluationKind):
     description = DESCRIPTION
     options = OPTIONS
     one_worker = True
-    modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.stats")
+    modules_on_devices = ("evaltools.tasks.inference_diff.evaluation", "scipy.special")
     whole_run_option = "noise_floor_runs"
     has_limits = True
     kernels_of_native_reference = "default"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import figures, figures_of
+from tests.cli.evaluate.sample_runs import figures, figures_here
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 
@@ -32,16 +32,17 @@ def coco(shared: Path, zoo: Path) -> list[str]:
         f"--model_file={zoo / 'coco_ssd_mobilenet_v1_1.0_quant_2018_06_29.tflite'}",
         f"--ground_truth_images_path={shared / 'realdata' / 'coco' / 'images'}",
         f"--ground_truth_annotations={shared / 'realdata' / 'coco' / 'instances.json'}",
+        "--num_images=20",
     ]
 
 
 def test_200_photos_on_two_devices_give_the_result_of_this_computer(
     network: Network, devices: Devices, photos: Path, zoo: Path, tmp_path: Path
 ) -> None:
-    expected = figures_of(imagenet(photos, zoo), tmp_path / "here.json")
+    expected = figures_here(imagenet(photos, zoo), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), imagenet(photos, zoo), f"--output_file_path={output}")
-    done = device_runs.run(command)
+    done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     found = figures(output)
     assert found["examples_done"] == 200
@@ -54,10 +55,10 @@ def test_200_photos_on_two_devices_give_the_result_of_this_computer(
 def test_coco_photos_on_two_devices_give_the_result_of_this_computer(
     network: Network, devices: Devices, shared: Path, zoo: Path, tmp_path: Path
 ) -> None:
-    expected = figures_of(coco(shared, zoo), tmp_path / "here.json")
+    expected = figures_here(coco(shared, zoo), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), coco(shared, zoo), f"--output_file_path={output}")
-    done = device_runs.run(command)
+    done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     assert figures(output) == expected
 
@@ -66,7 +67,7 @@ def test_an_inference_diff_of_a_real_model_on_a_device(
     network: Network, devices: Devices, zoo: Path, tmp_path: Path
 ) -> None:
     arguments = ["inference-diff", f"--model_file={zoo / 'vww_96_float.tflite'}", "--num_runs=20"]
-    expected = figures_of(arguments, tmp_path / "here.json")
+    expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
     done = device_runs.run(
         device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")

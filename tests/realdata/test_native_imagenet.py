@@ -38,8 +38,9 @@ def accuracy_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if "Accuracy" in line or "Num evaluation" in line]
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS)
-@pytest.mark.parametrize("model", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("model", "kernels"), [*((model, "xnnpack_default") for model in CLASSIFIERS), (CLASSIFIERS[0], "xnnpack_false")]
+)
 def test_accuracy_lines_equal_the_native_tools(
     shared: Path, zoo: Path, photos: Path, tmp_path: Path, model: str, kernels: str
 ) -> None:
@@ -68,7 +69,7 @@ def test_every_input_and_output_tensor_equals_the_native_tools(
     _, height, width, _ = model_file.inputs[0].shape
     to_tensor = ImageToTensor(height, width, np.dtype(model_file.inputs[0].dtype))
     wrong_inputs, wrong_outputs = [], []
-    for name, input_crc, output_crc in _recorded_checksums(tsv):
+    for name, input_crc, output_crc in _recorded_checksums(tsv)[:: 1 if kernels == "xnnpack_default" else 4]:
         tensor = to_tensor(decode_image(photos / "images" / name))
         if zlib.crc32(tensor.tobytes()) != input_crc:
             wrong_inputs.append(name)

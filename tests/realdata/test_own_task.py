@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +12,10 @@ import pytest
 from PIL import Image, ImageDraw
 
 from evaltools.configuration import Configuration
-from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor, decode_image
 from evaltools.runtime import open_session
-from tests.cli.evaluate.sample_runs import figures, figures_of, journal_rows, start
+from tests.cli.evaluate.sample_runs import figures_of
 from tests.command import evaltools
 
 TASK = Path(__file__).resolve().parents[2] / "examples" / "own_task" / "segmentation.py"
@@ -88,31 +83,6 @@ def test_the_figure_is_that_of_a_confusion_matrix(expected: Any, data: Path, zoo
     [mean] = [entry for entry in expected["part"]["means"] if entry["configuration"] == "reference"]
     assert (mean["examples"], mean["metric"]) == (PHOTOS, "iou")
     assert mean["mean"] == pytest.approx(np.mean(scores), rel=1e-9)
-
-
-def test_a_run_that_is_killed_goes_on_to_the_same_figures(command: list[str], expected: Any, tmp_path: Path) -> None:
-    folder, output = tmp_path / "run", tmp_path / "result.json"
-    words = [*command, f"--run_dir={folder}", f"--output_file_path={output}", "--workers=1"]
-    with start(words) as process:
-        _wait_for_examples(folder)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
-    done = {example for example, _ in journal_rows(folder)}
-    assert 0 < len(done) < PHOTOS
-    assert not output.exists()
-    resumed = evaltools("resume", str(folder))
-    assert resumed.code == 0, resumed.err
-    assert figures(output) == expected
-
-
-def _wait_for_examples(folder: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if (folder / JOURNAL_NAME).exists() and journal_rows(folder):
-                return
-        time.sleep(0.05)
-    raise AssertionError("no example was written down")
 
 
 def test_two_shards_give_the_same_figures_and_keep_the_same_limits(

@@ -16,7 +16,7 @@ from evaltools.stats.coco_bootstrap import (
 
 POPULATION = 30_000
 PICTURES = 300
-SAMPLES = 400
+SAMPLES = 200
 RESAMPLES = 300
 
 
@@ -104,4 +104,4 @@ def test_the_interval_of_the_change_of_map_holds_the_truth_in_95_of_100_samples(
         own, other = (coco_figures(drawn(found, pictures), weights)[:, 0] for found in (first, second))
         interval = percentile_interval(other - own)
         held += interval.low <= truth <= interval.high
-    assert 0.93 <= held / SAMPLES <= 0.97
+    assert 0.92 <= held / SAMPLES <= 0.98

@@ -52,7 +52,7 @@ class _Benchmark:
     parameters: Mapping[str, Parameter] = MappingProxyType(
         {parameter.name: parameter for group in GROUPS.values() for parameter in group}
     )
-    modules_on_devices: Sequence[str] = ("evaltools.benchmark.run", "scipy.stats")
+    modules_on_devices: Sequence[str] = ("evaltools.benchmark.run", "scipy.special")
 
     def moved(self, task: str, take: Callable[[Path], str]) -> str:  # noqa: ARG002
         """It is in no file of its own."""

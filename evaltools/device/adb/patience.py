@@ -40,7 +40,8 @@ def patiently(
             limit = now + patience_s if limit is None else limit
             if now >= limit:
                 raise
-        rest(_BETWEEN_TRIES_S, stop)
+            pause = min(_BETWEEN_TRIES_S, limit - now)
+        rest(pause, stop)
         stop_if_asked(serial, stop)
         adb.reconnect(serial)
 

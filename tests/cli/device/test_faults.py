@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.device.adb.adb import Adb
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import figures, figures_of, imagenet
+from tests.cli.evaluate.sample_runs import figures, figures_here, imagenet
 from tests.command import Completed
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import FAULTS, Fault
@@ -17,12 +17,12 @@ from tests.device.fixtures import Devices
 from tests.device.real_device import Network, wait_until
 
 pytestmark = pytest.mark.once
-ARGUMENTS = imagenet("--record_examples=true", pictures=24)
+ARGUMENTS = imagenet("--record_examples=true", pictures=12)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
-    return figures_of(ARGUMENTS, tmp_path_factory.mktemp("here") / "here.json")
+    return figures_here(ARGUMENTS, tmp_path_factory.mktemp("here") / "here.json")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def clean(devices: Devices, network: Network) -> None:
 def command_of(
     network: Network, serials: list[str], output: Path, patience_s: int = 20, python: str | Path = sys.executable
 ) -> list[str]:
-    flags = ["--parts=3", f"--device_patience={patience_s}", f"--output_file_path={output}"]
+    flags = ["--parts=2", f"--device_patience={patience_s}", f"--output_file_path={output}"]
     return device_runs.on_devices(network, serials, ARGUMENTS, *flags, python=python)
 
 
@@ -46,24 +46,15 @@ def require_same(done: Completed, output: Path, expected: object, devices: Devic
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_while_files_are_sent(
+def test_a_fault_while_files_are_sent_and_again_while_a_part_runs(
     fault: Fault, clean: None, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    output = tmp_path / "result.json"
+    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
     sent = proxy.passed("up")
-    process = device_runs.start(command_of(network, [proxy.serial], output))
+    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: proxy.passed("up") > sent + 500_000, process)
     fault(proxy, client)
-    require_same(device_runs.finish(process), output, expected, devices)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_while_a_part_runs(
-    fault: Fault, network: Network, devices: Devices, proxy: FaultProxy, client: Adb, expected: object, tmp_path: Path
-) -> None:
-    output, held = tmp_path / "result.json", device_runs.Held(tmp_path)
-    process = device_runs.start(command_of(network, [proxy.serial], output, python=held.python))
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     held.let_go()
     fault(proxy, client)

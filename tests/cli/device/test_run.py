@@ -12,7 +12,7 @@ import pytest
 from evaltools.datasets import sample
 from tests import tiny_models
 from tests.cli.device import runs as device_runs
-from tests.cli.evaluate.sample_runs import coco, figures, figures_of, imagenet, inference_diff, journal_rows
+from tests.cli.evaluate.sample_runs import coco, figures, figures_here, imagenet, inference_diff, journal_rows
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 from tests.tasks.own.task_files import write_task, write_values
@@ -26,7 +26,7 @@ def serials(devices: Devices) -> list[str]:
 
 def test_two_devices_give_the_result_of_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = imagenet("--record_examples=true", "--use_xnnpack=true")
-    expected = figures_of(arguments, tmp_path / "here.json")
+    expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), arguments, f"--output_file_path={output}")
     done = device_runs.run([*command, f"--run_dir={tmp_path / 'run'}"])
@@ -57,7 +57,7 @@ def test_a_task_of_ones_own_travels_with_its_file(network: Network, devices: Dev
     (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
     task = f"{write_task(tmp_path)}:brightness"
     options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
-    expected = figures_of(["run", task, *options], tmp_path / "here.json")
+    expected = figures_here(["run", task, *options], tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
     done = device_runs.run([*command, "--parts=2"])
@@ -95,17 +95,17 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
 
 
 def test_a_detector_on_two_devices(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(coco(), tmp_path / "here.json")
+    expected = figures_here(coco(), tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), coco(), f"--output_file_path={output}")
-    done = device_runs.run(command)
+    done = device_runs.run([*command, "--parts=2"])
     assert done.code == 0, done.err
     assert figures(output) == expected
 
 
 def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
-    expected = figures_of(arguments, tmp_path / "here.json")
+    expected = figures_here(arguments, tmp_path / "here.json")
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices)[:1], arguments, f"--output_file_path={output}")
     done = device_runs.run(command)
@@ -116,7 +116,7 @@ def test_an_inference_diff_has_the_yardsticks_of_the_device(network: Network, de
 
 
 def test_an_inference_diff_of_devices_against_this_computer(network: Network, devices: Devices, tmp_path: Path) -> None:
-    expected = figures_of(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
+    expected = figures_here(inference_diff(), tmp_path / "here.json")["part"]["comparisons"][0]["outputs"]
     output = tmp_path / "devices.json"
     command = device_runs.on_devices(network, serials(devices), inference_diff(), "--split=each")
     done = device_runs.run([*command, f"--output_file_path={output}"])
@@ -161,8 +161,8 @@ def test_a_package_that_a_device_lacks_is_missed_before_anything_is_run(
 
 def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_path: Path) -> None:
     held = device_runs.Held(tmp_path)
-    flags = [f"--run_dir={tmp_path / 'run'}"]
-    command = device_runs.on_devices(network, serials(devices), imagenet(pictures=200), *flags, python=held.python)
+    flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}"]
+    command = device_runs.on_devices(network, serials(devices), imagenet(), *flags, python=held.python)
     process = device_runs.start(command)
     device_runs.wait_for(lambda: any(map(device_runs.is_running, devices)), process)
     process.send_signal(signal.SIGINT)
@@ -174,7 +174,7 @@ def test_ctrl_c_leaves_nothing_running(network: Network, devices: Devices, tmp_p
     held.let_go()
     resumed = device_runs.run(["resume", str(tmp_path / "run"), f"--output_file_path={tmp_path / 'resumed.json'}"])
     assert resumed.code == 0, resumed.err
-    assert figures(tmp_path / "resumed.json") == figures_of(imagenet(pictures=200), tmp_path / "here.json")
+    assert figures(tmp_path / "resumed.json") == figures_here(imagenet(), tmp_path / "here.json")
     merged = device_runs.run(["merge", str(tmp_path / "run")])
     assert (merged.code, "a run on devices makes one result of its parts itself" in merged.err) == (2, True)
 
@@ -184,8 +184,7 @@ def test_what_a_killed_command_left_running_is_ended_when_the_run_goes_on(
 ) -> None:
     held = device_runs.Held(tmp_path)
     flags = ["--parts=2", f"--run_dir={tmp_path / 'run'}", "--example_timeout=100"]
-    arguments = imagenet(pictures=200)
-    command = device_runs.on_devices(network, serials(devices)[:1], arguments, *flags, python=held.python)
+    command = device_runs.on_devices(network, serials(devices)[:1], imagenet(), *flags, python=held.python)
     process = device_runs.start(command)
     device_runs.wait_for(lambda: device_runs.is_running(devices[0]), process)
     process.kill()
@@ -291,7 +290,7 @@ def test_a_device_that_cannot_measure_leaves_its_parts_to_one_that_can(
 ) -> None:
     output = tmp_path / "devices.json"
     arguments = imagenet(f"--external_delegate_path={library_on_one}", pictures=6)
-    command = device_runs.on_devices(network, serials(devices), arguments, "--parts=3")
+    command = device_runs.on_devices(network, serials(devices), arguments, "--parts=2")
     done = device_runs.run([*command, f"--output_file_path={output}"])
     assert done.code == 0, done.err
     told = device_runs.device_run(output)

@@ -222,10 +222,10 @@ def test_on_a_device_that_cannot_be_used_nothing_is_possible_and_the_reason_is_i
     acts: list[Callable[[], object]] = [
         lambda: adb.choose(),
         lambda: adb.shell(device.serial, "true"),
-        lambda: push(adb, device.serial, model, REMOTE, patience_s=0.3),
-        lambda: pull(adb, device.serial, REMOTE, tmp_path / "back", patience_s=0.3),
+        lambda: push(adb, device.serial, model, REMOTE),
+        lambda: pull(adb, device.serial, REMOTE, tmp_path / "back"),
         lambda: detached.start(adb, device.serial, "true"),
-        lambda: detached.wait(adb, run, 60.0, patience_s=0.3),
+        lambda: detached.wait(adb, run, 60.0, patience_s=0.0),
         lambda: detached.remove(adb, run),
     ]
     for act in acts:

@@ -16,7 +16,7 @@ from tests.device.fixtures import Devices
 
 ROOT = "/data/local/tmp/programs-test"
 PYTHON = "/data/local/tmp/python"
-NEEDED = Needed("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.stats"))
+NEEDED = Needed("imagenet", ("evaltools.tasks.imagenet.evaluation", "scipy.special"))
 _STAND_IN = """\
 #!/bin/sh
 # As python3 --version, python3 -m zipfile -e WHEEL FOLDER, and
