@@ -14,11 +14,9 @@ from evaltools.result.verdict import Verdict
 from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
-from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound, paired_differences
+from evaltools.stats.resampled import FEWEST_EXAMPLES, SEED, resampled_change
 from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
 
-SEED: Final = 0
-"""The same pictures are drawn for every configuration, in every run over the same pictures."""
 _STATS: Final = tuple(field.name for field in fields(CocoStats))
 _DIGITS: Final = 6
 _ONE_SIDE: Final = 0.975
@@ -48,14 +46,13 @@ def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> l
     changes = []
     for stat, values in baseline.resampled.items():
         before, after = getattr(baseline.evaluation.stats, stat), getattr(other.evaluation.stats, stat)
-        differences = paired_differences(values, other.resampled.get(stat, []))
-        if before is None or after is None or not differences:
+        if before is None or after is None:
             continue
-        rose, fell = (np.mean(np.sign(differences) == sign) for sign in (1, -1))
-        p_value = 1.0 if rose == fell == 0 else min(1.0, 2 * (1 - float(max(rose, fell))))
-        low, high = (drawn_bound(differences, baseline.pictures, _ONE_SIDE, upper) for upper in (False, True))
-        interval = Interval(low, high)
-        changes.append(StatChange(stat, after - before, interval, p_value, p_value))
+        found = resampled_change(values, other.resampled.get(stat, []), after - before, baseline.pictures)
+        if found is not None:
+            interval = Interval(found.bound(_ONE_SIDE, upper=False), found.bound(_ONE_SIDE, upper=True))
+            p_value = found.p_value()
+            changes.append(StatChange(stat, found.change, interval, p_value, p_value))
     return changes
 
 

@@ -9,6 +9,7 @@ from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureCha
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.result.verdict import TEXT, Reason, Verdict
+from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
@@ -36,7 +37,8 @@ def change_in_words(verdict: Verdict) -> str:
         return f"equivalent{within}: {change:+.2f} points {span}"
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
-    needed = f"; about {verdict.examples_needed} examples would tell whether it is{within}"
+    cases = f"in {100 * POWER:g} % of cases"
+    needed = f"; about {verdict.examples_needed} examples would tell {cases} whether it is{within}"
     return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
 
 

@@ -12,7 +12,6 @@ from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObjec
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
-from evaltools.stats.resampled import paired_differences
 from evaltools.tasks.coco.changes import (
     changes_of_figures,
     corrected,
@@ -50,7 +49,8 @@ def test_a_change_and_its_interval_are_those_of_the_same_draws() -> None:
     assert np.std(share_of_worse) == pytest.approx(0.4 * np.sqrt(0.3 * 0.7 / PICTURES), rel=0.15), "4 of 10 thresholds"
     assert "ap_small" not in changes, "there is no small object"
     assert changes["ap50"].change == 0
-    assert (changes["ap50"].p_value, found.p_value) == (1.0, 0.0)
+    assert changes["ap50"].p_value == 1.0
+    assert found.p_value < 0.002
 
 
 def test_the_same_configuration_does_not_change() -> None:
@@ -73,8 +73,6 @@ def test_the_verdict_is_on_map() -> None:
 
 
 def test_draws_that_are_not_the_same_are_not_paired() -> None:
-    assert paired_differences([0.1, 0.2], [0.3]) == []
-    assert paired_differences([0.1, None, 0.2], [0.3, 0.4, None]) == [pytest.approx(0.2)]
     baseline = figures("a", 0)
     assert changes_of_figures(baseline, replace(baseline, resampled={})) == []
     assert changes_of_figures(baseline, replace(baseline, evaluation=None)) == []
