@@ -22,6 +22,11 @@ VerdictKind = Literal[
 TEXT: Final = "text"
 """The kind of a reason that is a sentence already, in ``names["text"]``."""
 
+IDENTICAL_ANSWERS: Final = "identical_answers"
+"""The reason where all answers are bit for bit the other's; ``most_differing`` is the share that can differ at most."""
+UNCHANGED_ANSWERS: Final = "unchanged_answers"
+"""The same where answers differ, but the figure does not, whichever examples are taken."""
+
 
 @dataclass(frozen=True)
 class Reason:

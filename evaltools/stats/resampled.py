@@ -23,6 +23,9 @@ FEWEST_EXAMPLES: Final = 50
 MOST_CONFIDENCE: Final = 0.99
 """Of a bound that a limit may ask for: beyond it a thousand draws have hardly a value."""
 _RARE: Final = 0.01
+_FEW: Final = 10
+"""With fewer examples that differ the exact bound of so small a share counts as well."""
+_SMALLEST_ERROR: Final = 1e-9
 _CLEAR: Final = 4.0
 """Standard errors beyond which an example's influence is no chance."""
 _NOISE: Final = 3.0
@@ -46,10 +49,10 @@ class ResampledChange:
 
         The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: they alone tell
         how much others vary. And the BCa percentile (Efron and Tibshirani 1993, chapter 14), whose quantile is that of
-        the same t, which allows for differences that are mostly to one side. Where more than 1 % of the draws have no
-        difference, fewer than about five examples differ (a draw misses each with a probability of 1/e). Then it allows
-        for as many more like them as the exact bound of so small a share does, each of which changes the figure by at
-        least what one example is of all; and for Tango's bound for as many examples of which none flipped.
+        the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
+        allows for as many more like them as the exact bound of so small a share does. Where more than 1 % of the draws
+        have no difference (a draw misses an example with a probability of 1/e), that alone tells, with changes of at
+        least what one example is of all, and Tango's bound for examples of which none flipped.
 
         >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
         0.00054
@@ -59,28 +62,34 @@ class ResampledChange:
         draws = np.sort(np.asarray(self.differences, np.float64))
         if np.count_nonzero(draws == 0) > _RARE * draws.size:
             unseen = expected_bound(self.examples, 0, 0, confidence, upper)
-            more = self._reach_of_few(float(draws.std(ddof=1)), confidence)
+            more = self._reach_of_few(float(draws.std(ddof=1)), confidence, smallest=1 / self.examples)
             return max(self.change + more, unseen) if upper else min(self.change - more, unseen)
         quantile = self._t_quantile(confidence) * (1 if upper else -1)
-        by_t = self.change + quantile * float(draws.std(ddof=1))
-        by_percentile = _percentile(draws, _bca_level(draws, self.change, quantile))
-        return max(by_t, by_percentile) if upper else min(by_t, by_percentile)
+        deviation = float(draws.std(ddof=1))
+        bounds = [
+            self.change + quantile * deviation,
+            _percentile(draws, _bca_level(draws, self.change, quantile)),
+        ]
+        if self.differing < _FEW:
+            few = self._reach_of_few(deviation, confidence, smallest=0.0)
+            bounds.append(self.change + few if upper else self.change - few)
+        return max(bounds) if upper else min(bounds)
 
     def p_value(self) -> float:
-        """Two-sided: twice the smallest error with which a bound excludes no change, to a thousandth; 1 at most."""
+        """Two-sided: twice the smallest error with which a bound excludes no change, to 2 %; 1 at most."""
         if self.change == 0 or math.isnan(self.bound(0.9, upper=True)):
             return 1.0
         upper = self.change < 0
-        inside, outside = 0.0005, 0.5
-        if not self._excludes_none(1 - inside, upper):
-            while outside - inside > 1e-4:
-                middle = (inside + outside) / 2
-                if self._excludes_none(1 - middle, upper):
-                    outside = middle
-                else:
-                    inside = middle
-            return min(1.0, 2 * outside)
-        return 2 * inside
+        included, excluded = _SMALLEST_ERROR, 0.5
+        if self._excludes_none(1 - included, upper):
+            return 2 * included
+        while excluded > 1.02 * included:
+            middle = math.sqrt(included * excluded)
+            if self._excludes_none(1 - middle, upper):
+                excluded = middle
+            else:
+                included = middle
+        return 2 * excluded
 
     def examples_to_decide(self, limit: float, confidence: float) -> int | None:
         """How many examples like these decide whether the drop is at most ``limit``, in 80 % of cases.
@@ -103,12 +112,12 @@ class ResampledChange:
         bound = self.bound(confidence, upper)
         return bound < 0 if upper else bound > 0
 
-    def _reach_of_few(self, deviation: float, confidence: float) -> float:
+    def _reach_of_few(self, deviation: float, confidence: float, smallest: float) -> float:
         differing = round(self.differing)
         if differing == 0:
             return 0.0
         most = self.examples * share_bound(min(differing, self.examples), self.examples, confidence, upper=True)
-        return (most - differing) * max(deviation / math.sqrt(differing), 1 / self.examples)
+        return (most - differing) * max(deviation / math.sqrt(differing), smallest)
 
     def _t_quantile(self, confidence: float) -> float:
         """Wider by what the deviation of so few, with their own mean, is too small."""
