@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from evaltools.result.verdict import Verdict, VerdictKind
+from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import examples_to_judge
-from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p
+from evaltools.stats.proportions import PairedCounts, change_interval, mcnemar_p, share_bound
 
 DEFAULT_MARGIN: Final = 0.005
-_LEVEL: Final = 0.05
+LEVEL: Final = 0.05
 _ONE_SIDE: Final = 0.975
 """Confidence of each end of the 95 % interval that a verdict rests on."""
 
@@ -23,17 +23,33 @@ def accuracy_verdict(
 
     A change is ``worse`` or ``better`` only where McNemar's exact test agrees: ``p_value``, that of the counts
     themselves where it is not corrected for other tests. Where nothing is decided, ``examples_needed`` is the number of
-    examples that would decide at the same rates.
+    examples that would decide at the same rates in 80 % of cases.
 
     >>> accuracy_verdict("top1", PairedCounts(5000, 41, 32)).examples_needed
-    5847
+    7172
     >>> accuracy_verdict("top1", PairedCounts(5000, 178, 42)).kind
     'worse'
     """
     p_value = mcnemar_p(counts) if p_value is None else p_value
-    found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= _LEVEL)
+    found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= LEVEL)
     needed = examples_to_judge(counts, margin, _ONE_SIDE) if found.kind == "not decided" else None
-    return replace(found, p_value=p_value, examples_needed=needed if needed and needed > counts.count else None)
+    return replace(found, p_value=p_value, examples_needed=needed)
+
+
+def unchanged_reasons(examples: int, identical: int, is_unchanged: bool) -> list[Reason]:
+    """What to say first where nothing was seen to change: how many examples like these can, at most (95 %).
+
+    By the exact one-sided bound of 0 of ``examples``. ``identical`` of them have the same answer bit for bit;
+    ``is_unchanged``: the figure is the same whichever of them are taken.
+
+    >>> unchanged_reasons(60, 60, is_unchanged=True)[0].kind
+    'identical_answers'
+    """
+    if examples == 0 or not (is_unchanged or identical == examples):
+        return []
+    kind = IDENTICAL_ANSWERS if identical == examples else UNCHANGED_ANSWERS
+    most = share_bound(0, examples, 1 - LEVEL, upper=True)
+    return [Reason(kind, {"examples": examples, "most_differing": most})]
 
 
 def change_verdict(

@@ -16,7 +16,7 @@ from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import mean_change
 from evaltools.stats.proportions import PairedCounts
-from evaltools.stats.resampled import drawn_bound, paired_differences
+from evaltools.stats.resampled import resampled_change
 from evaltools.task_kind import all_metrics
 
 _TOLERANCE_OF_ERRORS: Final = 0.1
@@ -176,11 +176,12 @@ def _verdict(
     if means[0] is not None and means[1] is not None:
         return None if before == now else _of_means(figure, means[0], means[1], conditions)
     if conditions.paired and before != now:
-        draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
-        differences = paired_differences(*draws)
-        low, high = (drawn_bound(differences, conditions.examples, _ONE_SIDE, upper) for upper in (False, True))
-        if not math.isnan(low):
-            return change_verdict(figure, now - before, Interval(low, high), conditions.margin)
+        then, later = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
+        if old.answered == new.answered or 0 in (old.answered, new.answered):
+            found = resampled_change(then, later, now - before, new.answered or conditions.examples)
+            bounds = [found.bound(_ONE_SIDE, upper) for upper in (False, True)] if found else [math.nan]
+            if not math.isnan(bounds[0]):
+                return change_verdict(figure, now - before, Interval(*bounds), conditions.margin)
     return None
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final, Literal
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
 from evaltools.stats.interval import Interval
-from evaltools.stats.means import mean_interval
-from evaltools.stats.power import MOST_EXAMPLES
-from evaltools.stats.proportions import wilson_interval
+from evaltools.stats.means import mean_bound
+from evaltools.stats.power import POWER, examples_to_place
+from evaltools.stats.proportions import share_bound
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
@@ -29,7 +28,7 @@ class Decision:
     """The verdict on one limit for one configuration.
 
     ``found`` is what the limit was held against, in words; ``reason`` says what is missing, and the next step.
-    ``examples_needed`` would decide an inconclusive one, null where no number would, or none is known.
+    ``examples_needed`` would decide an inconclusive one in 80 % of cases, null where no number would, or none is known.
     ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
     """
 
@@ -84,34 +83,21 @@ def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
     if criterion.confidence is None:
         return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)}")
     mean = evidence.means.get(criterion.figure)
-    own = None
     if mean is not None:
-        own = mean_interval(mean.mean, mean.deviation, mean.count, 2 * criterion.confidence - 1)
-    if mean is not None and own is None:
-        found = f"{criterion.figure} {_number(value)}"
-        return Decision(evidence.configuration, criterion.text, "inconclusive", found, _ALL_EQUAL)
-    if own is not None:
-        found = f"{criterion.figure} {_number(value)} [{_number(own.low)}, {_number(own.high)}]"
-        return _bounded(criterion, evidence, own, found, "too few examples to tell; measure more", None)
+        low, high = (
+            mean_bound(mean.mean, mean.deviation, mean.count, criterion.confidence, upper) for upper in (False, True)
+        )
+        if low is None or high is None:
+            found = f"{criterion.figure} {_number(value)}"
+            return Decision(evidence.configuration, criterion.text, "inconclusive", found, _ALL_EQUAL)
+        found = f"{criterion.figure} {_number(value)} [{_number(low)}, {_number(high)}]"
+        return _bounded(criterion, evidence, Interval(low, high), found, "too few examples to tell; measure more", None)
     if share is None or share.count == 0:
         return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
-    interval = wilson_interval(share.successes, share.count, 2 * criterion.confidence - 1)
-    found = f"{criterion.figure} {_number(value)} [{_number(interval.low)}, {_number(interval.high)}]"
-    needed = _for_share(criterion, share.successes, share.count)
-    return _bounded(criterion, evidence, Interval(interval.low, interval.high), found, _too_few(needed), needed)
-
-
-def _for_share(criterion: Criterion, successes: int, count: int) -> int | None:
-    """How many examples with the same share would take the interval off the limit.
-
-    Wilson's interval of n examples ends at the limit v where ``(share - v)^2 = z^2 v (1 - v) / n``.
-    """
-    distance = successes / count - criterion.value
-    if distance == 0 or criterion.confidence is None:
-        return None
-    quantile = NormalDist().inv_cdf(criterion.confidence)
-    needed = math.ceil(quantile**2 * criterion.value * (1 - criterion.value) / distance**2)
-    return max(count, needed) if needed <= MOST_EXAMPLES else None
+    low, high = (share_bound(share.successes, share.count, criterion.confidence, upper) for upper in (False, True))
+    found = f"{criterion.figure} {_number(value)} [{_number(low)}, {_number(high)}]"
+    needed = examples_to_place(share.successes, share.count, criterion.value, criterion.confidence)
+    return _bounded(criterion, evidence, Interval(low, high), found, _too_few(needed), needed)
 
 
 def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
@@ -214,7 +200,7 @@ def _bounded(
 def _too_few(needed: int | None) -> str:
     if needed is None:
         return _AT_THE_LIMIT
-    return f"too few examples to tell; about {needed} would do if they are like these"
+    return f"too few examples to tell; about {needed} would do in {100 * POWER:g} % of cases if they are like these"
 
 
 def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:

@@ -22,6 +22,11 @@ VerdictKind = Literal[
 TEXT: Final = "text"
 """The kind of a reason that is a sentence already, in ``names["text"]``."""
 
+IDENTICAL_ANSWERS: Final = "identical_answers"
+"""The reason where all answers are bit for bit the other's; ``most_differing`` is the share that can differ at most."""
+UNCHANGED_ANSWERS: Final = "unchanged_answers"
+"""The same where answers differ, but the figure does not, whichever examples are taken."""
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -51,7 +56,7 @@ class Verdict:
     ``metric`` is the figure that was judged, or ``outputs``; then ``output`` is the one that decides, ``boxes`` where
     those of a detector do. Of a figure, ``change`` is how far it is from the other's, from ``low`` to ``high`` with
     95 % confidence; a change within ``margin`` counts as none; ``p_value`` is that of the test, corrected where several
-    are held against one; and ``examples_needed`` would decide what is not decided. Shares are 0..1.
+    are held against one; and ``examples_needed`` would decide what is not decided, in 80 % of cases. Shares are 0..1.
     """
 
     kind: VerdictKind

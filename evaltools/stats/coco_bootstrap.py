@@ -131,6 +131,20 @@ def coco_figures(matches: ImageMatches, weights: Ints) -> Floats:
     return np.concatenate([np.zeros((0, FIGURES)), *figures])
 
 
+def category_precisions(matches: ImageMatches, weights: Ints) -> Floats:
+    """AP of each of the K categories (IoU 0.5 to 0.95, all sizes) for R multisets of the images: (R, K), 0..1.
+
+    As :func:`coco_figures`; NaN where a multiset has no ground truth of the category.
+    """
+    drawn = np.ascontiguousarray(weights, np.int32)
+    truths = _truths(matches, drawn)[0]
+    sums = np.zeros((len(drawn), matches.category_count))
+    for ranking in _rankings(matches, int(weights.max(initial=0))):
+        if AREAS[ranking.area] == "all":
+            sums[:, ranking.category] = _precisions(ranking, drawn, truths[ranking.category]).mean(axis=1)
+    return np.where(truths.T > 0, sums, np.nan)
+
+
 def _figures(matches: ImageMatches, rankings: Sequence[_Ranking], drawn: npt.NDArray[np.int32]) -> Floats:
     truths = _truths(matches, drawn)
     precisions = np.zeros((len(AREAS), len(drawn), IOU_THRESHOLDS))

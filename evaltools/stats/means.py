@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from evaltools.stats.interval import Interval
-from evaltools.stats.power import MOST_EXAMPLES
-from evaltools.stats.proportions import expected_bound, wilson_interval
+from evaltools.stats.power import chance_of_mean, examples_needed
+from evaltools.stats.proportions import expected_bound, share_bound, wilson_interval
 
 FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, those that were not seen may decide."""
@@ -72,18 +72,21 @@ class MeanChange:
         return replace(self, change=-self.change)
 
     def examples_to_decide(self, limit: float, confidence: float) -> int | None:
-        """How many examples would tell whether the mean dropped by at most ``limit``, if they are like these.
+        """How many examples like these tell whether the mean dropped by at most ``limit``, in 80 % of cases.
 
-        The bound comes closer with the square root of their number. None where it never would, or where too many are
-        needed.
+        None where none does, or where too many are needed.
         """
         distance = abs(self.change + limit)
-        is_kept_so_far = self.change > -limit
-        reach = abs(self.change - self.bound(confidence, upper=not is_kept_so_far))
-        if distance == 0 or not reach > 0:
+        is_dropped = self.change < -limit
+        if distance == 0 or self.count < 2:
             return None
-        needed = math.ceil(self.count * max(1.0, reach / distance) ** 2)
-        return needed if needed <= MOST_EXAMPLES else None
+
+        def chance(count: int) -> float:
+            many = replace(self, count=count, differing=round(self.differing * count / self.count))
+            reach = abs(self.change - many.bound(confidence, upper=is_dropped))
+            return chance_of_mean(distance, reach, self.deviation / math.sqrt(count))
+
+        return examples_needed(lambda count: chance(count) if count > 1 else 0.0, self.count)
 
 
 def mean_change(before: Sequence[float], after: Sequence[float]) -> MeanChange:
@@ -119,14 +122,39 @@ def mean_interval(mean: float, deviation: float, count: int, confidence: float =
     >>> round(mean_interval(0.0, 0.0, 16).high, 4)
     0.1936
     """
-    if count < 2:
+    successes = successes_of(mean, deviation, count)
+    if successes is not None:
+        return wilson_interval(successes, count, confidence)
+    reach = _reach_of_mean(deviation, count, (1 + confidence) / 2)
+    return None if reach is None else Interval(mean - reach, mean + reach, confidence)
+
+
+def mean_bound(mean: float, deviation: float, count: int, confidence: float, upper: bool) -> float | None:
+    """One-sided bound of a mean: that of :func:`mean_interval`, but the exact one for scores of 0 and 1.
+
+    >>> round(mean_bound(1.0, 0.0, 200, 0.95, upper=False), 4)
+    0.9851
+    """
+    successes = successes_of(mean, deviation, count)
+    if successes is not None:
+        return share_bound(successes, count, confidence, upper)
+    reach = _reach_of_mean(deviation, count, confidence)
+    return None if reach is None else mean + reach if upper else mean - reach
+
+
+def _reach_of_mean(deviation: float, count: int, confidence: float) -> float | None:
+    if count < 2 or deviation == 0:
         return None
-    if _is_share(mean, deviation, count):
-        return wilson_interval(round(mean * count), count, confidence)
-    if deviation == 0:
-        return None
-    reach = _t_quantile((1 + confidence) / 2, count - 1) * deviation / math.sqrt(count)
-    return Interval(mean - reach, mean + reach, confidence)
+    return _t_quantile(confidence, count - 1) * deviation / math.sqrt(count)
+
+
+def successes_of(mean: float, deviation: float, count: int) -> int | None:
+    """How many scores are 1, where each is 0 or 1; None where they are other numbers, or fewer than 2.
+
+    >>> successes_of(0.5, 0.5163977794943222, 16), successes_of(0.5, 0.1, 16)
+    (8, None)
+    """
+    return round(mean * count) if count > 1 and _is_share(mean, deviation, count) else None
 
 
 def _is_share(mean: float, deviation: float, count: int) -> bool:

@@ -11,7 +11,10 @@ import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
+from evaltools.stats.series import FEWEST_INDEPENDENT, independent_values
 
+FEWEST_ROUNDS: Final = 3
+"""With two, Student's t is 12.7 deviations wide."""
 _BATCHES: Final = 10
 _FEWEST_TIMES: Final = 20
 _RESOLUTION: Final = 0.5
@@ -21,21 +24,28 @@ _RESOLUTION: Final = 0.5
 def median_interval(series: Sequence[Sequence[int]], confidence: float = 0.95) -> Interval | None:
     """The interval of the median of times in microseconds; each series is of one process, in the order measured.
 
-    One series: neighbouring times resemble each other, so they are cut into 10 batches, whose medians are taken as
-    independent; the bounds are the second smallest and the second largest of these, which hold the median with a
-    confidence of 97.9 % (sign test; for other confidences the fitting ones), **for this process**. Several series: each
+    One series: neighbouring times resemble each other, so they are cut into 10 batches. The bounds are the second
+    smallest and the second largest of their medians, which hold the median with a confidence of 97.9 % where these are
+    independent (sign test; for other confidences the fitting ones), **for this process**. Several series: each
     process has a speed of its own, so that one counts as one value, however many runs it made: Student's t on the
     logarithms of the medians. Sources: method of batch means, Law and Kelton, "Simulation Modeling and Analysis",
-    chapter 9; Conover, "Practical Nonparametric Statistics", 3.2. None for one series of fewer than 20 times.
+    chapter 9; Conover, "Practical Nonparametric Statistics", 3.2.
+
+    None for one series of fewer than 20 times, or of times that resemble their neighbours so much that all of them are
+    worth too few (see :func:`~evaltools.stats.series.independent_values`); and for two series, whose interval would say
+    nothing.
 
     >>> median_interval([[5] * 20])
     Interval(low=4.5, high=5.5, confidence=0.95)
     """
     arrays = [np.asarray(values, np.float64) for values in series if len(values)]
-    if len(arrays) > 1:
+    if len(arrays) == 1 and len(arrays[0]) >= _FEWEST_TIMES:
+        medians = np.array([float(np.median(batch)) for batch in np.array_split(arrays[0], _BATCHES)])
+        if medians.std() > 0 and independent_values(medians) < FEWEST_INDEPENDENT:
+            return None
+        bounds = _of_batches(medians.tolist(), confidence)
+    elif len(arrays) >= FEWEST_ROUNDS:
         bounds = _of_logarithms(np.log([max(1.0, float(np.median(values))) for values in arrays]), confidence)
-    elif arrays and len(arrays[0]) >= _FEWEST_TIMES:
-        bounds = _of_batches([float(np.median(batch)) for batch in np.array_split(arrays[0], _BATCHES)], confidence)
     else:
         return None
     return Interval(max(0.0, bounds[0] - _RESOLUTION), bounds[1] + _RESOLUTION, confidence)
@@ -46,7 +56,8 @@ def rounds_ratio(
 ) -> LatencyRatio | None:
     """How many times as long the second takes, from the medians of rounds in which both took a turn.
 
-    Student's t on the logarithms of the ratios of a round's medians; no interval for one round. None without a round.
+    Student's t on the logarithms of the ratios of a round's medians; no interval for fewer than three
+    rounds. None without a round.
 
     >>> found = rounds_ratio([[10, 10], [20, 20]], [[30], [60]])
     >>> found.pairs, round(found.ratio, 9)
@@ -57,8 +68,8 @@ def rounds_ratio(
         return None
     logarithms = np.array([math.log(_median(other) / _median(one)) for one, other in rounds])
     ratio = math.exp(float(logarithms.mean()))
-    if len(rounds) == 1:
-        return LatencyRatio(1, ratio, None)
+    if len(rounds) < FEWEST_ROUNDS:
+        return LatencyRatio(len(rounds), ratio, None)
     return LatencyRatio(len(rounds), ratio, Interval(*_of_logarithms(logarithms, confidence), confidence))
 
 

@@ -1,8 +1,10 @@
-"""How many examples it takes to see a change."""
+"""How many examples it takes to decide a question: one planner, :func:`examples_needed`, and its questions.
+
+A question is given as the chance that so many examples decide it, if the rates are those that were found.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Final
@@ -10,11 +12,36 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.stats.proportions import PairedCounts, expected_bound
+from evaltools.stats.proportions import PairedCounts, change_scores
 
+POWER: Final = 0.8
+"""The chance with which a number of examples decides, wherever one is named."""
 MOST_EXAMPLES: Final = 100_000_000
 _NEGLIGIBLE: Final = 1e-13
-_MOST_FLIPS_EXACT: Final = 20_000
+_MOST_NUMBERS_OF_FLIPS: Final = 4001
+"""More are taken at even distances."""
+
+Ints = npt.NDArray[np.int64]
+
+
+def examples_needed(chance: Callable[[int], float], measured: int = 0, power: float = POWER) -> int | None:
+    """The number of examples that decide a question with probability ``power``; more than the ``measured`` ones.
+
+    ``chance`` says how probably a number of examples decides it. That rises in small saw teeth, so a few less may do as
+    well. None for more than 100 million.
+
+    >>> examples_needed(lambda count: 1 - 0.9**count)
+    16
+    """
+    low, high = 0, 1
+    while chance(high) < power:
+        low, high = high, 2 * high
+        if high > MOST_EXAMPLES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if chance(middle) >= power else (middle, high)
+    return max(high, measured + 1)
 
 
 def mcnemar_power(count: int, drop: float, flip_rate: float, alpha: float = 0.05) -> float:
@@ -22,102 +49,166 @@ def mcnemar_power(count: int, drop: float, flip_rate: float, alpha: float = 0.05
 
     ``flip_rate`` is the share of examples that one configuration has right and the other wrong, so ``drop <=
     flip_rate``. The number of flips is binomial of ``count`` and ``flip_rate``, the lost ones among them binomial with
-    share ``(1 + drop / flip_rate) / 2``; the probability of rejection is summed over both, without approximation up to
-    20000 flips, by the normal approximation of Connor 1987 above.
+    share ``(1 + drop / flip_rate) / 2``; the probability of rejection is summed over both.
 
     >>> round(mcnemar_power(5000, 0.005, 0.01), 3)
     0.94
     """
-    from scipy import stats
-
-    share_lost = (1 + drop / flip_rate) / 2
-    flips = stats.binom(count, flip_rate)
-    if flips.ppf(1 - _NEGLIGIBLE) > _MOST_FLIPS_EXACT:
-        return _normal_power(count, drop, flip_rate, alpha)
-    possible = np.arange(int(flips.ppf(_NEGLIGIBLE)), int(flips.ppf(1 - _NEGLIGIBLE)) + 1)
-    most_few = _rejected_up_to(possible, alpha)
-    rejected = stats.binom.cdf(most_few, possible, share_lost) + stats.binom.cdf(most_few, possible, 1 - share_lost)
-    return float(np.sum(flips.pmf(possible) * np.where(most_few >= 0, rejected, 0.0)))
+    flips = _Flips(count, (flip_rate + drop) / 2, (flip_rate - drop) / 2)
+    few = _rejected_up_to(flips.numbers, alpha)
+    return flips.mean(flips.lost_at_most(few) + flips.lost_more_than(flips.numbers - few - 1))
 
 
-def _rejected_up_to(flips: npt.NDArray[np.int64], alpha: float) -> npt.NDArray[np.int64]:
-    """For each number of flips the most of the rarer kind that is still rejected, -1 where nothing is."""
-    from scipy import stats
-
-    edge = stats.binom.ppf(alpha / 2, flips, 0.5).astype(np.int64)
-    too_likely = 2 * stats.binom.cdf(edge, flips, 0.5) > alpha
-    most: npt.NDArray[np.int64] = np.where(too_likely, edge - 1, edge)
-    return most
-
-
-def _normal_power(count: int, drop: float, flip_rate: float, alpha: float) -> float:
-    quantile = NormalDist().inv_cdf(1 - alpha / 2)
-    distance = abs(drop) * math.sqrt(count)
-    spread = math.sqrt(max(flip_rate - drop * drop, 1e-300))
-    return NormalDist().cdf((distance - quantile * math.sqrt(flip_rate)) / spread)
-
-
-def examples_to_see(drop: float, flip_rate: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+def examples_to_see(drop: float, flip_rate: float, power: float = POWER, alpha: float = 0.05) -> int | None:
     """The number of examples with which the exact McNemar test sees ``drop`` with probability ``power``.
 
-    None for more than 100 million. Raises :class:`ValueError` for rates that cannot be. Power rises with the number in
-    small saw teeth, so a few examples less may do as well.
+    None for more than 100 million. Raises :class:`ValueError` for rates that cannot be.
 
     >>> examples_to_see(0.005, 0.01)
     3373
     """
     if not 0 < drop <= flip_rate <= 1:
         raise ValueError(f"a drop of {drop:g} with a flip rate of {flip_rate:g}: 0 < drop <= flip rate <= 1 is needed")
-    return _fewest(lambda count: mcnemar_power(count, drop, flip_rate, alpha) >= power)
+    return examples_needed(lambda count: mcnemar_power(count, drop, flip_rate, alpha), power=power)
 
 
 def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95) -> int | None:
-    """How many examples with the observed rates would decide whether the drop is at most ``limit``.
+    """How many examples with the observed rates decide whether the drop is at most ``limit``, in 80 % of cases.
 
-    The one-sided bound (see :func:`~evaltools.stats.proportions.change_bound`) of as many examples with the same shares
-    of lost and gained ones then lies on one side of the limit. None where that is never so: the observed drop is the
-    limit, or nothing was measured.
+    Decided: one of the one-sided bounds (see :func:`~evaltools.stats.proportions.change_bound`) lies on its side of the
+    limit. None where no number does it: the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
-    236
+    373
     """
-    return _fewest_that_show(counts, confidence, lambda low, high: low >= -limit or high < -limit)
+    if counts.count == 0 or counts.change == -limit:
+        return None
+    quantile = NormalDist().inv_cdf(confidence)
+
+    def chance(count: int) -> float:
+        flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
+        kept = flips.most_lost(-limit, quantile)
+        not_broken = flips.most_lost(-limit, -quantile)
+        return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
+
+    return examples_needed(chance, counts.count)
 
 
-def examples_to_judge(counts: PairedCounts, margin: float, confidence: float = 0.975) -> int | None:
-    """How many examples with the observed rates would show a change: within ``margin`` of none, or on one side of none.
+def examples_to_judge(
+    counts: PairedCounts, margin: float, confidence: float = 0.975, alpha: float = 0.05
+) -> int | None:
+    """How many examples with the observed rates give a verdict, in 80 % of cases: equivalent, worse or better.
 
-    ``confidence`` is that of each end of the interval. None where none would, or nothing was measured.
+    Equivalent: the interval, with ``confidence`` at each end, lies within ``margin`` of no change. Worse or better: the
+    exact McNemar test gives p <= ``alpha``, as in :func:`mcnemar_power`; where the drop is too large to be equivalent,
+    the number is that of :func:`examples_to_see`. None where no number does it, or nothing was measured.
 
     >>> examples_to_judge(PairedCounts(200, 1, 5), margin=0.005)
-    289
+    615
     """
-    return _fewest_that_show(
-        counts, confidence, lambda low, high: (-margin <= low and high <= margin) or high < 0 or low > 0
-    )
-
-
-def _fewest_that_show(counts: PairedCounts, confidence: float, is_shown: Callable[[float, float], bool]) -> int | None:
-    """How many examples with the observed rates have bounds of the change, low and high, that show something."""
     if counts.count == 0:
         return None
-    lost, gained = counts.lost / counts.count, counts.gained / counts.count
+    quantile = NormalDist().inv_cdf(confidence)
 
-    def is_enough(count: int) -> bool:
-        low, high = (expected_bound(count, lost * count, gained * count, confidence, upper) for upper in (False, True))
-        return is_shown(low, high)
+    def chance(count: int) -> float:
+        flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
+        few = _rejected_up_to(flips.numbers, alpha)
+        many = flips.numbers - few - 1
+        equivalent = flips.most_lost(-margin, quantile)
+        fewest = flips.numbers - equivalent
+        between = flips.lost_at_most(many) - flips.lost_at_most(few)
+        below = flips.lost_at_most(np.minimum(fewest - 1, many)) - flips.lost_at_most(few)
+        above = flips.lost_at_most(many) - flips.lost_at_most(np.maximum(equivalent, few))
+        undecided = np.where(equivalent >= fewest, np.maximum(below, 0) + np.maximum(above, 0), between)
+        return 1 - flips.mean(np.maximum(undecided, 0))
 
-    return _fewest(is_enough, start=counts.count)
+    return examples_needed(chance, counts.count)
 
 
-def _fewest(is_enough: Callable[[int], bool], start: int = 1) -> int | None:
-    """The smallest number from ``start`` on that is enough, found by doubling and halving; None above 100 million."""
-    low, high = start - 1, start
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if high > MOST_EXAMPLES:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+def examples_to_place(successes: int, count: int, limit: float, confidence: float) -> int | None:
+    """How many examples with the observed share tell on which side of ``limit`` it lies, in 80 % of cases.
+
+    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. None where no number does it.
+
+    >>> examples_to_place(180, 200, 0.85, 0.95)
+    289
+    """
+    from scipy import stats
+
+    if count == 0 or successes == limit * count:
+        return None
+
+    def chance(examples: int) -> float:
+        at_limit, found = stats.binom(examples, limit), stats.binom(examples, successes / count)
+        too_many_by_chance = at_limit.isf(1 - confidence)
+        too_few_by_chance = at_limit.ppf(1 - confidence) - 1
+        return float(found.sf(too_many_by_chance) + found.cdf(too_few_by_chance))
+
+    return examples_needed(chance, count)
+
+
+def chance_of_mean(distance: float, reach: float, deviation: float) -> float:
+    """The chance that a bound lies beyond a limit that is ``distance`` off, if it reaches ``reach`` from the mean.
+
+    ``deviation`` is that of the mean, which is normal.
+
+    >>> round(chance_of_mean(2.48, 1.64, 1.0), 2)
+    0.8
+    """
+    if deviation == 0:
+        return float(distance > reach)
+    return NormalDist().cdf((distance - reach) / deviation)
+
+
+class _Flips:
+    """Flips among ``count`` examples, where the shares ``lost`` and ``gained`` of all such examples flip.
+
+    ``numbers`` of flips that are probable enough, each with its weight; of each the lost ones are binomial.
+    """
+
+    def __init__(self, count: int, lost: float, gained: float) -> None:
+        from scipy import stats
+
+        flips = stats.binom(count, min(1.0, lost + gained))
+        first, last = int(flips.ppf(_NEGLIGIBLE)), int(flips.ppf(1 - _NEGLIGIBLE))
+        steps = min(last - first + 1, _MOST_NUMBERS_OF_FLIPS)
+        self.numbers: Ints = np.linspace(first, last, steps).round().astype(np.int64)
+        weights = flips.pmf(self.numbers)
+        self._weights = weights / weights.sum()
+        self._count = count
+        self._share_lost = lost / (lost + gained) if lost + gained else 0.5
+
+    def mean(self, probabilities: npt.NDArray[np.float64]) -> float:
+        """Over the numbers of flips."""
+        return float(np.sum(self._weights * probabilities))
+
+    def lost_at_most(self, most: Ints) -> npt.NDArray[np.float64]:
+        """The probability of so few lost ones, for each number of flips; -1 for never."""
+        from scipy import stats
+
+        found: npt.NDArray[np.float64] = stats.binom.cdf(most, self.numbers, self._share_lost)
+        return found
+
+    def lost_more_than(self, most: Ints) -> npt.NDArray[np.float64]:
+        """The probability of more lost ones, for each number of flips."""
+        return 1 - self.lost_at_most(most)
+
+    def most_lost(self, change: float, quantile: float) -> Ints:
+        """For each number of flips the most lost ones that score ``quantile`` or more at ``change``, -1 for none."""
+        low, high = np.full_like(self.numbers, -1), self.numbers + 1
+        while (high - low > 1).any():
+            middle = np.maximum((low + high) // 2, 0)
+            is_so = change_scores(self._count, middle, self.numbers - middle, change) >= quantile
+            is_open = high - low > 1
+            low, high = np.where(is_open & is_so, middle, low), np.where(is_open & ~is_so, middle, high)
+        return low
+
+
+def _rejected_up_to(flips: Ints, alpha: float) -> Ints:
+    """For each number of flips the most of the rarer kind that is still rejected, -1 where nothing is."""
+    from scipy import stats
+
+    edge = stats.binom.ppf(alpha / 2, flips, 0.5).astype(np.int64)
+    too_likely = 2 * stats.binom.cdf(edge, flips, 0.5) > alpha
+    most: Ints = np.where(too_likely, edge - 1, edge)
+    return most

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 
@@ -33,6 +36,25 @@ def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Int
     low = 0.0 if successes == 0 else (middle - half) / scale
     high = 1.0 if successes == count else (middle + half) / scale
     return Interval(low, high, confidence)
+
+
+def share_bound(successes: int, count: int, confidence: float, upper: bool) -> float:
+    """One-sided exact bound of a share, 0..1: with this confidence the true one is not above, or not below, it.
+
+    The share at which as many successes or fewer (``upper``), or as many or more, have a probability of
+    ``1 - confidence``. Source: C. J. Clopper and E. S. Pearson 1934. It never errs more often than it says, whatever
+    the share. Raises :class:`ValueError` for no examples.
+
+    >>> round(share_bound(200, 200, 0.95, upper=False), 4)
+    0.9851
+    """
+    from scipy import special
+
+    if not 0 <= successes <= count or count == 0:
+        raise ValueError(f"{successes} of {count} is no share")
+    if upper:
+        return 1.0 if successes == count else float(special.betaincinv(successes + 1, count - successes, confidence))
+    return 0.0 if successes == 0 else float(special.betaincinv(successes, count - successes + 1, 1 - confidence))
 
 
 @dataclass(frozen=True)
@@ -82,18 +104,25 @@ def change_z(counts: PairedCounts, change: float) -> float:
     >>> round(change_z(PairedCounts(44, 1, 0), 0.0), 4)
     -1.0
     """
-    return _score(counts.count, counts.lost, counts.gained, change)
+    return float(change_scores(counts.count, counts.lost, counts.gained, change))
 
 
-def _score(count: int, lost: float, gained: float, change: float) -> float:
-    second = -gained - lost + (2 * count - gained + lost) * change
-    third = -lost * change * (1 - change)
-    share_lost = (math.sqrt(max(0.0, second * second - 8 * count * third)) - second) / (4 * count)
+def change_scores(
+    count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: float
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The score of :func:`change_z` for each of several numbers of flips, which need not be whole."""
+    losses, gains = np.asarray(lost, np.float64), np.asarray(gained, np.float64)
+    second = -gains - losses + (2 * count - gains + losses) * change
+    third = -losses * change * (1 - change)
+    share_lost = (np.sqrt(np.maximum(0.0, second * second - 8 * count * third)) - second) / (4 * count)
     variance = count * (2 * share_lost + change * (1 - change))
-    distance = gained - lost - count * change
-    if variance <= 0:
-        return 0.0 if distance == 0 else math.copysign(math.inf, distance)
-    return distance / math.sqrt(variance)
+    distance = gains - losses - count * change
+    has_spread = variance > 0
+    no_spread = np.where(distance == 0, 0.0, np.copysign(math.inf, distance))
+    scores: np.ndarray[Any, np.dtype[np.float64]] = np.where(
+        has_spread, distance / np.sqrt(np.where(has_spread, variance, 1.0)), no_spread
+    )
+    return scores
 
 
 def change_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
@@ -116,7 +145,7 @@ def expected_bound(count: int, lost: float, gained: float, confidence: float, up
     target = -quantile if upper else quantile
 
     def excess(change: float) -> float:
-        return _score(count, lost, gained, change) - target
+        return float(change_scores(count, lost, gained, change)) - target
 
     inner, outer = (gained - lost) / count, edge * (1 - 1e-12)
     if (inner - edge) * edge >= 0 or (excess(outer) > 0) == (excess(inner) > 0):

@@ -1,50 +1,197 @@
-"""Bounds of a change from paired draws of the examples."""
+"""A change by paired draws of the examples, and its bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from evaltools.stats.coco_bootstrap import percentile_interval
-from evaltools.stats.proportions import expected_bound
+from evaltools.stats.coco_bootstrap import resample_weights
+from evaltools.stats.power import chance_of_mean, examples_needed
+from evaltools.stats.proportions import expected_bound, share_bound
 
+SEED: Final = 0
+"""The same pictures are drawn for every configuration, in every run over the same pictures."""
 FEWEST_EXAMPLES: Final = 50
 """With fewer the draws say too little about examples that were not drawn at all."""
 MOST_CONFIDENCE: Final = 0.99
-"""Of a bound: beyond it a thousand draws have hardly a value."""
+"""Of a bound that a limit may ask for: beyond it a thousand draws have hardly a value."""
 _RARE: Final = 0.01
+_FEW: Final = 10
+"""With fewer examples that differ the exact bound of so small a share counts as well."""
+_SMALLEST_ERROR: Final = 1e-9
+_CLEAR: Final = 4.0
+"""Standard errors beyond which an example's influence is no chance."""
+_NOISE: Final = 3.0
+"""By so much, over the root of the number of draws, the influences may not add up to the variance."""
 
 
-def drawn_bound(differences: Sequence[float], examples: int, confidence: float, upper: bool) -> float:
-    """One-sided bound of a change, -1..1, by its ``differences`` over draws of ``examples`` examples.
+@dataclass(frozen=True)
+class ResampledChange:
+    """That of any figure, by its ``differences`` over draws of ``examples`` examples, the same for both sides.
 
-    The percentile of the differences (see :func:`~evaltools.stats.coco_bootstrap.percentile_interval`). It is trusted
-    only where many examples differ: where more than 1 % of the draws have no difference, fewer than about five do
-    (a draw misses each with a probability of 1/e), and others like them may not be among the examples. The bound is
-    then at least that of Tango's score for examples of which none flipped. NaN for fewer than 50 examples.
-
-    >>> round(drawn_bound([0.0] * 1000, 5000, 0.95, upper=True), 5)
-    0.00054
+    ``differing`` examples make the difference, as :func:`differing_examples` counts them.
     """
-    if examples < FEWEST_EXAMPLES or not differences:
-        return math.nan
-    interval = percentile_interval(np.asarray(differences), 2 * confidence - 1)
-    found = interval.high if upper else interval.low
-    if differences.count(0.0) <= _RARE * len(differences):
-        return found
-    unseen = expected_bound(examples, 0, 0, confidence, upper)
-    return max(found, unseen) if upper else min(found, unseen)
+
+    change: float
+    differences: Sequence[float]
+    examples: int
+    differing: float
+
+    def bound(self, confidence: float, upper: bool) -> float:
+        """One-sided bound of the change; NaN for fewer than 50 examples.
+
+        The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: they alone tell
+        how much others vary. And the BCa percentile (Efron and Tibshirani 1993, chapter 14), whose quantile is that of
+        the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
+        allows for as many more like them as the exact bound of so small a share does. Where more than 1 % of the draws
+        have no difference (a draw misses an example with a probability of 1/e), that alone tells, with changes of at
+        least what one example is of all, and Tango's bound for examples of which none flipped.
+
+        >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
+        0.00054
+        """
+        if self.examples < FEWEST_EXAMPLES or not self.differences or not np.isfinite(self.differences).all():
+            return math.nan
+        draws = np.sort(np.asarray(self.differences, np.float64))
+        if np.count_nonzero(draws == 0) > _RARE * draws.size:
+            unseen = expected_bound(self.examples, 0, 0, confidence, upper)
+            more = self._reach_of_few(float(draws.std(ddof=1)), confidence, smallest=1 / self.examples)
+            return max(self.change + more, unseen) if upper else min(self.change - more, unseen)
+        quantile = self._t_quantile(confidence) * (1 if upper else -1)
+        deviation = float(draws.std(ddof=1))
+        bounds = [
+            self.change + quantile * deviation,
+            _percentile(draws, _bca_level(draws, self.change, quantile)),
+        ]
+        if self.differing < _FEW:
+            few = self._reach_of_few(deviation, confidence, smallest=0.0)
+            bounds.append(self.change + few if upper else self.change - few)
+        return max(bounds) if upper else min(bounds)
+
+    def p_value(self) -> float:
+        """Two-sided: twice the smallest error with which a bound excludes no change, to 2 %; 1 at most."""
+        if self.change == 0 or math.isnan(self.bound(0.9, upper=True)):
+            return 1.0
+        upper = self.change < 0
+        included, excluded = _SMALLEST_ERROR, 0.5
+        if self._excludes_none(1 - included, upper):
+            return 2 * included
+        while excluded > 1.02 * included:
+            middle = math.sqrt(included * excluded)
+            if self._excludes_none(1 - middle, upper):
+                excluded = middle
+            else:
+                included = middle
+        return 2 * excluded
+
+    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+        """How many examples like these decide whether the drop is at most ``limit``, in 80 % of cases.
+
+        With bounds that come closer with the square root of their number.
+        """
+        distance = abs(self.change + limit)
+        reach = abs(self.change - self.bound(confidence, upper=self.change < -limit))
+        if distance == 0 or not reach > 0:
+            return None
+        deviation = float(np.std(self.differences, ddof=1)) if len(self.differences) > 1 else 0.0
+
+        def chance(count: int) -> float:
+            scale = math.sqrt(self.examples / count)
+            return chance_of_mean(distance, reach * scale, deviation * scale)
+
+        return examples_needed(chance, self.examples)
+
+    def _excludes_none(self, confidence: float, upper: bool) -> bool:
+        bound = self.bound(confidence, upper)
+        return bound < 0 if upper else bound > 0
+
+    def _reach_of_few(self, deviation: float, confidence: float, smallest: float) -> float:
+        differing = round(self.differing)
+        if differing == 0:
+            return 0.0
+        most = self.examples * share_bound(min(differing, self.examples), self.examples, confidence, upper=True)
+        return (most - differing) * max(deviation / math.sqrt(differing), smallest)
+
+    def _t_quantile(self, confidence: float) -> float:
+        """Wider by what the deviation of so few, with their own mean, is too small."""
+        from scipy import special
+
+        differing = max(self.differing, 2.0)
+        return float(special.stdtrit(differing - 1, confidence)) * math.sqrt(differing / (differing - 1))
 
 
-def paired_differences(before: Sequence[float | None], after: Sequence[float | None]) -> list[float]:
-    """``after - before`` of the draws in which both have a figure; none where these are not the same draws.
+def resampled_change(
+    before: Sequence[float | None], after: Sequence[float | None], change: float, examples: int
+) -> ResampledChange | None:
+    """The change of a figure that is known over the same draws on both sides; None where there are none.
 
-    >>> paired_differences([0.25, None], [0.5, 0.5])
+    >>> resampled_change([0.25, None], [0.5, 0.5], 0.25, 60).differences
     [0.25]
     """
     if len(before) != len(after):
-        return []
-    return [new - old for old, new in zip(before, after, strict=True) if old is not None and new is not None]
+        return None
+    kept = [number for number, pair in enumerate(zip(before, after, strict=True)) if None not in pair]
+    if not kept:
+        return None
+    differences = [(after[number] or 0.0) - (before[number] or 0.0) for number in kept]
+    weights = _weights(examples, len(before))[kept]
+    return ResampledChange(change, differences, examples, differing_examples(weights, np.asarray(differences)))
+
+
+def differing_examples(weights: npt.NDArray[np.uint16], differences: npt.NDArray[np.float64]) -> float:
+    """About how many examples make the ``differences`` (R,) over draws; ``weights`` (R, I): how often each was drawn.
+
+    An example's influence is the covariance of its weight and the difference (Efron 2014), known to within the
+    deviation of the differences by the root of R. Those of more than four times that are counted. What they leave of
+    the variance, beyond noise, is of smaller ones, at least as many as would make it with four times that each: so many
+    examples are told apart from few, and a thousand draws say at most "56 or more".
+
+    >>> draws = resample_weights(400, 1000, seed=1)
+    >>> round(differing_examples(draws, draws[:, :8].sum(axis=1) / 400.0))
+    8
+    """
+    count = len(differences)
+    variance = float(differences.var())
+    if count < 2 or variance == 0:
+        return 0.0
+    centred = (differences - differences.mean()).astype(np.float32)
+    influences = (centred @ weights.astype(np.float32)).astype(np.float64) / count
+    smallest = _CLEAR**2 * variance / count
+    clear = influences[influences**2 > smallest]
+    left = max(0.0, variance * (1 - _NOISE / math.sqrt(count)) - float(clear @ clear))
+    return len(clear) + left / smallest
+
+
+@lru_cache(maxsize=1)
+def _weights(examples: int, draws: int) -> npt.NDArray[np.uint16]:
+    return resample_weights(examples, draws, SEED)
+
+
+def _percentile(ordered: npt.NDArray[np.float64], level: float) -> float:
+    """Of B ordered draws the one at the whole part of (B + 1) times the share that lies beyond it, from either end."""
+    beyond = min(level, 1 - level)
+    place = min(max(math.floor((ordered.size + 1) * beyond + 1e-9), 1), (ordered.size + 1) // 2)
+    return float(ordered[place - 1] if level < 0.5 else ordered[ordered.size - place])
+
+
+def _bca_level(ordered: npt.NDArray[np.float64], change: float, quantile: float) -> float:
+    """The level of the percentile that stands for a quantile: corrected for bias, and for skewness by acceleration."""
+    normal = NormalDist()
+    below, up_to = (int(np.searchsorted(ordered, change, side)) for side in ("left", "right"))
+    share = min(max((below + up_to) / 2, 1.0), ordered.size - 1.0) / ordered.size
+    bias = normal.inv_cdf(share) if 0 < share < 1 else 0.0
+    deviation = float(ordered.std())
+    if deviation == 0:
+        return normal.cdf(quantile)
+    acceleration = float(((ordered - ordered.mean()) ** 3).mean()) / (6 * deviation**3)
+    shrunk = 1 - acceleration * (bias + quantile)
+    if shrunk <= 0:
+        return 1.0 if quantile > 0 else 0.0
+    return normal.cdf(bias + (bias + quantile) / shrunk)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 _FEWEST_VALUES: Final = 4
 _MOST_BATCHES: Final = 40
 _SMALLEST_BATCH: Final = 3
-_FEWEST_INDEPENDENT: Final = 2.5
+FEWEST_INDEPENDENT: Final = 2.5
 _MOST_CORRELATION: Final = 0.999
 
 
@@ -39,12 +39,21 @@ def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence:
     count = min(_MOST_BATCHES, max(_FEWEST_VALUES, numbers.size // _SMALLEST_BATCH))
     medians = np.array([np.median(batch) for batch in np.array_split(numbers, count)])
     middle, deviation = float(medians.mean()), float(medians.std(ddof=1))
-    correlation = _correlation(medians)
-    independent = count * (1 - correlation) / (1 + correlation)
-    if deviation > 0 and independent < _FEWEST_INDEPENDENT:
+    independent = independent_values(medians)
+    if deviation > 0 and independent < FEWEST_INDEPENDENT:
         return None
     reach = float(special.stdtrit(independent - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(independent)
     return (middle - reach, middle + reach) if deviation > 0 else (middle, middle)
+
+
+def independent_values(values: npt.NDArray[np.float64]) -> float:
+    """How many independent values the neighbours are worth, by their correlation: ``b (1 - r) / (1 + r)``.
+
+    >>> round(independent_values(np.arange(10.0)), 2), independent_values(np.array([1.0, 2.0, 1.0, 2.0]))
+    (0.01, 4.0)
+    """
+    correlation = _correlation(values)
+    return len(values) * (1 - correlation) / (1 + correlation)
 
 
 def _correlation(values: npt.NDArray[np.float64]) -> float:

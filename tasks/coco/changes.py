@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from evaltools.gates.accuracy_verdict import change_verdict
+from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_reasons
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.result.verdict import Verdict
-from evaltools.stats.coco_bootstrap import ImageMatches, coco_figures, resample_weights
+from evaltools.stats.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import holm
-from evaltools.stats.resampled import FEWEST_EXAMPLES, drawn_bound, paired_differences
-from evaltools.tasks.coco.result import BoxComparison, DetectionFigures, StatChange
+from evaltools.stats.resampled import FEWEST_EXAMPLES, SEED, resampled_change
+from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 
-SEED: Final = 0
-"""The same pictures are drawn for every configuration, in every run over the same pictures."""
 _STATS: Final = tuple(field.name for field in fields(CocoStats))
 _DIGITS: Final = 6
 _ONE_SIDE: Final = 0.975
@@ -38,6 +37,49 @@ def resampled_figures(matches: ImageMatches, resamples: int) -> dict[str, list[f
     }
 
 
+@dataclass(frozen=True)
+class CategoryDraws:
+    """AP of each category over draws of the pictures (R, K), and how many pictures have an object of it (K,)."""
+
+    precisions: npt.NDArray[np.float64]
+    pictures: npt.NDArray[np.int64]
+
+
+def resampled_categories(matches: ImageMatches, resamples: int) -> CategoryDraws | None:
+    """Over the draws of :func:`resampled_figures`; None where there are none."""
+    if resamples == 0 or matches.image_count == 0:
+        return None
+    present = matches.truth_categories[matches.truth_counts[0] > 0]
+    return CategoryDraws(
+        category_precisions(matches, resample_weights(matches.image_count, resamples, SEED)),
+        np.bincount(present, minlength=matches.category_count),
+    )
+
+
+def changes_of_categories(
+    baseline: DetectionFigures, other: DetectionFigures, draws: tuple[CategoryDraws | None, CategoryDraws | None]
+) -> list[CategoryChange]:
+    """The categories whose AP differs; both must be of the same pictures. None for too few pictures."""
+    before, after = draws
+    if not (baseline.evaluation and other.evaluation and before and after) or baseline.pictures < FEWEST_EXAMPLES:
+        return []
+    changes = []
+    pairs = zip(baseline.evaluation.categories, other.evaluation.categories, strict=True)
+    for number, (own, theirs) in enumerate(pairs):
+        if own.ap is None or theirs.ap is None or own.ap == theirs.ap:
+            continue
+        columns = [
+            [None if np.isnan(value) else value for value in each.precisions[:, number].tolist()]
+            for each in (before, after)
+        ]
+        found = resampled_change(columns[0], columns[1], theirs.ap - own.ap, baseline.pictures)
+        pictures = int(before.pictures[number])
+        surest = min(1.0, 2.0 ** (1 - pictures))
+        p_value = max(surest, found.p_value()) if found else 1.0
+        changes.append(CategoryChange(own.name, own.objects, pictures, own.ap, theirs.ap, p_value, p_value))
+    return changes
+
+
 def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> list[StatChange]:
     """The figures that both have, with the 95 % interval of their change; both must be of the same pictures.
 
@@ -48,42 +90,64 @@ def changes_of_figures(baseline: DetectionFigures, other: DetectionFigures) -> l
     changes = []
     for stat, values in baseline.resampled.items():
         before, after = getattr(baseline.evaluation.stats, stat), getattr(other.evaluation.stats, stat)
-        differences = paired_differences(values, other.resampled.get(stat, []))
-        if before is None or after is None or not differences:
+        if before is None or after is None:
             continue
-        rose, fell = (np.mean(np.sign(differences) == sign) for sign in (1, -1))
-        p_value = 1.0 if rose == fell == 0 else min(1.0, 2 * (1 - float(max(rose, fell))))
-        low, high = (drawn_bound(differences, baseline.pictures, _ONE_SIDE, upper) for upper in (False, True))
-        interval = Interval(low, high)
-        changes.append(StatChange(stat, after - before, interval, p_value, p_value))
+        found = resampled_change(values, other.resampled.get(stat, []), after - before, baseline.pictures)
+        if found is not None:
+            interval = Interval(found.bound(_ONE_SIDE, upper=False), found.bound(_ONE_SIDE, upper=True))
+            p_value = found.p_value()
+            changes.append(StatChange(stat, found.change, interval, p_value, p_value, round(found.differing, 1)))
     return changes
 
 
 def corrected(comparisons: Sequence[BoxComparison]) -> list[BoxComparison]:
-    """With Holm's p-values, for each figure apart, over all others that are held against the same baseline."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for comparison in comparisons:
+    """With Holm's p-values over all that are held against the same baseline.
+
+    mAP is one family, the other figures another, and the categories a third.
+    """
+    families: dict[tuple[str, str], list[tuple[float, int, str]]] = {}
+    for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
-            found.setdefault((comparison.baseline, change.stat), {})[comparison.other] = change.p_value
-    adjusted = {family: dict(zip(values, holm(list(values.values())), strict=True)) for family, values in found.items()}
+            families.setdefault((comparison.baseline, _family(change)), []).append(
+                (change.p_value, number, change.stat)
+            )
+        for category in comparison.categories:
+            families.setdefault((comparison.baseline, "categories"), []).append(
+                (category.p_value, number, f"category {category.name}")
+            )
+    adjusted: dict[tuple[int, str], float] = {}
+    for tests in families.values():
+        p_values = holm([p_value for p_value, _, _ in tests])
+        adjusted |= {(number, name): p for (_, number, name), p in zip(tests, p_values, strict=True)}
     return [
         replace(
             comparison,
-            changes=[
-                replace(change, p_value_holm=adjusted[comparison.baseline, change.stat][comparison.other])
-                for change in comparison.changes
+            changes=[replace(change, p_value_holm=adjusted[number, change.stat]) for change in comparison.changes],
+            categories=[
+                replace(category, p_value_holm=adjusted[number, f"category {category.name}"])
+                for category in comparison.categories
             ],
         )
-        for comparison in comparisons
+        for number, comparison in enumerate(comparisons)
     ]
 
 
+def _family(change: StatChange) -> str:
+    return "mAP" if change.stat == "ap" else "other figures"
+
+
 def verdicts_on_map(comparisons: Sequence[BoxComparison], margin: float) -> dict[str, list[Verdict]]:
-    """The verdicts on mAP by configuration, where its change is known."""
+    """The verdicts on mAP by configuration, where its change is known; by the p that is corrected."""
     found: dict[str, list[Verdict]] = {}
     for comparison in comparisons:
         for change in comparison.changes:
             if change.stat == "ap":
-                verdict = change_verdict("ap", change.change, change.interval, margin)
-                found.setdefault(comparison.other, []).append(replace(verdict, against=comparison.baseline))
+                is_tested = change.p_value_holm <= LEVEL
+                verdict = change_verdict("ap", change.change, change.interval, margin, is_tested)
+                reasons = unchanged_reasons(
+                    comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
+                )
+                found.setdefault(comparison.other, []).append(
+                    replace(verdict, against=comparison.baseline, p_value=change.p_value_holm, reasons=reasons)
+                )
     return found

@@ -286,10 +286,11 @@ def _detection(
     options, pictures = request.options, material.pictures
     mapping, mapping_used = choose_mapping(material.mapping, material.category_ids, objects.pairs)
     resamples = request.bootstrap_resamples if len(measured) > 1 else 0
-    figures = [
+    found = [
         figures_of(name, records, pictures.truth, mapping, options.coco_evaluator, resamples)
         for name, records in measured.items()
     ]
+    figures = [entry for entry, _ in found]
     return CocoDetection(
         data=coco_data(
             options,
@@ -301,6 +302,6 @@ def _detection(
             preprocessing_latency=summarise_latency(preprocessing_us),
         ),
         figures=figures,
-        comparisons=compare_configurations(boxes, figures),
+        comparisons=compare_configurations(boxes, figures, {entry.configuration: draws for entry, draws in found}),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )

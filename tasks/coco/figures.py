@@ -25,7 +25,14 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
-from evaltools.tasks.coco.changes import changes_of_figures, corrected, resampled_figures
+from evaltools.tasks.coco.changes import (
+    CategoryDraws,
+    changes_of_categories,
+    changes_of_figures,
+    corrected,
+    resampled_categories,
+    resampled_figures,
+)
 from evaltools.tasks.coco.classes import ClassMapping
 from evaltools.tasks.coco.findings import findings_of
 from evaltools.tasks.coco.result import (
@@ -76,30 +83,39 @@ class BoxPairs:
     """Adds up how the boxes of two configurations agree, over the ``pictures`` that both finished."""
 
     def __init__(self) -> None:
-        self.pictures = 0
+        self.pictures = self.identical = 0
         self.agreement = BoxAgreement.nothing()
 
     def add(self, baseline: FoundObjects, other: FoundObjects) -> None:
         """Take one picture."""
         self.pictures += 1
+        self.identical += all(
+            np.array_equal(own, theirs)
+            for own, theirs in (
+                (baseline.classes, other.classes),
+                (baseline.boxes, other.boxes),
+                (baseline.scores, other.scores),
+            )
+        )
         self.agreement += compare_boxes(other.as_detections(), baseline.as_detections())
 
 
 def figures_of(
     name: str, records: Records, truth: Truth | None, mapping: ClassMapping, evaluator: CocoEvaluator, resamples: int
-) -> DetectionFigures:
+) -> tuple[DetectionFigures, CategoryDraws | None]:
     """Accuracy, where there is a ground truth, and signs of trouble; over the pictures that did not fail.
 
-    The figures of COCO are also taken over ``resamples`` draws of the pictures, 0 for none.
+    The figures of COCO are also taken over ``resamples`` draws of the pictures, 0 for none, and AP by category.
     """
     pictures = list(finished(records))
-    evaluation, resampled = None, {}
+    evaluation, resampled, categories = None, {}, None
     if truth is not None and resamples:
         evaluation, matches = evaluate_with_matches(*_coco_sets(pictures, truth, mapping), evaluator)
         resampled = resampled_figures(matches, resamples)
+        categories = resampled_categories(matches, resamples)
     elif truth is not None:
         evaluation = evaluate_detections(*_coco_sets(pictures, truth, mapping), evaluator)
-    return DetectionFigures(
+    figures = DetectionFigures(
         configuration=name,
         pictures=len(pictures),
         detections=sum(len(found.classes) for _, found in pictures),
@@ -109,6 +125,7 @@ def figures_of(
         findings=findings_of(pictures, truth, mapping),
         resampled=resampled,
     )
+    return figures, categories
 
 
 def _coco_sets(
@@ -154,15 +171,27 @@ def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]
     ]
 
 
-def compare_configurations(boxes: Mapping[Pair, BoxPairs], figures: Sequence[DetectionFigures]) -> list[BoxComparison]:
-    """The comparison of each pair."""
+def compare_configurations(
+    boxes: Mapping[Pair, BoxPairs],
+    figures: Sequence[DetectionFigures],
+    categories: Mapping[str, CategoryDraws | None],
+) -> list[BoxComparison]:
+    """The comparison of each pair; ``categories`` has AP over draws by configuration."""
     by_name = {entry.configuration: entry for entry in figures}
     return corrected(
-        [_comparison(by_name[baseline], by_name[other], seen) for (baseline, other), seen in boxes.items()]
+        [
+            _comparison(by_name[baseline], by_name[other], seen, (categories.get(baseline), categories.get(other)))
+            for (baseline, other), seen in boxes.items()
+        ]
     )
 
 
-def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxPairs) -> BoxComparison:
+def _comparison(
+    baseline: DetectionFigures,
+    other: DetectionFigures,
+    boxes: BoxPairs,
+    draws: tuple[CategoryDraws | None, CategoryDraws | None],
+) -> BoxComparison:
     are_same = baseline.pictures == other.pictures == boxes.pictures
     changes = changes_of_figures(baseline, other) if are_same else []
     return BoxComparison(
@@ -171,6 +200,8 @@ def _comparison(baseline: DetectionFigures, other: DetectionFigures, boxes: BoxP
         boxes.pictures,
         boxes.agreement,
         changes,
+        changes_of_categories(baseline, other, draws) if are_same else [],
+        boxes.identical,
     )
 
 

@@ -11,8 +11,8 @@ from evaltools.metrics.coco_stats import CocoStats
 from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
-from evaltools.stats.changes import Change, ResampledChange
-from evaltools.stats.resampled import paired_differences
+from evaltools.stats.changes import Change
+from evaltools.stats.resampled import resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CocoDetection, DetectionFigures
 
 
@@ -46,8 +46,8 @@ def _change(name: str, result: EvaluationResult, configuration: ConfigurationRes
     if comparison is None or not changes:
         return None
     drawn = {entry.configuration: entry.resampled for entry in part.figures}
-    differences = paired_differences(drawn[comparison.baseline][name], drawn[comparison.other][name])
-    return ResampledChange(changes[0].change, differences, comparison.example_count)
+    before, after = drawn[comparison.baseline][name], drawn[comparison.other][name]
+    return resampled_change(before, after, changes[0].change, comparison.example_count)
 
 
 def _matched_boxes(result: EvaluationResult, configuration: ConfigurationResult) -> Figure:

@@ -8,11 +8,18 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.metrics.coco_stats import CategoryPrecision
+from evaltools.gates.accuracy_verdict import LEVEL
 from evaltools.report.tables.cells import delegated, median, one_line, print_not_measured, speed, speed_heading
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.result import BoxComparison, CocoData, CocoDetection, DetectionFigures, StatChange
+from evaltools.tasks.coco.result import (
+    BoxComparison,
+    CategoryChange,
+    CocoData,
+    CocoDetection,
+    DetectionFigures,
+    StatChange,
+)
 
 _STATS: Final = {
     "mAP": "ap",
@@ -133,11 +140,7 @@ def _print_verdicts(result: EvaluationResult, coco: CocoDetection, console: Cons
         if comparison.baseline != coco.comparisons[0].baseline or verdict is None:
             continue
         console.print(f"{comparison.other}: mAP {change_in_words(verdict)}")
-        clear = [
-            _change(entry)
-            for entry in comparison.changes
-            if entry.stat != "ap" and (entry.interval.low > 0 or entry.interval.high < 0)
-        ]
+        clear = [_change(entry) for entry in comparison.changes if entry.stat != "ap" and entry.p_value_holm <= LEVEL]
         if clear:
             console.print(f"{comparison.other}: changed more than chance explains: {', '.join(clear)}")
 
@@ -149,32 +152,18 @@ def _change(found: StatChange) -> str:
 
 
 def _print_changes(coco: CocoDetection, console: Console) -> None:
-    """The categories whose AP differs most from the first baseline's, where both are of the same pictures."""
-    if not coco.comparisons:
-        return
-    baseline = coco.comparisons[0].baseline
-    pictures = {entry.configuration: entry.pictures for entry in coco.figures}
+    """The categories whose AP differs most from the first baseline's, of those where chance does not explain it."""
     for comparison in coco.comparisons:
-        if comparison.baseline != baseline or pictures[comparison.other] != pictures[baseline]:
-            continue
-        changes = _changes(_categories(coco, baseline), _categories(coco, comparison.other))
-        if changes:
-            shown = ", ".join(f"{name} {100 * before:.1f} -> {100 * after:.1f}" for name, before, after in changes)
-            console.print(f"AP changed most, {comparison.other} against {baseline}: {shown}")
+        clear = [entry for entry in comparison.categories if entry.p_value_holm <= LEVEL]
+        if comparison.baseline == coco.comparisons[0].baseline and clear:
+            most = sorted(clear, key=lambda entry: -abs(entry.after - entry.before))[:_MOST_CATEGORIES]
+            shown = ", ".join(_category(entry) for entry in most)
+            console.print(f"AP changed most, {comparison.other} against {comparison.baseline}: {shown}")
 
 
-def _categories(coco: CocoDetection, configuration: str) -> Sequence[CategoryPrecision]:
-    figures = next(entry for entry in coco.figures if entry.configuration == configuration)
-    return figures.evaluation.categories if figures.evaluation else []
-
-
-def _changes(before: Sequence[CategoryPrecision], after: Sequence[CategoryPrecision]) -> list[tuple[str, float, float]]:
-    pairs = [
-        (one_line(first.name), first.ap, second.ap)
-        for first, second in zip(before, after, strict=True)
-        if first.ap is not None and second.ap is not None and first.ap != second.ap
-    ]
-    return sorted(pairs, key=lambda change: -abs(change[2] - change[1]))[:_MOST_CATEGORIES]
+def _category(found: CategoryChange) -> str:
+    objects = f"{found.objects} object{'' if found.objects == 1 else 's'}"
+    return f"{one_line(found.name)} {100 * found.before:.1f} -> {100 * found.after:.1f} ({objects})"
 
 
 def _print_other_comparisons(coco: CocoDetection, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evaltools.gates.accuracy_verdict import accuracy_verdict
+from evaltools.gates.accuracy_verdict import accuracy_verdict, unchanged_reasons
 from evaltools.metrics.agreement import ComparedAnswers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.result.verdict import Verdict
@@ -51,7 +51,9 @@ def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str,
             top1 = entry.topk[0]
             counts = PairedCounts(entry.agreement.example_count, top1.lost, top1.gained)
             verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm)
-            found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline))
+            is_unchanged = verdict.kind == "not decided" and top1.lost == top1.gained == 0
+            reasons = unchanged_reasons(counts.count, entry.identical, is_unchanged)
+            found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline, reasons=reasons))
     return found
 
 

@@ -52,12 +52,18 @@ class TopKChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first."""
+    """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first.
+
+    ``identical`` examples have the same best classes with bit for bit the same scores. ``ties`` have another first
+    class, but one that has the best score as well on one of the sides.
+    """
 
     baseline: str
     other: str
     agreement: Agreement
     topk: list[TopKChange] = field(default_factory=list)
+    identical: int = 0
+    ties: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
     baseline = part.comparisons[0].baseline if part.comparisons else None
     if any(entry.status == "measured" for entry in result.configurations):
         console.print(_figures(result, part, baseline))
-        _print_verdicts(result, baseline, console)
+        _print_verdicts(result, part, baseline, console)
         _print_other_comparisons(part, baseline, console)
     print_not_measured(result.configurations, console)
 
@@ -77,11 +77,16 @@ def _accuracy(classified: Classified, k: int) -> str:
     return f"{100 * accuracies[k - 1]:.2f}{width} %"
 
 
-def _print_verdicts(result: EvaluationResult, baseline: str | None, console: Console) -> None:
+def _print_verdicts(result: EvaluationResult, part: ImagenetPart, baseline: str | None, console: Console) -> None:
     for configuration in result.configurations:
         for verdict in configuration.verdicts:
             if verdict.against == baseline:
                 console.print(f"{configuration.name}: top-1 {change_in_words(verdict)}")
+    for comparison in part.comparisons:
+        if comparison.baseline == baseline and comparison.ties:
+            others = comparison.agreement.example_count - comparison.agreement.same_top1
+            ties = f"{comparison.ties} of them between equal best scores"
+            console.print(f"{comparison.other}: {others} first answers differ, {ties}")
 
 
 def _percent(share: float | None, digits: int) -> str:

@@ -99,9 +99,9 @@ def _detection(
     sum_up(Measured(Outcome(records)), [], {name: [objects] for name in list(records)[:1]})
     mapping, mapping_used = choose_mapping(_MAPPING, dense_category_ids(truth), objects.pairs)
     resamples = request.bootstrap_resamples if len(records) > 1 else 0
-    figures = []
+    figures, categories = [], {}
     for name, own in records.items():
-        found = figures_of(name, own, truth, mapping, options.coco_evaluator, resamples)
+        found, categories[name] = figures_of(name, own, truth, mapping, options.coco_evaluator, resamples)
         unread = _unread_truth(found, stated[name])
         if unread is None:
             figures.append(replace(found, native=_as_stated(found.native, stated[name])))
@@ -125,7 +125,7 @@ def _detection(
     detection = CocoDetection(
         data=data,
         figures=figures,
-        comparisons=compare_configurations(boxes, figures),
+        comparisons=compare_configurations(boxes, figures, categories),
         pictures=detected_pictures(pictures, kept, mapping) if request.keep_pictures else None,
     )
     warnings = general_warnings(inputs.model, pictures, inputs.labels, detection, odd)

@@ -36,12 +36,13 @@ def test_percentiles_are_samples_at_the_native_index() -> None:
 
 
 def test_the_interval_of_several_rounds_is_that_of_their_medians() -> None:
-    """Student's t with one degree of freedom, 12.706, on the logarithms of 20 and 30; half a microsecond besides."""
-    found = figures_of([FIRST, SECOND]).median_interval
-    half = 12.7062047 * math.log(30 / 20) / 2
+    """Student's t with two degrees of freedom on the logarithms of 20, 30 and 20; half a microsecond besides."""
+    assert figures_of([FIRST, SECOND]).median_interval is None
+    found = figures_of([FIRST, SECOND, FIRST]).median_interval
+    middle, half = (20 * 30 * 20) ** (1 / 3), 4.30265273 * math.log(30 / 20) / 3
     assert found is not None
-    assert found.low == pytest.approx(math.sqrt(600) * math.exp(-half) - 0.5, rel=1e-6)
-    assert found.high == pytest.approx(math.sqrt(600) * math.exp(half) + 0.5, rel=1e-6)
+    assert found.low == pytest.approx(middle * math.exp(-half) - 0.5, rel=1e-6)
+    assert found.high == pytest.approx(middle * math.exp(half) + 0.5, rel=1e-6)
 
 
 def test_drift_is_told_of_one_round_only() -> None:

@@ -89,7 +89,7 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
     ratio = found.rows[1].versus_first
     assert ratio is not None
     assert ratio.pairs == 2
-    assert ratio.interval is not None
+    assert ratio.interval is None, "two rounds are too few"
     assert found.rows[0].versus_first is None
     assert found.rows[0].delegation is not None
     assert found.rows[0].delegation.delegated_nodes > 0

@@ -26,12 +26,14 @@ def test_of_one_process_more_than_95_percent_of_intervals_hold_the_median(count:
     """The sign test on 10 batches promises 97.9 %."""
     generator = np.random.default_rng(7)
     found = [median_interval([simulated(generator, count, memory)]) for _ in range(TRIALS)]
-    held = sum(entry is not None and entry.low <= TRUE_MEDIAN <= entry.high for entry in found)
-    assert 0.95 <= held / TRIALS <= 0.995
+    given = [entry for entry in found if entry is not None]
+    assert len(given) / TRIALS >= 0.92
+    held = sum(entry.low <= TRUE_MEDIAN <= entry.high for entry in given)
+    assert 0.95 <= held / len(given) <= 0.997
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("rounds", [2, 3, 4, 8])
+@pytest.mark.parametrize("rounds", [3, 4, 8])
 def test_of_several_processes_about_95_percent_hold_the_median_of_processes(rounds: int) -> None:
     """Each process is as fast as chance has it; no number of runs within one makes the median surer."""
     generator = np.random.default_rng(3)
@@ -46,16 +48,22 @@ def test_of_several_processes_about_95_percent_hold_the_median_of_processes(roun
 
 
 def test_of_one_process_by_hand() -> None:
-    """Ten batches of two: their medians are 1.5, 3.5, ..., 19.5; half a microsecond is the resolution."""
-    found = median_interval([list(range(1, 21))])
+    """Ten batches of two, whose medians are 1.5, 3.5, ..., 19.5 in some order; half a microsecond is the resolution."""
+    order = [9, 2, 6, 1, 8, 3, 10, 4, 7, 5]
+    found = median_interval([[time for batch in order for time in (2 * batch - 1, 2 * batch)]])
     assert found is not None
     assert (found.low, found.high) == (3.5 - 0.5, 17.5 + 0.5)
 
 
-def test_of_two_processes_by_hand() -> None:
-    found = median_interval([[100] * 30, [110] * 30])
+def test_times_that_only_rise_have_none() -> None:
+    assert median_interval([list(range(1000, 1200))]) is None
+
+
+def test_of_three_processes_by_hand() -> None:
+    found = median_interval([[100] * 30, [110] * 30, [103] * 30])
     assert found is not None
-    middle, half = np.log([100, 110]).mean(), 12.7062047 * np.log([100, 110]).std(ddof=1) / np.sqrt(2)
+    logarithms = np.log([100, 110, 103])
+    middle, half = logarithms.mean(), 4.30265273 * logarithms.std(ddof=1) / np.sqrt(3)
     assert found.low == pytest.approx(np.exp(middle - half) - 0.5)
     assert found.high == pytest.approx(np.exp(middle + half) + 0.5)
 
@@ -73,6 +81,13 @@ def test_too_few_times_have_none() -> None:
     assert median_interval([list(range(19))]) is None
     assert median_interval([]) is None
     assert median_interval([[], []]) is None
+
+
+def test_two_rounds_are_too_few() -> None:
+    assert median_interval([[100] * 30, [110] * 30]) is None
+    found = rounds_ratio([[100], [200]], [[202], [398]])
+    assert found is not None
+    assert (found.pairs, found.interval) == (2, None)
 
 
 def test_a_ratio_of_rounds_does_not_feel_how_fast_a_round_was() -> None:

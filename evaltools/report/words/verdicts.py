@@ -8,11 +8,17 @@ from typing import Final
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.result.verdict import TEXT, Reason, Verdict
+from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, Reason, Verdict
+from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 
 _PRECISIONS: Final = ("fp16", "bf16", "int8")
 _NO_NOISE_FLOOR: Final = "no noise floor was measured"
+_UNCHANGED: Final = {
+    IDENTICAL_ANSWERS: "identical: all {count} answers are bit for bit the reference's; "
+    "at most {most} % of such examples can differ (95 %)",
+    UNCHANGED_ANSWERS: "unchanged: no answer of {count} changes it; at most {most} % of such examples can (95 %)",
+}
 
 
 def kind_in_words(kind: str) -> str:
@@ -29,14 +35,22 @@ def change_in_words(verdict: Verdict) -> str:
 
     >>> change_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
     'WORSE by 2.72 points [-3.32, -2.16]'
+
+    Where nothing was seen to change, that comes first, and an interval is left to limits.
     """
+    unchanged = next((entry for entry in verdict.reasons if entry.kind in _UNCHANGED), None)
+    if unchanged is not None:
+        return _UNCHANGED[unchanged.kind].format(
+            count=unchanged.numbers["examples"], most=f"{100 * (unchanged.numbers['most_differing'] or 0):.2g}"
+        )
     change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
         return f"equivalent{within}: {change:+.2f} points {span}"
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
-    needed = f"; about {verdict.examples_needed} examples would tell whether it is{within}"
+    cases = f"in {100 * POWER:g} % of cases"
+    needed = f"; about {verdict.examples_needed} examples would tell {cases} whether it is{within}"
     return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
 
 

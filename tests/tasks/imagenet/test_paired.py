@@ -10,8 +10,11 @@ from scipy import stats
 from evaltools.metrics.agreement import Agreement, ComparedAnswers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy
+from evaltools.report.words.verdicts import change_in_words
 from evaltools.stats.proportions import PairedCounts, wilson_interval
+from evaltools.tasks.imagenet.figures import SameAnswers
 from evaltools.tasks.imagenet.paired import classified, topk_comparisons, topk_verdicts
+from evaltools.tasks.imagenet.task import TopKObservation
 
 
 def compared(count: int, lost: int, gained: int) -> ComparedAnswers:
@@ -53,3 +56,28 @@ def test_verdicts_are_on_top_1_by_the_corrected_p() -> None:
     alone = topk_verdicts(topk_comparisons({("reference", "a"): compared(1000, 13, 3)}), 0.005)
     assert [(entry.kind, entry.metric, entry.against) for entry in alone["a"]] == [("worse", "top1", "reference")]
     assert [entry.kind for verdicts in found.values() for entry in verdicts] == ["not decided"] * 3
+
+
+def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
+    (same,) = topk_comparisons({("reference", "a"): compared(200, 0, 0)})
+    words = [
+        change_in_words(topk_verdicts([replace(same, identical=identical)], 0.005)["a"][0]) for identical in (200, 199)
+    ]
+    assert words == [
+        "identical: all 200 answers are bit for bit the reference's; at most 1.5 % of such examples can differ (95 %)",
+        "unchanged: no answer of 200 changes it; at most 1.5 % of such examples can (95 %)",
+    ]
+    (many,) = topk_comparisons({("reference", "a"): compared(5000, 0, 0)})
+    assert change_in_words(topk_verdicts([many], 0.005)["a"][0]).startswith("equivalent within 0.5 points")
+
+
+def test_ties_are_told_apart_from_changed_answers() -> None:
+    first = TopKObservation((4, 7, 1), (9.0, 9.0, 2.0), 0, 0)
+    tie, other = TopKObservation((7, 4, 1), (9.0, 9.0, 2.0), 1, 0), TopKObservation((1, 4, 7), (9.0, 8.0, 2.0), 1, 0)
+    counts, more = SameAnswers(), SameAnswers()
+    for answer in (first, tie, other):
+        counts.add(first, answer)
+    assert (counts.identical, counts.ties) == (1, 1)
+    more.add(other, TopKObservation((4, 1, 7), (8.0, 8.0, 2.0), 0, 0))
+    counts.merge(more)
+    assert (counts.identical, counts.ties) == (1, 2)

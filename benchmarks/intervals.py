@@ -1,0 +1,209 @@
+"""How often intervals and gates are right: coverage, wrong pass and wrong fail on noise whose truth is known.
+
+``python -m benchmarks intervals [--trials=1000]``
+
+Each row draws so many evaluations from one kind of noise, with a fixed seed. ``coverage``: the share of 95 % intervals
+that hold the truth, of those that are given; ``given``: how many are. ``wrong pass`` and ``wrong fail``: a gate at 95 %
+whose limit is the truth itself, so that each side may err in 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.cli.shared.flags import parse_flags
+from evaltools.parameter import Parameter
+from evaltools.stats.coco_bootstrap import resample_weights
+from evaltools.stats.latency_ratio import latency_ratio
+from evaltools.stats.median_interval import median_interval
+from evaltools.stats.power import examples_to_decide, examples_to_judge
+from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
+from evaltools.stats.resampled import ResampledChange, differing_examples
+
+PARAMETERS: Final = (Parameter("trials", "Evaluations per row.", default=1000),)
+Chance = np.random.Generator
+Bounds = tuple[float, float]
+PICTURES: Final = 300
+DRAWS: Final = 1000
+
+
+@dataclass(frozen=True)
+class Row:
+    """Shares, 0..1; ``coverage`` is None where there are only one-sided bounds, the others where there are none."""
+
+    what: str
+    noise: str
+    given: float
+    coverage: float | None
+    wrong_pass: float | None = None
+    wrong_fail: float | None = None
+
+
+def main(arguments: list[str]) -> int:
+    """Simulate and print a table."""
+    trials = parse_flags("intervals", "", "", {"flags": PARAMETERS}, arguments).number("trials")
+    print("| what | noise | given | coverage | wrong pass | wrong fail |\n|---|---|---|---|---|---|")
+    for simulate in (shares, paired_shares, few_differing, latency_ratios, medians):
+        for row in simulate(trials):
+            cells = [_percent(value) for value in (row.given, row.coverage, row.wrong_pass, row.wrong_fail)]
+            print(f"| {row.what} | {row.noise} | {' | '.join(cells)} |", flush=True)
+    print("\n| how many examples | rates | said | decided by them |\n|---|---|---|---|")
+    for question, rates, said, decided in planned(trials):
+        print(f"| {question} | {rates} | {said} | {_percent(decided)} |", flush=True)
+    return 0
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def shares(trials: int) -> Iterator[Row]:
+    """Gates on a share; where it is better higher, the lower bound passes and the upper one fails."""
+    chance = np.random.default_rng(1)
+    for count, share in ((200, 0.999), (200, 0.9), (1000, 0.7), (50, 0.98)):
+        passes = fails = 0
+        for successes in chance.binomial(count, share, trials).tolist():
+            passes += share_bound(successes, count, 0.95, upper=False) > share
+            fails += share_bound(successes, count, 0.95, upper=True) < share
+        yield Row("top1 >= LIMIT", f"{count} examples, share {share:g}", 1.0, None, passes / trials, fails / trials)
+
+
+def paired_shares(trials: int) -> Iterator[Row]:
+    """The change of a share by Tango's score."""
+    chance = np.random.default_rng(2)
+    for count, lost, gained in ((200, 0.02, 0.01), (1000, 0.02, 0.02), (5000, 0.01, 0.005)):
+        truth = gained - lost
+        held = passes = fails = 0
+        for a, b, _ in chance.multinomial(count, [lost, gained, 1 - lost - gained], trials).tolist():
+            counts = PairedCounts(count, a, b)
+            interval = change_interval(counts)
+            held += interval.low <= truth <= interval.high
+            passes += change_bound(counts, 0.95, upper=False) > truth
+            fails += change_bound(counts, 0.95, upper=True) < truth
+        noise = f"{count} examples, {100 * lost:g} % lost, {100 * gained:g} % gained"
+        yield Row("top1 drop", noise, 1.0, held / trials, passes / trials, fails / trials)
+
+
+def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 150)) -> Iterator[Row]:
+    """A figure that few pictures change, each by so much; how many differ is drawn as well."""
+    weights = resample_weights(PICTURES, DRAWS, seed=0)
+    kinds: dict[str, tuple[Callable[[Chance, int], npt.NDArray[np.float64]], float]] = {
+        "equal losses": (lambda chance, count: chance.choice([-1.0], count), -1.0),
+        "losses and gains": (lambda chance, count: chance.choice([-1.0, 1.0], count), 0.0),
+        "losses of all sizes": (lambda chance, count: -chance.exponential(1, count), -1.0),
+        "of all sizes, 70 % losses": (
+            lambda chance, count: chance.exponential(1, count) * chance.choice([-1.0, 1.0], count, p=[0.7, 0.3]),
+            -0.4,
+        ),
+    }
+    for kind, (draw, mean) in kinds.items():
+        for number in numbers:
+            chance = np.random.default_rng(3)
+            truth = number * mean / PICTURES
+            held = passes = fails = 0
+            for _ in range(trials):
+                influences = np.zeros(PICTURES)
+                places = np.flatnonzero(chance.random(PICTURES) < number / PICTURES)
+                influences[places] = draw(chance, len(places)) / PICTURES
+                differences = weights @ influences
+                differing = differing_examples(weights, differences)
+                change = ResampledChange(float(influences.sum()), differences.tolist(), PICTURES, differing)
+                held += change.bound(0.975, upper=False) <= truth <= change.bound(0.975, upper=True)
+                passes += change.bound(0.95, upper=False) > truth
+                fails += change.bound(0.95, upper=True) < truth
+            noise = f"about {number} of {PICTURES} pictures differ, {kind}"
+            yield Row("mAP drop", noise, 1.0, held / trials, passes / trials, fails / trials)
+
+
+def latency_ratios(trials: int) -> Iterator[Row]:
+    """The ratio of two configurations whose pairs of times have autocorrelated noise."""
+    for count, memory in ((200, 0.0), (200, 0.5), (1000, 0.9)):
+        chance = np.random.default_rng(4)
+        bounds = []
+        for _ in range(trials):
+            own, other = (1e5 * np.exp(0.1 * _series(chance, count, memory)) for _ in range(2))
+            found = latency_ratio(own.round().astype(int).tolist(), (1.2 * other).round().astype(int).tolist())
+            bounds.append(
+                None if found is None or found.interval is None else (found.interval.low, found.interval.high)
+            )
+        yield _two_sided("latency ratio", f"{count} examples, AR(1) {memory:g}", bounds, 1.2)
+
+
+def medians(trials: int) -> Iterator[Row]:
+    """The median of one process, and of several whose speeds differ."""
+    for count, memory in ((50, 0.0), (400, 0.5), (2000, 0.9), (400, 0.97)):
+        chance = np.random.default_rng(5)
+        bounds = [_median_bounds([_times(chance, count, memory, 10_000)]) for _ in range(trials)]
+        yield _two_sided("median, one process", f"{count} runs, AR(1) {memory:g}", bounds, 10_000)
+    for rounds in (2, 3, 8):
+        chance = np.random.default_rng(6)
+        bounds = [
+            _median_bounds([_times(chance, 50, 0.0, 10_000 * np.exp(chance.normal(0, 0.03))) for _ in range(rounds)])
+            for _ in range(trials)
+        ]
+        yield _two_sided("median, several processes", f"{rounds} rounds, speeds differ by 3 %", bounds, 10_000)
+
+
+def planned(trials: int) -> Iterator[tuple[str, str, int, float]]:
+    """How often as many examples as the planner says decide its question: 80 % is promised."""
+    chance = np.random.default_rng(7)
+    for pilot in (
+        PairedCounts(200, 1, 0),
+        PairedCounts(200, 1, 5),
+        PairedCounts(1000, 10, 12),
+        PairedCounts(1000, 40, 25),
+    ):
+        rates = f"{pilot.lost} lost, {pilot.gained} gained of {pilot.count}"
+        gate, judged = examples_to_decide(pilot, 0.02), examples_to_judge(pilot, 0.005)
+        if gate is not None:
+            yield "top1 drop <= 2 points at 95 %", rates, gate, _decided(chance, trials, pilot, gate, _on_limit)
+        if judged is not None:
+            yield "a verdict, margin 0.5 points", rates, judged, _decided(chance, trials, pilot, judged, _has_verdict)
+
+
+def _on_limit(counts: PairedCounts) -> bool:
+    return change_bound(counts, 0.95, upper=False) >= -0.02 or change_bound(counts, 0.95, upper=True) < -0.02
+
+
+def _has_verdict(counts: PairedCounts) -> bool:
+    interval = change_interval(counts)
+    return (interval.low >= -0.005 and interval.high <= 0.005) or mcnemar_p(counts) <= 0.05
+
+
+def _decided(
+    chance: Chance, trials: int, pilot: PairedCounts, count: int, is_decided: Callable[[PairedCounts], bool]
+) -> float:
+    lost, gained = pilot.lost / pilot.count, pilot.gained / pilot.count
+    drawn = chance.multinomial(count, [lost, gained, 1 - lost - gained], trials)
+    return sum(is_decided(PairedCounts(count, a, b)) for a, b, _ in drawn.tolist()) / trials
+
+
+def _two_sided(what: str, noise: str, bounds: list[Bounds | None], truth: float) -> Row:
+    """Half of the error of a 95 % interval is on each side, so that is left out."""
+    given = [entry for entry in bounds if entry is not None]
+    held = sum(low <= truth <= high for low, high in given)
+    return Row(what, noise, len(given) / len(bounds), held / len(given) if given else None)
+
+
+def _median_bounds(series: list[list[int]]) -> Bounds | None:
+    found = median_interval(series)
+    return None if found is None else (found.low, found.high)
+
+
+def _times(chance: Chance, count: int, memory: float, median: float) -> list[int]:
+    times: list[int] = (median * np.exp(0.3 * _series(chance, count, memory))).round().astype(int).tolist()
+    return times
+
+
+def _series(chance: Chance, count: int, memory: float) -> npt.NDArray[np.float64]:
+    """Standard normal numbers of which neighbours have this correlation (AR(1))."""
+    from scipy import signal
+
+    noise = chance.normal(0, 1, count + 200)
+    series: npt.NDArray[np.float64] = signal.lfilter([np.sqrt(1 - memory * memory)], [1, -memory], noise)[200:]
+    return series
