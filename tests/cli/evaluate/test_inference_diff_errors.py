@@ -87,7 +87,9 @@ def test_numbers_that_are_none_are_exit_code_4(folder: Path) -> None:
     completed = diff(folder / "add.tflite", f"--input_files={folder / 'nan.npy'}")
     assert completed.code == 4
     assert completed.out.splitlines()[-1] == "INFO: OutputDiff[0]: avg_error=nan, std_dev=nan"
-    assert "test: not decided: 3 times: the test has 384 NaN and the reference has 384 NaN of 384 values" in completed.err
+    assert (
+        "test: not decided: 3 times: the test has 384 NaN and the reference has 384 NaN of 384 values" in completed.err
+    )
 
 
 def test_a_picture_that_cannot_be_read_fails_its_run_alone(folder: Path, tmp_path: Path) -> None:
