@@ -1,0 +1,87 @@
+"""Differences by run, channel and block; the numbers are worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from evaltools.metrics.difference import Scale, compare_tensors
+from evaltools.metrics.output_difference import summarise_differences
+from evaltools.metrics.regions import BLOCKS, Farthest, farthest_region, farthest_run, region_sums
+
+
+def test_channels_are_those_of_the_last_axis_and_blocks_are_equal_parts() -> None:
+    """Two blocks of 64 elements each would be 128: of 256 elements every block has four."""
+    reference = np.ones((64, 4))
+    test = reference.copy()
+    test[:, 2] += 0.5
+    test[63, 0] += 3
+    sums = region_sums(test.ravel(), reference.ravel(), reference.shape)
+    assert sums.channels.tolist() == [[9.0, 64.0, 64.0], [0.0, 64.0, 64.0], [16.0, 64.0, 64.0], [0.0, 64.0, 64.0]]
+    assert sums.blocks.shape == (BLOCKS, 3)
+    assert sums.blocks[0].tolist() == [0.25, 4.0, 4.0]
+    assert sums.blocks[-1].tolist() == [9.25, 4.0, 4.0]
+
+
+def test_the_farthest_region_over_all_runs() -> None:
+    """Channel 1 has 0.5^2 of 1 in one of two runs: sqrt(0.25 / 2)."""
+    reference = np.ones(3)
+    runs = [region_sums(np.array([1.0, given, 1.0]), reference, (3,)).channels for given in (1.0, 1.5)]
+    found = farthest_region(runs, quantum=0.0)
+    assert found is not None
+    assert found.index == 1
+    assert found.size == pytest.approx(math.sqrt(0.125))
+
+
+def test_a_region_near_zero_counts_as_a_hundredth_of_all_and_as_four_quanta() -> None:
+    reference, test = np.array([10.0, 1e-9]), np.array([10.0, 0.05])
+    sums = region_sums(test, reference, (2,)).channels
+    overall = math.sqrt(50)
+    by_share, by_quanta = farthest_region([sums], quantum=0.0), farthest_region([sums], quantum=1.0)
+    assert by_share is not None
+    assert by_quanta is not None
+    assert (by_share.index, by_quanta.index) == (1, 1)
+    assert [by_share.size, by_quanta.size] == pytest.approx([5 / overall, 0.05 / 4])
+
+
+def test_the_farthest_run() -> None:
+    """0.5 of run 0 and 1 of run 1, whose reference is larger."""
+    assert farthest_run([1.0, 16.0], [4.0, 16.0], [4, 4], 0.0) == Farthest(1, 1.0)
+    assert farthest_run([0.0], [0.0], [0], 0.0) is None
+
+
+def test_what_is_not_finite_on_either_side_counts_as_equal() -> None:
+    sums = region_sums(np.array([np.nan, 2.0]), np.array([1.0, np.inf]), (2,))
+    assert sums.channels[:, 0].tolist() == [0.0, 0.0]
+
+
+def test_too_few_elements_have_no_regions() -> None:
+    one = region_sums(np.ones(1), np.ones(1), (1,))
+    assert (len(one.channels), len(one.blocks)) == (0, 0)
+    assert farthest_region([one.channels], 0.0) is None
+
+
+def test_runs_that_give_what_an_earlier_one_gave_are_counted_on_either_side() -> None:
+    runs = [np.full(4, value, np.float32) for value in (1, 2, 3)]
+    stale = [runs[0], runs[0], runs[2]]
+    for pairs in (zip(stale, runs, strict=True), zip(runs, stale, strict=True)):
+        assert summarise_differences("y", "float32", [compare_tensors(*pair) for pair in pairs]).repeated == 1
+    same = [compare_tensors(run, run) for run in stale]
+    assert summarise_differences("y", "float32", same).repeated == 0
+
+
+def test_the_farthest_run_of_whole_numbers_is_by_the_share_that_differs() -> None:
+    parts = [compare_tensors(np.array([1, 2]), np.array([1, given])) for given in (2, 9)]
+    assert summarise_differences("y", "int32", parts).farthest_run == Farthest(1, 0.5)
+
+
+def test_quantised_outputs_are_relative_to_what_their_numbers_stand_for() -> None:
+    """20 quanta of 0.5 off in channel 1, whose reference is 100 quanta: a fifth."""
+    scale = Scale(0.5, 0)
+    test, reference = np.array([100, 120], np.uint8), np.array([100, 100], np.uint8)
+    found = summarise_differences("y", "uint8", [compare_tensors(test, reference, scale, scale)], dequantised=True)
+    assert found.farthest_channel is not None
+    assert found.farthest_channel.index == 1
+    assert found.farthest_channel.size == pytest.approx(0.2)

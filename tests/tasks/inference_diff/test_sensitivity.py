@@ -1,0 +1,126 @@
+"""What a verdict would have noticed, and that nothing is its own yardstick."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaltools.configuration import Configuration
+from evaltools.model import ModelFile
+from evaltools.runtime import open_session
+from evaltools.runtime.fake import FakeSession
+from evaltools.tasks.inference_diff.evaluation import prepare_diff
+from evaltools.tasks.inference_diff.judgement import kernels_of
+from evaltools.tasks.inference_diff.result import Sensitivity
+from evaltools.tasks.shared.evaluation import evaluate
+from tests.command import evaltools_here
+from tests.tasks.inference_diff.fakes import Answering, Opener, asked, three_times
+from tests.tasks.observers import Silent
+
+SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
+
+
+def sensitivity(folder: Path, opener: Opener) -> Sensitivity:
+    result = evaluate(prepare_diff, asked(folder), Silent(), opener)
+    found: Sensitivity | None = result.part.comparisons[0].sensitivity
+    assert found is not None
+    return found
+
+
+def test_exact_kernels_would_notice_every_fault(tmp_path: Path) -> None:
+    found = sensitivity(tmp_path, Opener())
+    assert [fault.name for fault in found.faults if not fault.noticed] == []
+    assert len(found.faults) == 13
+    assert found.smallest_noise is not None
+    assert found.smallest_noise <= 2**-5
+
+
+def test_kernels_that_differ_much_notice_less(tmp_path: Path) -> None:
+    """CPU variants that differ by half of the output explain small faults, not zeros for ever."""
+    shaken = {
+        name: lambda: lambda values: three_times(values) * np.float32(0.75)
+        for name in ("plain C++ kernels", "builtin kernels, 2 threads")
+    }
+    exact, rough = sensitivity(tmp_path, Opener()), sensitivity(tmp_path, Opener(**shaken))
+    assert rough.smallest_noise is None or rough.smallest_noise > (exact.smallest_noise or 0)
+    missed = {fault.name for fault in rough.faults if fault.noticed is False}
+    assert "saturated at 100/127" in missed
+    assert not missed & {"the first output for ever", "the output of the run before", "all zero"}
+
+
+def test_inputs_that_are_all_alike_are_named(tmp_path: Path) -> None:
+    class Constant(Opener):
+        def __call__(self, model: ModelFile, configuration: Configuration) -> FakeSession:
+            return Answering(lambda values: np.arange(values.size, dtype=np.float32).reshape(values.shape))
+
+    found = sensitivity(tmp_path, Constant())
+    assert len(found.alike) == 1
+    unseen = {fault.name for fault in found.faults if fault.noticed is None}
+    assert {"the first output for ever", "the output of the run before"} <= unseen
+
+
+def test_one_run_has_nothing_to_be_planted_in(tmp_path: Path) -> None:
+    result = evaluate(prepare_diff, asked(tmp_path, num_runs=1), Silent(), Opener())
+    assert result.part.comparisons[0].sensitivity is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kernels"),
+    [("use_xnnpack=true", "default"), ("", "default"), ("use_xnnpack=false", "builtin"), ("use_gpu=true", "")],
+)
+def test_the_kernels_of_a_configuration(text: str, kernels: str) -> None:
+    assert kernels_of(Configuration.from_text("test", text)) == kernels
+
+
+def test_a_kernel_is_not_its_own_yardstick(tmp_path: Path) -> None:
+    """XNNPACK that is wrong, on one thread and on two, is not excused by itself; builtin kernels that are it excuse."""
+    wrong = lambda: lambda values: three_times(values) * np.float32(1.05)  # noqa: E731
+    tests = (Configuration("test"), Configuration("other", kernels="builtin", num_threads=2))
+    makers = {"test": wrong, "other": wrong, "XNNPACK": wrong, "XNNPACK, 2 threads": wrong}
+    result = evaluate(prepare_diff, asked(tmp_path, tests=tests), Silent(), Opener(**makers))
+    kinds = {entry.name: entry.verdicts[0].kind for entry in result.configurations if entry.role == "test"}
+    assert (kinds["test"], kinds["other"]) == ("diverged", "equivalent")
+
+
+def test_an_output_that_is_another_a_second_time_is_diverged(tmp_path: Path) -> None:
+    opened = []
+
+    def other_each_time() -> object:
+        opened.append(1)
+        factor = np.float32(1 + 0.2 * (len(opened) - 1))
+        return lambda values: three_times(values) * factor
+
+    result = evaluate(prepare_diff, asked(tmp_path), Silent(), Opener(test=other_each_time))  # type: ignore[arg-type]
+    (verdict,) = result.configurations[-1].verdicts
+    assert (verdict.kind, verdict.reasons[0].kind) == ("diverged", "not_repeatable")
+
+
+@pytest.mark.once
+def test_the_sample_says_what_would_have_been_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    completed = evaltools_here("diff", f"--model_file={SAMPLE}", "--num_runs=8", f"--output_file_path={path}")
+    assert "test: would have noticed " in completed.err
+    (comparison,) = json.loads(path.read_text())["part"]["comparisons"]
+    noticed = {fault["name"]: fault["noticed"] for fault in comparison["sensitivity"]["faults"]}
+    assert [noticed[name] for name in ("the first output for ever", "one run zero")] == [True, True]
+
+
+@pytest.mark.once
+def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
+    """A plain C++ kernel that gives zeros is named, and excuses nothing."""
+
+    class Zeroing(Opener):
+        def __call__(self, model, configuration):  # type: ignore[no-untyped-def]
+            if configuration.name == "plain C++ kernels":
+                return super().__call__(model, configuration)
+            return open_session(model, configuration)
+
+    zeros = Zeroing(**{"plain C++ kernels": lambda: lambda values: values * np.float32(0)})
+    request = replace(asked(tmp_path), tests=(Configuration("test", kernels="builtin", num_threads=2),))
+    result = evaluate(prepare_diff, request, Silent(), zeros)
+    assert any("plain C++ kernels is no yardstick for output" in warning for warning in result.warnings)
+    assert result.configurations[-1].verdicts[0].kind == "equivalent"
