@@ -16,6 +16,7 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.metrics.regions import Farthest
 from evaltools.result.verdict import Reason
+from evaltools.stats.proportions import share_bound
 
 Grade = Literal["equivalent", "fp16", "bf16", "int8", "not decided", "diverged"]
 GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "not decided", "diverged")
@@ -35,6 +36,7 @@ _COARSEST: Final = 0.5
 _COARSEST_FLOOR: Final = 0.95
 _STEPS: Final = 255.0
 _INT8_SHARE: Final = 0.001
+_CONFIDENCE: Final = 0.95
 _MANY_ELEMENTS: Final = 8
 """Two different outputs of so many whole numbers are not rounded to the same by chance."""
 
@@ -81,7 +83,7 @@ def judge_output(
     if damage is not None:
         return damage
     if found.identical:
-        return OutputVerdict("equivalent", [Reason("identical" if found.elements else "no_elements")], "", {})
+        return OutputVerdict("equivalent", [_identical(found)], "", {})
     still = _stands_still(found, yardsticks)
     if still is not None:
         return OutputVerdict("diverged", [still], "", {})
@@ -92,6 +94,14 @@ def judge_output(
     if GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
+
+
+def _identical(found: OutputDifference) -> Reason:
+    """With the largest share of such inputs that may differ all the same: the exact bound of none of so many runs."""
+    if not found.elements:
+        return Reason("no_elements")
+    bound = share_bound(0, found.runs, _CONFIDENCE, upper=True)
+    return Reason("identical", {"runs": found.runs, "at_most": bound})
 
 
 def is_coarse(found: OutputDifference) -> bool:

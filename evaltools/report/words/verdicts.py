@@ -184,6 +184,14 @@ def _best_class(reason: Reason) -> str:
     )
 
 
+def _identical(reason: Reason) -> str:
+    at_most = reason.numbers.get("at_most")
+    if at_most is None:
+        return "identical in every element"
+    runs = reason.numbers["runs"]
+    return f"identical in every element of {runs} runs; at most {100 * at_most:.2g} % of such inputs can differ (95 %)"
+
+
 def _repeated(reason: Reason) -> str:
     return (
         f"the outputs of {reason.numbers['repeated']} of {reason.numbers['runs']} runs are those of an earlier run, "
@@ -258,7 +266,7 @@ def _two_digits(value: float | None) -> str:
 _SAMPLED: Final = "sampled_runs"
 _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     TEXT: lambda reason: reason.names["text"],
-    "identical": lambda _: "identical in every element",
+    "identical": _identical,
     "no_elements": lambda _: "it has no elements, so nothing was compared",
     "same_raw_numbers": lambda _: "the raw numbers are the same in every element of every run",
     "avg_error": _avg_error,

@@ -22,6 +22,9 @@ from evaltools.tasks.shared.evaluation import evaluate
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
+IDENTICAL = "equivalent: 3 times: identical in every element of 5 runs; at most 45 % of such inputs can differ (95 %)"
+"""The bound by hand: 1 - 0.05 ** (1 / 5) = 0.45."""
+
 
 def details(result: EvaluationResult) -> InferenceDiff:
     part: InferenceDiff = result.part
@@ -135,7 +138,7 @@ def test_a_state_is_repeatable_since_the_second_session_is_driven_the_same_way(
     repeated = comparison(result).repeatability
     assert repeated is not None
     assert (repeated.runs, repeated.identical, repeated.max) == (5, True, 0.0)
-    assert judged(result) == [("test", "equivalent: 3 times: identical in every element")]
+    assert judged(result) == [("test", IDENTICAL)]
 
 
 @pytest.mark.parametrize("name", ["test", "reference"])
@@ -215,7 +218,7 @@ def test_a_configuration_that_cannot_be_opened_does_not_stop_the_others(tmp_path
     result = evaluate(prepare_diff, request, Silent(), open_some)
     assert judged(result) == [
         ("gone", "not measured: not here"),
-        ("test", "equivalent: 3 times: identical in every element"),
+        ("test", IDENTICAL),
     ]
     assert "noise floor: plain C++ kernels not measured: not here" in result.warnings
 
