@@ -111,7 +111,7 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, look, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=_warnings(comparisons, look) + broken_yardsticks(judges),
+        warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(comparisons, tested)],
     )
 
 
@@ -287,6 +287,19 @@ def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> lis
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
     return found + _constant_outputs(comparisons) + coarse_floor(look)
+
+
+def _like_the_cpu(comparisons: Sequence[DiffComparison], tested: Mapping[str, str]) -> list[str]:
+    """Floats of a delegate that are bit for bit the reference's: a CPU that stood in for it gives them."""
+    return [
+        f"{comparison.configuration}: all outputs are bit for bit those of the reference's CPU kernels, which an "
+        "accelerator hardly gives with float numbers: look whether its nodes really ran there, or try another --seed"
+        for comparison in comparisons
+        if not tested.get(comparison.configuration, "CPU")
+        and comparison.outputs
+        and all(judged.difference.identical for judged in comparison.outputs)
+        and any(judged.difference.kind == "real" and judged.difference.elements for judged in comparison.outputs)
+    ]
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
