@@ -28,6 +28,8 @@ from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
 
 Array = npt.NDArray[Any]
+Fault = Callable[[list[Array], int], None]
+"""Changes one output of all runs; told the number that stands for its 0."""
 
 PARAMETERS = (
     Parameter("models", "Folder with .tflite models.", default=""),
@@ -36,6 +38,7 @@ PARAMETERS = (
     Parameter("at_once", "Models at once.", default=1),
 )
 UNCHANGED: Final = "no change"
+_SEEN: Final = ("diverged", UNCHANGED)
 
 
 def one_run_zero(runs: list[Array], zero: int) -> None:
@@ -134,7 +137,7 @@ def one_nan(runs: list[Array], _zero: int) -> None:
         runs[-1] = changed
 
 
-FAULTS: Final[tuple[Callable[[list[Array], int], None], ...]] = (
+FAULTS: Final[tuple[Fault, ...]] = (
     one_run_zero, frozen, stale, one_stale, best_swapped, sign_flipped, rolled, corner_zero, saturated, all_zero, noise,
     offset, scaled, channel_larger, one_nan,
 )  # fmt: skip
@@ -150,22 +153,25 @@ def main(arguments: list[str]) -> int:
     options = [f"--num_runs={flags.number('runs')}"]
     if flags.text("inputs"):
         options.append(f"--inputs={flags.text('inputs')}")
+    found = []
     with ThreadPoolExecutor(flags.number("at_once")) as pool:
-        found = list(pool.map(lambda model: verdicts_of(model, options), models))
-    tried = [entry for entry in found if entry]
-    print(f"{len(tried)} of {len(models)} models could be run")
+        for model, entry in zip(models, pool.map(lambda model: verdicts_of(model, options), models), strict=True):
+            found.append(entry)
+            missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in _SEEN]
+            print(f"{model.name}: {', '.join(missed) or ('nothing missed' if entry else 'cannot be run')}", flush=True)
+    print_table([entry for entry in found if entry])
+    return 0
+
+
+def print_table(found: Sequence[dict[str, str]]) -> None:
+    """A row per fault over all models that could be run."""
+    print(f"{len(found)} models")
     print("fault             noticed  no change  not noticed")
     for fault in FAULTS:
-        kinds = Counter(entry[fault.__name__] for entry in tried)
-        changed = len(tried) - kinds[UNCHANGED]
-        others = {kind: count for kind, count in kinds.items() if kind not in (UNCHANGED, "diverged")}
-        told = ", ".join(f"{kind} {count}" for kind, count in others.items())
+        kinds = Counter(entry[fault.__name__] for entry in found)
+        told = ", ".join(f"{kind} {count}" for kind, count in kinds.items() if kind not in _SEEN)
+        changed = len(found) - kinds[UNCHANGED]
         print(f"{fault.__name__:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
-    for model, entry in zip(models, found, strict=True):
-        missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in (UNCHANGED, "diverged")]
-        if missed:
-            print(f"{model.name}: {', '.join(missed)}")
-    return 0
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,7 @@ class _Saved:
     zeros: list[int]
 
 
-def verdicts_of(model: Path, options: Sequence[str]) -> dict[str, str] | None:
+def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> dict[str, str] | None:
     """The verdict by fault; None for a model that cannot be run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "saved"
@@ -186,7 +192,7 @@ def verdicts_of(model: Path, options: Sequence[str]) -> dict[str, str] | None:
         manifest = json.loads((folder / "manifest.json").read_text())
         saved = _read(folder, manifest)
         found = {}
-        for fault in FAULTS:
+        for fault in faults:
             changed = [list(runs) for runs in saved.outputs]
             for runs, zero in zip(changed, saved.zeros, strict=True):
                 if runs[0].size and runs[0].dtype.kind in "fiu":

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 from evaltools.runtime import open_session
@@ -124,3 +125,17 @@ def test_real_kernels_leave_broken_variants_out(tmp_path: Path) -> None:
     result = evaluate(prepare_diff, request, Silent(), zeros)
     assert any("plain C++ kernels is no yardstick for output" in warning for warning in result.warnings)
     assert result.configurations[-1].verdicts[0].kind == "equivalent"
+
+
+@pytest.mark.once
+def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -> None:
+    """A short form of ``python -m benchmarks verdicts``."""
+    faults = (
+        verdicts.one_run_zero,
+        verdicts.one_stale,
+        verdicts.best_swapped,
+        verdicts.corner_zero,
+        verdicts.saturated,
+    )
+    found = verdicts.verdicts_of(SAMPLE, ["--num_runs=8", "--noise_floor_runs=4"], faults)
+    assert found == {fault.__name__: "diverged" for fault in faults}
