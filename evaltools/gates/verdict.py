@@ -37,6 +37,8 @@ _COARSEST_FLOOR: Final = 0.95
 _STEPS: Final = 255.0
 _INT8_SHARE: Final = 0.001
 _CONFIDENCE: Final = 0.95
+_CUT_OFF: Final = 0.05
+_SEVERAL: Final = 3
 _MANY_ELEMENTS: Final = 8
 """Two different outputs of so many whole numbers are not rounded to the same by chance."""
 
@@ -224,6 +226,9 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     reason = _frozen(found)
     if reason is not None:
         return reason
+    reason = None if found.kind == "exact" or yardsticks.other_model else _saturated(found)
+    if reason is not None:
+        return reason
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
@@ -239,6 +244,25 @@ def _frozen(found: OutputDifference) -> Reason | None:
             return Reason("constant", {"value": side.low}, {"side": name})
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
+    return None
+
+
+def _saturated(found: OutputDifference) -> Reason | None:
+    """One side is cut off: several elements are just its largest (or smallest) value, and the other side goes on.
+
+    So is what a quantised model gives, by its range: beside another model, that says nothing.
+    """
+    for side, other, name in ((found.test, found.reference, "test"), (found.reference, found.test, "reference")):
+        if None in (side.low, side.high, other.low, other.high):
+            continue
+        span = (other.high or 0.0) - (other.low or 0.0)
+        ends = (
+            ("largest", side.high, (other.high or 0.0) - (side.high or 0.0), side.at_high, other.at_high),
+            ("smallest", side.low, (side.low or 0.0) - (other.low or 0.0), side.at_low, other.at_low),
+        )
+        for end, value, beyond, count, usual in ends:
+            if beyond > _CUT_OFF * span and count >= _SEVERAL * max(1, usual):
+                return Reason("saturated", {"elements": count, "value": value}, {"side": name, "end": end})
     return None
 
 

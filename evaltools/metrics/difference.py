@@ -39,7 +39,8 @@ class Scale:
 class Side:
     """What one side's values are like, differences apart. ``low`` and ``high`` are of the finite ones.
 
-    ``digest`` is a checksum of all bytes: equal for equal outputs.
+    ``at_low`` and ``at_high`` count the elements that have just these values. ``digest`` is a checksum of all bytes:
+    equal for equal outputs.
     """
 
     nan: int
@@ -48,6 +49,8 @@ class Side:
     low: float
     high: float
     digest: int
+    at_low: int = 0
+    at_high: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,17 +222,18 @@ def _largest_relative(reference: Float64s, errors: Float64s) -> float:
 
 def _side(values: Array, real: Float64s) -> Side:
     digest = zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data if values.size else b"")
+    nan = infinite = denormal = 0
     low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
-    if values.dtype.kind != "f":
-        return Side(0, 0, 0, low, high, digest)
-    nan = infinite = 0
-    if not math.isfinite(low) or not math.isfinite(high):
-        kept = real[np.isfinite(real)]
-        nan = int(np.count_nonzero(np.isnan(real)))
-        infinite = real.size - kept.size - nan
-        low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
-    denormal = _denormal(values, real)
-    return Side(nan, infinite, 0 if denormal is None else int(np.count_nonzero(denormal)), low, high, digest)
+    if values.dtype.kind == "f":
+        if not math.isfinite(low) or not math.isfinite(high):
+            kept = real[np.isfinite(real)]
+            nan = int(np.count_nonzero(np.isnan(real)))
+            infinite = real.size - kept.size - nan
+            low, high = (float(kept.min()), float(kept.max())) if kept.size else (math.nan, math.nan)
+        small = _denormal(values, real)
+        denormal = 0 if small is None else int(np.count_nonzero(small))
+    at_low, at_high = int(np.count_nonzero(real == low)), int(np.count_nonzero(real == high))
+    return Side(nan, infinite, denormal, low, high, digest, at_low, at_high)
 
 
 def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:

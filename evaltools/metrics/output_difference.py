@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from evaltools.metrics.difference import Side, TensorDifference
@@ -42,7 +43,7 @@ class Values:
 
     ``constant``: one and the same value everywhere, in all runs. ``distinct_outputs`` is the number of different
     outputs; with several runs and different inputs, 1 means that the output does not depend on them. ``low`` and
-    ``high`` are of finite values, null without any.
+    ``high`` are of finite values, null without any; ``at_low`` and ``at_high`` count the elements that are just that.
     """
 
     nan: int
@@ -53,6 +54,8 @@ class Values:
     constant: bool
     all_zero: bool
     distinct_outputs: int
+    at_low: int = 0
+    at_high: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ class OutputDifference:
 
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
     differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
-    gives what it gave in an earlier run although the other side does not. ``same_not_finite`` elements are the same
-    infinity, or NaN, on both sides.
+    gives what it, or the other side, gave in an earlier run although the other side now gives another.
+    ``same_not_finite`` elements are the same infinity, or NaN, on both sides.
 
     ``kind``: ``real`` for floats and dequantised numbers, ``quantised`` for outputs that can be compared in quanta,
     ``exact`` for whole numbers, truth values and texts.
@@ -193,9 +196,15 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
 
 
 def _repeated(parts: Sequence[TensorDifference]) -> int:
-    """Runs in which one side gives what it gave in an earlier run, though the other side does not."""
+    """Runs in which one side gives what it, or the other side, gave before, though the other side gives another."""
     pairs = [(part.test.digest, part.reference.digest) for part in parts]
-    return max(_repeats(pairs), _repeats([(reference, test) for test, reference in pairs]))
+    swapped = [(reference, test) for test, reference in pairs]
+    return max(_repeats(pairs), _repeats(swapped), _lags(pairs), _lags(swapped))
+
+
+def _lags(pairs: Sequence[tuple[int, int]]) -> int:
+    """How often a first number is the second one of the run before, and not that of its own run."""
+    return sum(given == before != other for (_, before), (given, other) in pairwise(pairs))
 
 
 def _repeats(pairs: Sequence[tuple[int, int]]) -> int:
@@ -261,6 +270,8 @@ def _values(sides: Sequence[Side]) -> Values:
         constant=constant,
         all_zero=constant and low == 0,
         distinct_outputs=len({side.digest for side in sides}),
+        at_low=sum(side.at_low for side in sides if side.low == low),
+        at_high=sum(side.at_high for side in sides if side.high == high),
     )
 
 

@@ -23,7 +23,7 @@ def held_against(
 
 
 RAMP = np.linspace(1, 2, 100, dtype=np.float32)
-RUNS = [compare_tensors(RAMP + np.float32(run), RAMP + np.float32(run + 1)) for run in range(2)]
+RUNS = [compare_tensors(RAMP + np.float32(run), RAMP + np.float32(run + 0.9)) for run in range(2)]
 WHOLE = summarise_differences("y", "float32", RUNS)
 VARIED = replace(WHOLE, farthest_run=None, farthest_block=None, farthest_channel=None, max=0.0)
 """Judged by its size over all elements alone."""
@@ -301,12 +301,8 @@ def one_corner_zero(values: npt.NDArray[np.float32]) -> None:
     values.reshape(40, -1)[:, :2] = 0
 
 
-def largest_cut_off(values: npt.NDArray[np.float32]) -> None:
-    np.clip(values, -2.0, 2.0, out=values)
-
-
-def two_runs_swapped(values: npt.NDArray[np.float32]) -> None:
-    values[[3, 4]] = values[[4, 3]]
+def one_value_cut_off(values: npt.NDArray[np.float32]) -> None:
+    values[values == values.max()] = 2.0
 
 
 @pytest.mark.parametrize(
@@ -315,8 +311,7 @@ def two_runs_swapped(values: npt.NDArray[np.float32]) -> None:
         (one_run_zero, "run 17 "),
         (one_channel_larger, "channel 5 "),
         (one_corner_zero, "block 0 "),
-        (largest_cut_off, "the largest difference "),
-        (two_runs_swapped, "run "),
+        (one_value_cut_off, "the largest difference "),
     ],
 )
 def test_an_error_that_is_small_in_the_sum_is_seen_in_its_place(
@@ -338,6 +333,27 @@ def test_an_output_given_twice_is_diverged_where_the_references_are_not_the_same
     faulty[9] = faulty[8]
     verdict = judge_output(over_runs(faulty), GENEROUS)
     assert (verdict.grade, why(verdict).partition(" are")[0]) == ("diverged", "the outputs of 1 of 40 runs")
+
+
+@pytest.mark.parametrize("side", ["test", "reference"])
+def test_an_output_that_comes_a_run_late_is_diverged(side: str) -> None:
+    late = np.concatenate([RUN[:1], RUN[:-1]])
+    pairs = zip(late, RUN, strict=True) if side == "test" else zip(RUN, late, strict=True)
+    found = summarise_differences("y", "float32", [compare_tensors(*pair) for pair in pairs])
+    assert found.repeated == 39
+    verdict = judge_output(found, GENEROUS)
+    assert (verdict.grade, verdict.reasons[0].kind) == ("diverged", "repeated")
+
+
+def test_an_output_that_is_cut_off_is_diverged_unless_another_model_is() -> None:
+    """Of 5120 normal numbers, about 200 lie beyond 2 on each side."""
+    found = over_runs(np.clip(RUN, -2.0, 2.0))
+    verdict = judge_output(found, GENEROUS)
+    assert (verdict.grade, verdict.reasons[0].names) == ("diverged", {"side": "test", "end": "largest"})
+    assert found.test.at_high == np.count_nonzero(RUN >= 2)
+    assert "elements are just its largest value, 2, and the other side goes beyond" in why(verdict)
+    other_model = replace(GENEROUS, other_model=True)
+    assert all(reason.kind != "saturated" for reason in judge_output(found, other_model).reasons)
 
 
 def test_yardsticks_that_are_broken() -> None:

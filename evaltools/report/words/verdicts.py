@@ -286,6 +286,10 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
     ),
     "repeated": _repeated,
+    "saturated": lambda reason: (
+        f"the {reason.names['side']} is cut off: {reason.numbers['elements']} elements are just its "
+        f"{reason.names['end']} value, {reason.numbers['value']:.4g}, and the other side goes beyond"
+    ),
     "farthest": _farthest,
     "best_class": _best_class,
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
