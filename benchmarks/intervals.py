@@ -93,8 +93,8 @@ def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 
     """A figure that few pictures change, each by so much; how many differ is drawn as well."""
     weights = resample_weights(PICTURES, DRAWS, seed=0)
     kinds: dict[str, tuple[Callable[[Chance, int], npt.NDArray[np.float64]], float]] = {
-        "equal losses": (lambda chance, count: chance.choice([-1.0], count), -1.0),
-        "losses and gains": (lambda chance, count: chance.choice([-1.0, 1.0], count), 0.0),
+        "equal losses": (lambda _, count: np.full(count, -1.0), -1.0),
+        "losses and gains": (lambda chance, count: chance.choice([-1.0, 1.0], count).astype(np.float64), 0.0),
         "losses of all sizes": (lambda chance, count: -chance.exponential(1, count), -1.0),
         "of all sizes, 70 % losses": (
             lambda chance, count: chance.exponential(1, count) * chance.choice([-1.0, 1.0], count, p=[0.7, 0.3]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
@@ -13,7 +14,7 @@ from evaltools.stats.proportions import PairedCounts, change_bound
 from evaltools.stats.resampled import FEWEST_EXAMPLES, ResampledChange, differing_examples, resampled_change
 
 
-def change_of(influences: np.ndarray, draws: int = 1000) -> ResampledChange:  # type: ignore[type-arg]
+def change_of(influences: npt.NDArray[np.float64], draws: int = 1000) -> ResampledChange:
     """A figure that each example changes by so much."""
     weights = resample_weights(len(influences), draws, 3)
     differences = weights @ influences
