@@ -15,6 +15,7 @@ from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -46,6 +47,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         if left_out:
             console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
+        _print_figures_of_kind(diff, compared, console)
         _print_kinds(compared, console)
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
@@ -165,6 +167,15 @@ def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], consol
             f"boxes, {name}: {boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), "
             f"{boxes.lost} lost, {boxes.new} new, {boxes.class_changes} of another class"
         )
+
+
+def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
+    """Keypoints, segmentation, embeddings: of each configuration, then of each CPU variant."""
+    named = [(entry.configuration, [judged.difference for judged in entry.outputs]) for entry in compared]
+    named += [(f"noise floor, {entry.name}", entry.outputs) for entry in diff.noise_floor]
+    for name, outputs in named:
+        for found in [output.of_kind for output in outputs if output.of_kind is not None][:_MOST_OUTPUTS]:
+            console.print(f"{found.kind}, {name}: {KINDS[found.kind].in_words(found)}")
 
 
 def _print_kinds(compared: Sequence[DiffComparison], console: Console) -> None:
