@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.gates.verdict import GRADES
+from evaltools.gates.verdict import GRADES, size_of
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.tables.cells import delegated, median, milliseconds, speed
 from evaltools.report.words.verdicts import outputs_in_words
@@ -170,12 +170,18 @@ def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], consol
 
 
 def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
-    """Keypoints, segmentation, embeddings: of each configuration, then of each CPU variant."""
-    named = [(entry.configuration, [judged.difference for judged in entry.outputs]) for entry in compared]
-    named += [(f"noise floor, {entry.name}", entry.outputs) for entry in diff.noise_floor]
-    for name, outputs in named:
-        for found in [output.of_kind for output in outputs if output.of_kind is not None][:_MOST_OUTPUTS]:
-            console.print(f"{found.kind}, {name}: {KINDS[found.kind].in_words(found)}")
+    """Keypoints, segmentation, embeddings: of each configuration, and of the CPU variant that differs most."""
+    for position, output in enumerate(compared[0].outputs[:_MOST_OUTPUTS]):
+        named = [(entry.configuration, entry.outputs[position].difference) for entry in compared]
+        floor = [(entry.name, entry.outputs[position]) for entry in diff.noise_floor if entry.outputs]
+        if floor:
+            name, farthest = max(floor, key=lambda entry: size_of(entry[1]))
+            named.append((f"noise floor ({name})", farthest))
+        for name, difference in named:
+            found = difference.of_kind
+            if found is not None:
+                words = KINDS[found.kind].in_words(found)
+                console.print(f"{found.kind}, {name}, {output.difference.output}: {words}")
 
 
 def _print_kinds(compared: Sequence[DiffComparison], console: Console) -> None:

@@ -12,6 +12,7 @@ from evaltools.metrics.output_difference import BEST_CLASS, JudgedFigure, KindFi
 from evaltools.tasks.inference_diff.output_kinds.kind import PICTURE_CHANNELS, Output, Values
 
 _WHOLE: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
+_MOST_CLASSES: Final = 1 << 16
 _LEAST_SHARE: Final = 0.001
 """A class with fewer of all pixels says little by its IoU."""
 
@@ -55,13 +56,13 @@ class Segmentation:
             one, other = first.ravel()[places], second.ravel()[places]
             rows = np.arange(len(one))
             tied = int(np.count_nonzero(np.any([side[rows, one] == side[rows, other] for side in sides], axis=0)))
-        numbers, places = np.unique(np.stack((first, second)), return_inverse=True)
-        ours, theirs = places.reshape(2, -1)
-        count = len(numbers)
+        numbers, ours, theirs = _numbered(first, second)
+        count = int(max(ours.max(), theirs.max())) + 1
         common = np.bincount(ours[ours == theirs], minlength=count)
         either = np.bincount(ours, minlength=count) + np.bincount(theirs, minlength=count) - common
+        found = np.flatnonzero(either)
         pixels = np.array([first.size, int(np.count_nonzero(changed)), tied], np.int64)
-        return {"classes": numbers.astype(np.int64), "common": common, "either": either, "pixels": pixels}
+        return {"classes": numbers[found], "common": common[found], "either": either[found], "pixels": pixels}
 
     def summarise(self, runs: Sequence[Values]) -> KindFigures:
         """``parts`` has the IoU of each class between the two sides, over all runs."""
@@ -106,7 +107,7 @@ class Segmentation:
         text = f"{100 * (figures['changed_share'] or 0):.3g} % of the pixels change their class"
         text += f"; mean IoU of {len(found.parts)} classes {figures['mean_iou'] or 0:.4f}"
         worst = figures["worst_iou"]
-        return text if worst is None else f"{text}, class {figures['worst_class']} {worst:.4f}"
+        return text if worst is None or worst == 1 else f"{text}, class {figures['worst_class']} {worst:.4f}"
 
 
 _SCORE_MAKERS: Final = (("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC"), ("LOGISTIC",))
@@ -119,3 +120,16 @@ def _classes(values: npt.NDArray[np.generic], output: Output) -> npt.NDArray[Any
     if values.shape[-1] == 1:
         return (values[..., 0].astype(float) > 0.5).astype(np.int64)
     return np.asarray(values.argmax(axis=-1))
+
+
+def _numbered(
+    first: npt.NDArray[Any], second: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Classes, and both sides as places in them; sorting, which is slow, only where class numbers are far apart."""
+    low, high = int(min(first.min(), second.min())), int(max(first.max(), second.max()))
+    if high - low < _MOST_CLASSES:
+        numbers = np.arange(low, high + 1, dtype=np.int64)
+        return numbers, first.ravel().astype(np.int64) - low, second.ravel().astype(np.int64) - low
+    found, places = np.unique(np.stack((first, second)), return_inverse=True)
+    ours, theirs = places.reshape(2, -1)
+    return found.astype(np.int64), ours, theirs
