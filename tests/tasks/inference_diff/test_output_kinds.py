@@ -80,7 +80,7 @@ def test_sure_keypoints_are_told_apart_from_others() -> None:
 
 def test_keypoints_in_pixels_move_by_shares_of_the_picture() -> None:
     reference = np.array([[[50.0, 100.0], [10.0, 10.0]]])
-    found = figures("keypoints", [reference + [[[10.0, 0.0], [0.0, 10.0]]]], [reference], output((1, 2, 2)))
+    found = figures("keypoints", [reference + np.array([[10.0, 0.0], [0.0, 10.0]])], [reference], output((1, 2, 2)))
     assert found.parts == pytest.approx({"0": 0.1, "1": 0.05})
     assert (found.figures["displaced"], found.figures["confident"]) == (1, 2)
 
