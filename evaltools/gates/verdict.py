@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.output_difference import OutputDifference
+from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
 from evaltools.metrics.regions import Farthest
 from evaltools.result.verdict import Reason
 from evaltools.stats.proportions import share_bound
@@ -33,6 +33,7 @@ _TRUNCATED: Final = 2.0
 _FEW_ROUNDINGS: Final = 16.0
 _ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
+_TIMES_THE_LEAST: Final = 10.0
 _COARSEST_FLOOR: Final = 0.95
 _STEPS: Final = 255.0
 _INT8_SHARE: Final = 0.001
@@ -79,7 +80,8 @@ def judge_output(
     """Grade one output; ``like`` is its difference over the runs of the yardsticks, which sizes are judged by.
 
     The size over all runs and elements decides, and so do those of the run, the channel and the block that differ
-    most, the largest difference, and the share of other best classes: the worst grade of these.
+    most, the largest difference, and the figures that tell what the output is for, such as the share of other best
+    classes: the worst grade of these. Of keypoints, sizes say little: there the figures alone decide.
     """
     damage = _damage(found)
     if damage is not None:
@@ -93,7 +95,7 @@ def judge_output(
     of_all, judged = judges[found.kind], like or found
     decisive = of_all(judged, yardsticks)
     part = max(_judge_parts(judged, yardsticks), key=_by_grade_and_excess, default=decisive)
-    if GRADES.index(part.grade) > GRADES.index(decisive.grade):
+    if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
@@ -295,12 +297,20 @@ _PART_FACTOR: Final = 3.0
 
 
 def _judge_parts(found: OutputDifference, yardsticks: Yardsticks) -> list[OutputVerdict]:
-    """Those of single runs, channels, blocks and elements, and of best classes; none within one quantum."""
-    if found.quanta is not None and found.quanta.max <= 1:
+    """Those of single runs, channels, blocks and elements, and of other figures; none within one quantum."""
+    within_one_quantum = found.quanta is not None and found.quanta.max <= 1
+    if within_one_quantum and not _figures_decide(found):
         return []
+    figures = [_judge_figure(figure, found, yardsticks) for figure in found.judged_figures.values()]
+    if _figures_decide(found):
+        return figures
     parts = _PARTS if found.kind != "exact" else _PARTS[:1]
     verdicts = [_judge_part(part, found, yardsticks) for part in parts]
-    return [verdict for verdict in (*verdicts, _judge_best(found, yardsticks)) if verdict is not None]
+    return [*(verdict for verdict in verdicts if verdict is not None), *figures]
+
+
+def _figures_decide(found: OutputDifference) -> bool:
+    return found.of_kind is not None and found.of_kind.decides
 
 
 def _by_grade_and_excess(verdict: OutputVerdict) -> tuple[int, float]:
@@ -352,28 +362,36 @@ def _rounding(found: OutputDifference, yardsticks: Yardsticks) -> float:
     return _FEW_ROUNDINGS * own * math.sqrt(max(1, yardsticks.node_count)) if own < 1e-6 else own
 
 
-def _judge_best(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict | None:
-    """The share of other best classes, ties apart; one more than the yardsticks' is granted, and three deviations."""
-    if found.scores is None:
-        return None
+def _judge_figure(figure: JudgedFigure, found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    def of(other: OutputDifference) -> float:
+        same = other.judged_figures.get(figure.name)
+        return 0.0 if same is None else same.value
 
-    def share(other: OutputDifference) -> float:
-        return 0.0 if other.scores is None else other.scores.changed_share
-
-    def granted(usual: float) -> float:
-        assert found.scores is not None
-        count = found.scores.positions
-        return min(1.0, usual + 3 * math.sqrt(usual * (1 - min(1.0, usual)) / count) + 1 / count)
-
-    floor, _ = _coarsest(yardsticks, share)
-    tolerances = {"equivalent": granted(min(1.0, 2 * floor))}
+    floor, _ = _coarsest(yardsticks, of)
+    tolerances = {"equivalent": _granted(figure, 2 * floor)}
     for precision in list(_least(found, yardsticks))[1:]:
         measured = yardsticks.precisions.get(precision)
-        usual = _COARSEST if measured is None else min(1.0, _YARDSTICK_FACTOR * share(measured))
-        tolerances[precision] = max(_last(tolerances), granted(usual))
-    grade = _grade(share(found), tolerances)
-    reason = _held("best_class", grade, tolerances, {"value": share(found), "positions": found.scores.positions}, {})
-    return OutputVerdict(grade, [reason], "share of other best classes", tolerances)
+        usual = _unmeasured(figure) if measured is None else _YARDSTICK_FACTOR * of(measured)
+        tolerances[precision] = max(_last(tolerances), _granted(figure, usual))
+    grade = _grade(figure.value, tolerances)
+    numbers, unit = {"value": figure.value, "of": figure.of}, figure.name.replace("_", " ")
+    reasons = [_held("figure", grade, tolerances, numbers, {"figure": figure.name})]
+    if _figures_decide(found) and grade != "diverged" and min(figure.value, tolerances[grade]) > AMPLIFIED:
+        return OutputVerdict("not decided", [*reasons, Reason("amplifies_rounding")], unit, tolerances)
+    return OutputVerdict(grade, reasons, unit, tolerances)
+
+
+def _unmeasured(figure: JudgedFigure) -> float:
+    """What a precision is granted that was not measured."""
+    return _COARSEST if figure.of is not None else _TIMES_THE_LEAST * figure.at_least
+
+
+def _granted(figure: JudgedFigure, usual: float) -> float:
+    """Of a share, three standard deviations and one more than is usual."""
+    if figure.of is None:
+        return max(figure.at_least, usual)
+    usual = min(1.0, usual)
+    return min(1.0, usual + 3 * math.sqrt(usual * (1 - usual) / figure.of) + 1 / figure.of)
 
 
 def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaltools.configuration import Configuration
-from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
@@ -129,12 +127,6 @@ class OutputJudge:
             return named
 
         return measure_sensitivity(self.look.expected, comparison.reference_outputs, comparison, judge_planted)
-
-
-def kernels_of(configuration: Configuration) -> str:
-    """The CPU kernels that a configuration runs, empty where a delegate other than XNNPACK runs what it can."""
-    others = [delegate for delegate in configuration.delegates.requested if delegate.name != XNNPACK.name]
-    return "" if others else configuration.kernel_set
 
 
 def judge(
