@@ -40,8 +40,9 @@ _INT8_SHARE: Final = 0.001
 _CONFIDENCE: Final = 0.95
 _CUT_OFF: Final = 0.05
 _SEVERAL: Final = 3
+_FEW_QUANTA: Final = 4
 _MANY_ELEMENTS: Final = 8
-"""Two different outputs of so many whole numbers are not rounded to the same by chance."""
+"""Two different outputs with so many whole numbers between their ends are not rounded to the same by chance."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     Where the difference is that of a few roundings, or one quantum at most, the reference stands as still.
     """
     of_rounding = found.relative_rms is not None and found.relative_rms <= _rounding(found, yardsticks)
-    if of_rounding or (found.quanta is not None and found.quanta.max <= 1):
+    if of_rounding or _hardly_moves(found) or (found.quanta is not None and found.quanta.max <= 1):
         return None
     reason = _frozen(found)
     if reason is not None:
@@ -234,19 +235,31 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
-    is_no_chance = is_varied and (found.kind == "real" or found.elements >= _MANY_ELEMENTS * found.runs)
+    at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
+    between_ends = (found.elements - at_ends) / found.runs
+    is_no_chance = is_varied and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
     usual = found.runs * (2 * by_rounding + (0 if is_no_chance else 0.1))
     return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
 
 
 def _frozen(found: OutputDifference) -> Reason | None:
-    """One side has the same numbers everywhere, or in every run, and the other has not."""
+    """One side has the same numbers everywhere, or in every run, and the other, which moves, has not."""
+    if _hardly_moves(found):
+        return None
     for side, other, name in ((found.test, found.reference, "test"), (found.reference, found.test, "reference")):
         if side.constant and not other.constant:
             return Reason("constant", {"value": side.low}, {"side": name})
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
     return None
+
+
+def _hardly_moves(found: OutputDifference) -> bool:
+    """Whole numbers that differ in few elements, or by few quanta in few runs: rounding may make them stand still."""
+    distinct = max(found.test.distinct_outputs, found.reference.distinct_outputs)
+    if found.kind == "quantised":
+        return found.quanta is not None and found.quanta.max <= _FEW_QUANTA and distinct <= max(2, found.runs / 4)
+    return found.kind == "exact" and _share(found) <= _INT8_SHARE
 
 
 def _saturated(found: OutputDifference) -> Reason | None:
@@ -460,7 +473,7 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     noise_max = max((other.quanta.max for other in yardsticks.floor.values() if other.quanta), default=0)
     shaken = yardsticks.precisions.get("int8")
     expected = _YARDSTICK_FACTOR * shaken.quanta.rms if shaken is not None and shaken.quanta is not None else 0.0
-    least = max(_steps_used(found) / _STEPS, expected, _FLOOR_FACTOR * noise_rms)
+    least = _by_chance(found) * max(_steps_used(found) / _STEPS, expected, _FLOOR_FACTOR * noise_rms)
     tolerances = {"equivalent": 2 * noise_rms, "int8": max(2 * noise_rms, _coarsest_quanta(found, least))}
     grade: Grade = _grade(found.quanta.rms, tolerances)
     if found.quanta.max <= 1:
@@ -485,6 +498,15 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     }
     reasons = [Reason("quanta", size, {"variant": variant})]
     return OutputVerdict(grade, _with_amplified(grade, reasons), "RMS of the difference in quanta", tolerances)
+
+
+def _by_chance(found: OutputDifference) -> float:
+    """By how much a root mean square of so few elements may be larger by chance: two standard deviations of its square.
+
+    Where one element is off by several quanta and the others by none, as roundings of a whole model make it, squares
+    have a standard deviation of about twice their mean.
+    """
+    return math.sqrt(1 + 4 / math.sqrt(max(1, found.elements)))
 
 
 def _steps_used(found: OutputDifference) -> float:
