@@ -12,14 +12,18 @@ from typing import Any, Final
 from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.delegates.external import EXTERNAL
 from evaltools.errors import UsageError
+from evaltools.extensions import RUNTIMES as OTHER_RUNTIMES
+from evaltools.extensions import entries
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
-RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
+OUR_RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
 """The runtimes and the package that each needs, best first; ``evaltools.runtime.NAME`` holds the runtime.
 
 A new runtime is one file there plus one line here, and a word in the file of each delegate that it can create.
 """
+RUNTIMES: Final = {entry.name: entry.module for entry in entries(OTHER_RUNTIMES)} | OUR_RUNTIMES
+"""With those of other packages, and the module that each is in."""
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
 _MOST_THREADS: Final = 1024
@@ -31,7 +35,7 @@ OWN_PARAMETERS: Final = (
         "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
         "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for.",
         default=AUTO,
-        choices=(AUTO, *RUNTIMES),
+        choices=(AUTO, *OUR_RUNTIMES, *(name for name in RUNTIMES if name not in OUR_RUNTIMES)),
     ),
     Parameter(
         "kernels",

@@ -185,6 +185,7 @@ def run_each(
     return outcomes
 
 
+@runtime_checkable
 class Runtime(Protocol):
     """Something that opens sessions."""
 
