@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
 from evaltools.extensions import RUNTIMES as OTHER_RUNTIMES
 from evaltools.extensions import entries
@@ -119,6 +120,13 @@ class Configuration:
     def xnnpack(self) -> bool | None:
         """``use_xnnpack`` with its three meanings: must run, must not run, the runtime decides (None)."""
         return bool(self.delegates.value("use_xnnpack")) if self.delegates.is_given("use_xnnpack") else None
+
+    @property
+    def flags_from_outside(self) -> list[str]:
+        """The flags that ask for what packages beside evaltools bring."""
+        ours = {delegate.enabled_by for delegate in OURS}
+        others = [f"--{each.enabled_by}" for each in self.delegates.requested if each.enabled_by not in ours]
+        return others if self.runtime in (AUTO, *OUR_RUNTIMES) else [*others, f"--runtime={self.runtime}"]
 
     @property
     def kernel_set(self) -> str:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaltools.configuration import AUTO, OUR_RUNTIMES
-from evaltools.delegates.registry import OURS
 from evaltools.device.files.store import remote_path
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
@@ -84,15 +82,12 @@ def device_request(request: Request, root: str) -> DeviceRequest:
 
 
 def _require_what_devices_have(request: Request) -> None:
-    ours = {delegate.enabled_by for delegate in OURS}
     for configuration in request.configurations:
-        others = [f"--{each.enabled_by}" for each in configuration.delegates.requested if each.enabled_by not in ours]
-        if configuration.runtime not in (AUTO, *OUR_RUNTIMES):
-            others.append(f"--runtime={configuration.runtime}")
-        if others:
+        if configuration.flags_from_outside:
             raise UsageError(
-                f"configuration {configuration.name!r}: {', '.join(others)} comes from another package, which is not "
-                "on devices; use a delegate library that is built for them: --external_delegate_path"
+                f"configuration {configuration.name!r}: {', '.join(configuration.flags_from_outside)} comes from another "
+                "package, which is not on devices; use a delegate library that is built for them: "
+                "--external_delegate_path"
             )
 
 
