@@ -83,11 +83,11 @@ def device_request(request: Request, root: str) -> DeviceRequest:
 
 def _require_what_devices_have(request: Request) -> None:
     for configuration in request.configurations:
-        if configuration.flags_from_outside:
+        others = ", ".join(configuration.flags_from_outside)
+        if others:
             raise UsageError(
-                f"configuration {configuration.name!r}: {', '.join(configuration.flags_from_outside)} comes from another "
-                "package, which is not on devices; use a delegate library that is built for them: "
-                "--external_delegate_path"
+                f"configuration {configuration.name!r}: {others} comes from another package, which is not on devices; "
+                "use a delegate library that is built for them: --external_delegate_path"
             )
 
 
