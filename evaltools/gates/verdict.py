@@ -213,8 +213,8 @@ def _damage(found: OutputDifference) -> OutputVerdict | None:
     if found.kind != "exact" and missing:
         numbers = {"elements": found.elements, "missing": missing}
         return OutputVerdict("diverged", [Reason("no_counterpart", numbers)], "", {})
-    if found.torn:
-        return OutputVerdict("diverged", [Reason("torn", {"elements": found.torn})], "", {})
+    if found.never_written:
+        return OutputVerdict("diverged", [Reason("never_written", {"elements": found.never_written})], "", {})
     return None
 
 

@@ -150,7 +150,7 @@ class OutputDifference:
     snr_db: float | None
     cosine: float | None
     quanta: Quanta | None
-    torn: int
+    never_written: int
     same_shape: bool
     test: Values
     reference: Values
@@ -219,7 +219,7 @@ def summarise_differences(
         snr_db=-20 * math.log10(relative_rms) if relative_rms else None,
         cosine=_cosine(parts, squared, reference_squared) if compared else None,
         quanta=quanta,
-        torn=sum(part.torn for part in parts),
+        never_written=sum(part.never_written for part in parts),
         same_shape=all(part.same_shape for part in parts),
         test=_values([part.test for part in parts]),
         reference=_values([part.reference for part in parts]),

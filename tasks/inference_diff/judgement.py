@@ -29,7 +29,7 @@ from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
 from evaltools.tasks.inference_diff.sensitivity import measure_sensitivity
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, RerunOutcome, YardstickRuns
+from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, YardstickRuns
 
 METRIC: Final = "outputs"
 
@@ -198,7 +198,7 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _boxes(look: YardstickRuns, kind: Kind) -> dict[str, BoxAgreement]:
+def _boxes(look: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
         for entry in look.of_kind(kind)

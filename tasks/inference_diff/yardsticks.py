@@ -15,7 +15,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
-Kind = Literal["noise floor", "precision", "repeat"]
+RerunKind = Literal["noise floor", "precision", "repeat"]
 NOISE_FLOOR: Final = "noise floor"
 PRECISION: Final = "precision"
 REPEAT: Final = "repeat"
@@ -38,7 +38,7 @@ class Rerun:
     Inputs are changed by ``change_inputs`` where that is given.
     """
 
-    kind: Kind
+    kind: RerunKind
     name: str
     runnable: Runnable
     expected_from: str
@@ -70,7 +70,7 @@ class YardstickRuns:
     problem: str | None = None
     like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
 
-    def of_kind(self, kind: Kind) -> list[RerunOutcome]:
+    def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """Those of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
 

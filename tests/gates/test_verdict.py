@@ -197,7 +197,7 @@ GENEROUS = held_against([real(1.0)], {"int8": real(1.0)}, 10**6)
             replace(VARIED, test=replace(NAN, infinite=1), reference=NAN, compared=197, same_not_finite=2),
             "the test has 2 NaN and 1 infinite and the reference has 2 NaN of 200 values",
         ),
-        (replace(VARIED, torn=7), "7 denormal numbers"),
+        (replace(VARIED, never_written=7), "7 denormal numbers"),
     ],
 )
 def test_damage_beats_every_figure_and_every_tolerance(damaged: OutputDifference, reason: str) -> None:

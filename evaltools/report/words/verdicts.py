@@ -155,7 +155,7 @@ def _not_finite(reason: Reason) -> str:
     return f"{counts} of {reason.numbers['elements']} values"
 
 
-def _torn(reason: Reason) -> str:
+def _never_written(reason: Reason) -> str:
     return (
         f"{reason.numbers['elements']} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
         "memory that was never written looks like this"
@@ -277,7 +277,7 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "no_counterpart": lambda reason: (
         f"{reason.numbers['missing']} of {reason.numbers['elements']} elements have no counterpart of their type"
     ),
-    "torn": _torn,
+    "never_written": _never_written,
     "constant": lambda reason: (
         f"the {reason.names.get('side', 'test')}'s output is {reason.numbers['value']:g} everywhere, in every run"
     ),
