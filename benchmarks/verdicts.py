@@ -1,10 +1,11 @@
 """Which faults a verdict of the inference diff notices: faulty outputs of real models, judged by whole commands.
 
-``python -m benchmarks verdicts --models=FOLDER [--inputs=noise --runs=20 --at_once=1]``
+``python -m benchmarks verdicts --models=FOLDER [--inputs=noise --runs=20 --at_once=1] [--delegate=FAULTY.so]``
 
-For each model, the outputs of a run are saved (``--save_outputs``); then each fault is put into a copy of them, and the
-same configuration is held against that copy (``--load_reference``). A row per fault says for how many models the
-verdict was ``diverged``, what it was where it was not, and for how many the fault changes nothing.
+With ``--delegate``, the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else the outputs of a run
+are saved for each model (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is
+held against that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``,
+what it was where it was not, and for how many the fault changes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.cli.shared.flags import parse_flags
+from evaltools.model import read_model
 from evaltools.parameter import Parameter
 
 Array = npt.NDArray[Any]
@@ -36,6 +38,7 @@ PARAMETERS = (
     Parameter("inputs", "Kind of inputs: noise, photos or both; as a model needs them if empty.", default=""),
     Parameter("runs", "Runs of each model.", default=20),
     Parameter("at_once", "Models at once.", default=1),
+    Parameter("delegate", "The faulty delegate; saved outputs are edited if empty.", default=""),
 )
 UNCHANGED: Final = "no change"
 _SEEN: Final = ("diverged", UNCHANGED)
@@ -137,6 +140,19 @@ def one_nan(runs: list[Array], _zero: int) -> None:
         runs[-1] = changed
 
 
+_DELEGATE_FAULTS: Final = {
+    "scaled": "fault:scale",
+    "offset": "fault:offset",
+    "saturated": "fault:saturate",
+    "stale": "fault:stale",
+    "frozen": "fault:frozen",
+    "one_nan": "fault:nan;channel:0;every:{last}",
+    "one_zero": "fault:zero;every:{last}",
+    "one_stale": "fault:stale;every:{last}",
+    "channel_larger": "fault:scale;amount:1.5;channel:{middle}",
+    "channel_zero": "fault:zero;channel:{middle}",
+}
+"""Options by fault; ``{last}`` is the run before the last alone, since the warm-up counts."""
 FAULTS: Final[tuple[Fault, ...]] = (
     one_run_zero, frozen, stale, one_stale, best_swapped, sign_flipped, rolled, corner_zero, saturated, all_zero, noise,
     offset, scaled, channel_larger, one_nan,
@@ -153,25 +169,32 @@ def main(arguments: list[str]) -> int:
     options = [f"--num_runs={flags.number('runs')}"]
     if flags.text("inputs"):
         options.append(f"--inputs={flags.text('inputs')}")
+    library, runs = flags.text("delegate"), flags.number("runs")
+
+    def measure(model: Path) -> dict[str, str] | None:
+        return delegate_verdicts(model, options, library, runs) if library else verdicts_of(model, options)
+
     found = []
     with ThreadPoolExecutor(flags.number("at_once")) as pool:
-        for model, entry in zip(models, pool.map(lambda model: verdicts_of(model, options), models), strict=True):
+        for model, entry in zip(models, pool.map(measure, models), strict=True):
             found.append(entry)
             missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in _SEEN]
             print(f"{model.name}: {', '.join(missed) or ('nothing missed' if entry else 'cannot be run')}", flush=True)
-    print_table([entry for entry in found if entry])
+    print_table(
+        [entry for entry in found if entry], _DELEGATE_FAULTS if library else [each.__name__ for each in FAULTS]
+    )
     return 0
 
 
-def print_table(found: Sequence[dict[str, str]]) -> None:
+def print_table(found: Sequence[dict[str, str]], faults: Iterable[str]) -> None:
     """A row per fault over all models that could be run."""
     print(f"{len(found)} models")
     print("fault             noticed  no change  not noticed")
-    for fault in FAULTS:
-        kinds = Counter(entry[fault.__name__] for entry in found)
+    for fault in faults:
+        kinds = Counter(entry[fault] for entry in found)
         told = ", ".join(f"{kind} {count}" for kind, count in kinds.items() if kind not in _SEEN)
         changed = len(found) - kinds[UNCHANGED]
-        print(f"{fault.__name__:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
+        print(f"{fault:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
 
 
 @dataclass(frozen=True)
@@ -223,6 +246,40 @@ def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
     verdicts = next(entry["verdicts"] for entry in result["configurations"] if entry["role"] == "test")
     kind = verdicts[0]["kind"] if verdicts else None
     return None if kind == "not measured" else kind
+
+
+def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> dict[str, str] | None:
+    """The verdict by fault of the delegate, in one command; None for a model of which it can take nothing.
+
+    A fault that gives the outputs of the configuration without a fault, bit for bit, changes nothing.
+    """
+    shape = next((output.shape for output in read_model(model).outputs), ())
+    values = {"last": runs, "middle": shape[-1] // 2 if shape else 0}
+    faults = {"none": "fault:none"} | _DELEGATE_FAULTS
+    configurations = [
+        f"--config={name}: external_delegate_path={library} external_delegate_options={text.format(**values)} "
+        "use_xnnpack=false"
+        for name, text in faults.items()
+    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "result.json"
+        words = [f"--model_file={model}", f"--output_file_path={path}", *options, *configurations]
+        command = [sys.executable, "-m", "evaltools.cli.main", "diff", *words]
+        subprocess.run(command, check=False, capture_output=True)
+        if not path.exists():
+            return None
+        part = json.loads(path.read_text())
+    kinds = {entry["name"]: entry["verdicts"][0]["kind"] for entry in part["configurations"] if entry["verdicts"]}
+    if kinds.get("none", "not measured") == "not measured":
+        return None
+    same = [
+        entry["configuration"]
+        for entry in part["part"]["comparisons"]
+        if entry["outputs"] and not any(output["difference"]["different"] for output in entry["outputs"])
+    ]
+    kinds.update(dict.fromkeys(same, UNCHANGED))
+    kinds.update({name: UNCHANGED for name, kind in kinds.items() if kind == "not measured"})
+    return kinds
 
 
 def _read(folder: Path, manifest: dict[str, Any]) -> _Saved:
