@@ -1,10 +1,10 @@
 """Which faults a verdict of the inference diff notices: faulty outputs of real models, judged by whole commands.
 
-``python -m benchmarks verdicts --models=FOLDER [--inputs=noise --runs=20 --at_once=1] [--delegate=FAULTY.so]``
+``python -m benchmarks verdicts --models=FOLDER [--inputs=noise] [--input_images=FOLDER] [--delegate=FAULTY.so]``
 
-With ``--delegate``, the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else the outputs of a run
-are saved for each model (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is
-held against that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``,
+With ``--delegate``, the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else the outputs of a
+run are saved for each model (``--save_outputs``); then each fault is put into a copy of them, and the same configuration
+is held against that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``,
 what it was where it was not, and for how many the fault changes nothing.
 """
 
@@ -36,6 +36,7 @@ Fault = Callable[[list[Array], int], None]
 PARAMETERS = (
     Parameter("models", "Folder with .tflite models.", default=""),
     Parameter("inputs", "Kind of inputs: noise, photos or both; as a model needs them if empty.", default=""),
+    Parameter("input_images", "Folder of pictures for models that take some; the embedded ones if empty.", default=""),
     Parameter("runs", "Runs of each model.", default=20),
     Parameter("at_once", "Models at once.", default=1),
     Parameter("delegate", "The faulty delegate; saved outputs are edited if empty.", default=""),
@@ -167,8 +168,7 @@ def main(arguments: list[str]) -> int:
         print("--models=FOLDER: no .tflite file there")
         return 2
     options = [f"--num_runs={flags.number('runs')}"]
-    if flags.text("inputs"):
-        options.append(f"--inputs={flags.text('inputs')}")
+    options += [f"--{name}={flags.text(name)}" for name in ("inputs", "input_images") if flags.text(name)]
     library, runs = flags.text("delegate"), flags.number("runs")
 
     def measure(model: Path) -> dict[str, str] | None:
