@@ -2,10 +2,10 @@
 
 ``python -m benchmarks verdicts --models=FOLDER [--inputs=noise] [--input_images=FOLDER] [--delegate=FAULTY.so]``
 
-With ``--delegate``, the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else the outputs of a
-run are saved for each model (``--save_outputs``); then each fault is put into a copy of them, and the same configuration
-is held against that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``,
-what it was where it was not, and for how many the fault changes nothing.
+With ``--delegate``, the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else each model's outputs
+are saved (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is held against
+that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``, what it was
+where it was not, and for how many the fault changes nothing.
 """
 
 from __future__ import annotations
