@@ -28,6 +28,9 @@ import numpy.typing as npt
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
+from evaltools.report.words.verdicts import outputs_in_words
+from evaltools.result.json_file import read_result
+from evaltools.result.verdict import Verdict
 
 Array = npt.NDArray[Any]
 Fault = Callable[[list[Array], int], None]
@@ -41,8 +44,11 @@ PARAMETERS = (
     Parameter("at_once", "Models at once.", default=1),
     Parameter("delegate", "The faulty delegate; saved outputs are edited if empty.", default=""),
 )
-UNCHANGED: Final = "no change"
-_SEEN: Final = ("diverged", UNCHANGED)
+Verdicts = dict[str, Verdict]
+"""By the name of the fault."""
+NO_CHANGE: Final = Verdict("not judged", "outputs")
+"""Of a fault that changes nothing, or that the delegate cannot put into such outputs."""
+_SEEN: Final = ("diverged", NO_CHANGE.kind)
 
 
 def one_run_zero(runs: list[Array], zero: int) -> None:
@@ -171,30 +177,32 @@ def main(arguments: list[str]) -> int:
     options += [f"--{name}={flags.text(name)}" for name in ("inputs", "input_images") if flags.text(name)]
     library, runs = flags.text("delegate"), flags.number("runs")
 
-    def measure(model: Path) -> dict[str, str] | None:
+    def measure(model: Path) -> Verdicts | None:
         return delegate_verdicts(model, options, library, runs) if library else verdicts_of(model, options)
 
     found = []
     with ThreadPoolExecutor(flags.number("at_once")) as pool:
         for model, entry in zip(models, pool.map(measure, models), strict=True):
             found.append(entry)
-            missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in _SEEN]
-            print(f"{model.name}: {', '.join(missed) or ('nothing missed' if entry else 'cannot be run')}", flush=True)
+            missed = [(name, verdict) for name, verdict in (entry or {}).items() if verdict.kind not in _SEEN]
+            print(f"{model.name}: {len(missed)} missed" if entry else f"{model.name}: cannot be run", flush=True)
+            for name, verdict in missed:
+                print(f"    {name}: {outputs_in_words(verdict)}", flush=True)
     print_table(
         [entry for entry in found if entry], _DELEGATE_FAULTS if library else [each.__name__ for each in FAULTS]
     )
     return 0
 
 
-def print_table(found: Sequence[dict[str, str]], faults: Iterable[str]) -> None:
+def print_table(found: Sequence[Verdicts], faults: Iterable[str]) -> None:
     """A row per fault over all models that could be run."""
     print(f"{len(found)} models")
     print("fault             noticed  no change  not noticed")
     for fault in faults:
-        kinds = Counter(entry[fault] for entry in found)
+        kinds = Counter(entry[fault].kind for entry in found)
         told = ", ".join(f"{kind} {count}" for kind, count in kinds.items() if kind not in _SEEN)
-        changed = len(found) - kinds[UNCHANGED]
-        print(f"{fault:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
+        changed = len(found) - kinds[NO_CHANGE.kind]
+        print(f"{fault:16} {kinds['diverged']:3} of {changed:3}  {kinds[NO_CHANGE.kind]:9}  {told}")
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class _Saved:
     zeros: list[int]
 
 
-def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> dict[str, str] | None:
+def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> Verdicts | None:
     """The verdict by fault; None for a model that cannot be run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "saved"
@@ -226,15 +234,16 @@ def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = F
                 for now, before in zip(values, runs, strict=True)
             )
             if same:
-                found[fault.__name__] = UNCHANGED
+                found[fault.__name__] = NO_CHANGE
                 continue
             _write(folder, manifest, saved, changed)
-            found[fault.__name__] = _diff(model, [f"--load_reference={folder}"], Path(temporary)) or "not measured"
+            verdict = _diff(model, [f"--load_reference={folder}"], Path(temporary))
+            found[fault.__name__] = verdict or Verdict("not measured", "outputs")
         return found
 
 
-def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
-    """The kind of the verdict on builtin kernels against builtin kernels, None where there is none."""
+def _diff(model: Path, options: Sequence[str], folder: Path) -> Verdict | None:
+    """The verdict on builtin kernels against builtin kernels, None where there is none."""
     path = folder / "result.json"
     path.unlink(missing_ok=True)
     words = [f"--model_file={model}", "--config=test: use_xnnpack=false", f"--output_file_path={path}", *options]
@@ -242,13 +251,11 @@ def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
     subprocess.run(command, check=False, capture_output=True)
     if not path.exists():
         return None
-    result = json.loads(path.read_text())
-    verdicts = next(entry["verdicts"] for entry in result["configurations"] if entry["role"] == "test")
-    kind = verdicts[0]["kind"] if verdicts else None
-    return None if kind == "not measured" else kind
+    verdict = next(entry.verdict for entry in read_result(path).configurations if entry.role == "test")
+    return None if verdict is None or verdict.kind == "not measured" else verdict
 
 
-def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> dict[str, str] | None:
+def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> Verdicts | None:
     """The verdict by fault of the delegate, in one command; None for a model of which it can take nothing.
 
     A fault that gives the outputs of the configuration without a fault, bit for bit, changes nothing.
@@ -268,18 +275,17 @@ def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: i
         subprocess.run(command, check=False, capture_output=True)
         if not path.exists():
             return None
-        part = json.loads(path.read_text())
-    kinds = {entry["name"]: entry["verdicts"][0]["kind"] for entry in part["configurations"] if entry["verdicts"]}
-    if kinds.get("none", "not measured") == "not measured":
+        result = read_result(path)
+    found = {entry.name: entry.verdict for entry in result.configurations if entry.verdict is not None}
+    if "none" not in found or found["none"].kind == "not measured":
         return None
     same = [
-        entry["configuration"]
-        for entry in part["part"]["comparisons"]
-        if entry["outputs"] and not any(output["difference"]["different"] for output in entry["outputs"])
+        entry.configuration
+        for entry in result.part.comparisons
+        if all(judged.difference.identical for judged in entry.outputs)
     ]
-    kinds.update(dict.fromkeys(same, UNCHANGED))
-    kinds.update({name: UNCHANGED for name, kind in kinds.items() if kind == "not measured"})
-    return kinds
+    cannot = [name for name, verdict in found.items() if verdict.kind == "not measured"]
+    return found | dict.fromkeys([*same, *cannot], NO_CHANGE)
 
 
 def _read(folder: Path, manifest: dict[str, Any]) -> _Saved:

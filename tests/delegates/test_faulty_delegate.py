@@ -18,7 +18,7 @@ MODELS = Path(__file__).resolve().parents[2] / "datasets" / "sample" / "models"
     ("model", "unseen"),
     [
         ("float32", {"channel_larger": "bf16", "channel_zero": "bf16"}),
-        ("int8", {"scaled": "int8", "channel_larger": "int8", "channel_zero": "int8", "one_nan": verdicts.UNCHANGED}),
+        ("int8", {"scaled": "int8", "channel_larger": "int8", "channel_zero": "int8", "one_nan": "not judged"}),
     ],
 )
 def test_what_it_spoils_is_noticed(model: str, unseen: dict[str, str], faulty_delegate: Path) -> None:
@@ -26,8 +26,8 @@ def test_what_it_spoils_is_noticed(model: str, unseen: dict[str, str], faulty_de
     options = ["--num_runs=12", "--noise_floor_runs=12"]
     found = verdicts.delegate_verdicts(MODELS / f"{model}.tflite", options, str(faulty_delegate), 12)
     assert found is not None
-    assert found.pop("none") == verdicts.UNCHANGED
-    others = {name: kind for name, kind in found.items() if kind != "diverged"}
+    assert found.pop("none") == verdicts.NO_CHANGE
+    others = {name: verdict.kind for name, verdict in found.items() if verdict.kind != "diverged"}
     assert others.keys() <= unseen.keys()
     assert {"scaled", "one_nan", "one_zero", "one_stale", "stale", "frozen", "saturated", "offset"} <= {
         *found.keys() - others.keys(),
