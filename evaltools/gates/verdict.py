@@ -41,7 +41,7 @@ _CONFIDENCE: Final = 0.95
 _CUT_OFF: Final = 0.05
 _SEVERAL: Final = 3
 _MOST_BY_CHANCE: Final = 0.5
-"""Of the runs of an output that only takes a few values, so many may look like earlier ones."""
+"""Of the runs of an output that takes few values, a larger share does not look like earlier ones by chance."""
 _FEW_QUANTA: Final = 4
 _MANY_ELEMENTS: Final = 8
 """Two different outputs with so many whole numbers between their ends are not rounded to the same by chance."""
@@ -241,12 +241,12 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
         return reason
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
-    is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
+    distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)
     at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
     between_ends = (found.elements - at_ends) / found.runs
-    is_no_chance = is_varied and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
-    by_chance = _MOST_BY_CHANCE if hardly_moves else 0.0 if is_no_chance else 0.1
-    usual = found.runs * max(by_chance, 2 * by_rounding + (0 if is_no_chance else 0.1))
+    is_no_chance = distinct == found.runs and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
+    by_chance = min(_MOST_BY_CHANCE, 2 * (1 - distinct / found.runs))
+    usual = found.runs * (max(by_chance, 2 * by_rounding) + (0 if is_no_chance else 0.1))
     return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
 
 

@@ -407,11 +407,25 @@ def test_a_score_that_moves_by_single_quanta_and_comes_a_run_late_is_diverged() 
     """Two roundings of the same scores are as far apart, but not those of the run before."""
     scores = np.array([3, 4, 5, 4, 3, 5, 3, 4, 5, 3, 5, 4, 3, 5, 4, 3, 4, 5, 3, 4], np.int8)[:, None] * [[1, -1]]
     reference = scores.astype(np.int8)
-    floor = over_quantised_runs(reference, reference + np.int8([1, 0]))
+    floor = over_quantised_runs(reference, reference + np.array([1, 0], np.int8))
     late = np.concatenate((reference[:1], reference[:-1]))
     verdict = judge_output(over_quantised_runs(late, reference), held_against([floor], {}, 30))
     assert verdict.grade == "diverged"
     assert verdict.reasons[0].kind == "repeated"
+
+
+def test_scores_that_come_again_on_the_right_side_too_may_come_again() -> None:
+    """Eight inputs give one and the same class all of the score; rounding adds three and takes one of these away."""
+    scores = np.zeros((20, 12), np.int8)
+    scores[:, 0], scores[:, 1] = 100, np.arange(20)
+    scores[:8, 1] = 0
+    test = scores.copy()
+    test[8:11, 1], test[0, 1] = 0, 9
+    found = over_quantised_runs(test, scores)
+    assert found.repeated > 2
+    assert all(reason.kind != "repeated" for reason in judge_output(found, UNMEASURED).reasons)
+    late = np.concatenate((scores[:1], scores[:-1]))
+    assert judge_output(over_quantised_runs(late[6:], scores[6:]), UNMEASURED).reasons[0].kind == "repeated"
 
 
 @pytest.mark.parametrize("places", [1, -1])
