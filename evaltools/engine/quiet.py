@@ -17,11 +17,11 @@ _MOST: Final = 100
 
 @dataclass(frozen=True)
 class QuietTime:
-    """What the example of a number took in whole microseconds: each ``invoke``, and the last one with its reading."""
+    """What the example of a number took in microseconds: each ``invoke``, and the last one with its reading."""
 
     example: int
-    invokes_us: tuple[int, ...]
-    run_and_read_us: int
+    invokes_us: tuple[float, ...]
+    run_and_read_us: float
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class QuietTimes:
     taken: dict[str, list[QuietTime]] = field(default_factory=dict)
     interrupted: bool = False
 
-    def invokes_us(self, configuration: str) -> list[int]:
+    def invokes_us(self, configuration: str) -> list[float]:
         """The time of each ``invoke``."""
         return [time for taken in self.taken.get(configuration, []) for time in taken.invokes_us]
 
-    def run_and_read_us(self, configuration: str) -> list[int]:
+    def run_and_read_us(self, configuration: str) -> list[float]:
         """The time from the last ``invoke`` of each example until its outputs are read."""
         return [taken.run_and_read_us for taken in self.taken.get(configuration, [])]
 

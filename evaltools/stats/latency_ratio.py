@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
-from evaltools.stats.series import series_bounds
+from evaltools.stats.series import clock_step, series_bounds
 
 CLEAR_TREND: Final = 0.001
 """The p-value below which a trend is no chance."""
 MUCH_DRIFT: Final = 0.1
 """The change, up or down, above which a trend matters."""
-_RESOLUTION_US: Final = 0.5
 _MOST_LOGARITHM: Final = 700.0
 """Of a number that a float can hold."""
 _FEWEST_FOR_TREND: Final = 10
@@ -57,32 +56,36 @@ def is_clear(drift: Drift | None) -> bool:
     return drift is not None and abs(drift.change) > MUCH_DRIFT and drift.p_value < CLEAR_TREND
 
 
-def latency_ratio(first_us: Sequence[int], second_us: Sequence[int], confidence: float = 0.95) -> LatencyRatio | None:
+def latency_ratio(
+    first_us: Sequence[float], second_us: Sequence[float], confidence: float = 0.95
+) -> LatencyRatio | None:
     """The median ratio and its interval; ``first_us[i]`` and ``second_us[i]`` are of one example, in their order.
 
     Both feel the same slow moments of the machine, which the ratio of a pair does not show. The interval is that of the
     logarithms of the ratios as a series (see :func:`~evaltools.stats.series.series_bounds`), and at least as wide as
-    half a microsecond of both medians: times are whole microseconds. It is about these two processes on this machine,
-    not about other processes, whose speeds differ. Times of 0 us count as 1; None without a pair.
+    half a step of the clock is of both medians. It is about these two processes on this machine, not about other
+    processes, whose speeds differ. Times of 0 count as half a step; None without a pair.
 
     >>> found = latency_ratio([100] * 5, [200] * 5)
     >>> found.ratio, round(found.interval.low, 3), round(found.interval.high, 3)
     (2.0, 1.985, 2.015)
     """
-    first, second = (np.maximum(np.asarray(times, np.float64), 1.0) for times in (first_us, second_us))
-    if not len(first):
+    times = np.asarray([first_us, second_us], np.float64)
+    if not times.size:
         return None
+    half_a_step = clock_step(times) / 2
+    first, second = np.maximum(times, half_a_step)
     logarithms = np.log(second / first)
     ratio = float(np.median(second / first))
     bounds = series_bounds(logarithms, confidence)
     if bounds is None:
         return LatencyRatio(len(first), ratio, None)
-    resolution = _RESOLUTION_US / float(np.median(first)) + _RESOLUTION_US / float(np.median(second))
+    resolution = half_a_step / float(np.median(first)) + half_a_step / float(np.median(second))
     low, high = min(bounds[0], math.log(ratio)) - resolution, max(bounds[1], math.log(ratio)) + resolution
     return LatencyRatio(len(first), ratio, Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence))
 
 
-def drift(times_us: Sequence[int]) -> Drift | None:
+def drift(times_us: Sequence[float]) -> Drift | None:
     """The trend of times in the order in which they were measured; None for fewer than 10.
 
     ``p_value`` is that of Kendall's tau against the order (Mann 1945), two-sided, by the normal distribution; of at

@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
-from evaltools.stats.series import FEWEST_INDEPENDENT, independent_values
+from evaltools.stats.series import FEWEST_INDEPENDENT, clock_step, independent_values
 
 FEWEST_ROUNDS: Final = 3
 """With two, Student's t is 12.7 deviations wide."""
 _BATCHES: Final = 10
 _FEWEST_TIMES: Final = 20
-_RESOLUTION: Final = 0.5
-"""Times are whole microseconds, so that no bound is surer than half of one."""
+_SHORTEST_US: Final = 0.5
 
 
-def median_interval(series: Sequence[Sequence[int]], confidence: float = 0.95) -> Interval | None:
+def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval | None:
     """The interval of the median of times in microseconds; each series is of one process, in the order measured.
 
     One series: neighbouring times resemble each other, so they are cut into 10 batches. The bounds are the second
@@ -45,14 +44,15 @@ def median_interval(series: Sequence[Sequence[int]], confidence: float = 0.95) -
             return None
         bounds = _of_batches(medians.tolist(), confidence)
     elif len(arrays) >= FEWEST_ROUNDS:
-        bounds = _of_logarithms(np.log([max(1.0, float(np.median(values))) for values in arrays]), confidence)
+        bounds = _of_logarithms(np.log([_median(values) for values in arrays]), confidence)
     else:
         return None
-    return Interval(max(0.0, bounds[0] - _RESOLUTION), bounds[1] + _RESOLUTION, confidence)
+    half_a_step = clock_step(np.concatenate(arrays)) / 2
+    return Interval(max(0.0, bounds[0] - half_a_step), bounds[1] + half_a_step, confidence)
 
 
 def rounds_ratio(
-    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], confidence: float = 0.95
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], confidence: float = 0.95
 ) -> LatencyRatio | None:
     """How many times as long the second takes, from the medians of rounds in which both took a turn.
 
@@ -73,9 +73,9 @@ def rounds_ratio(
     return LatencyRatio(len(rounds), ratio, Interval(*_of_logarithms(logarithms, confidence), confidence))
 
 
-def _median(times: Sequence[int]) -> float:
-    """At least half a microsecond, which is what 0 stands for."""
-    return max(_RESOLUTION, float(np.median(np.asarray(times, np.float64))))
+def _median(times: Sequence[float] | npt.NDArray[np.float64]) -> float:
+    """At least half a microsecond, which is what 0 stands for in whole ones; no invocation takes less."""
+    return max(_SHORTEST_US, float(np.median(np.asarray(times, np.float64))))
 
 
 def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:

@@ -14,6 +14,7 @@ _MOST_BATCHES: Final = 40
 _SMALLEST_BATCH: Final = 3
 FEWEST_INDEPENDENT: Final = 2.5
 _MOST_CORRELATION: Final = 0.999
+_NANOSECOND: Final = 0.001
 
 
 def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence: float) -> tuple[float, float] | None:
@@ -44,6 +45,16 @@ def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence:
         return None
     reach = float(special.stdtrit(independent - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(independent)
     return (middle - reach, middle + reach) if deviation > 0 else (middle, middle)
+
+
+def clock_step(times_us: npt.NDArray[np.float64]) -> float:
+    """The step in which a clock shows times, as far as they tell: the smallest difference of two; 1 us at most.
+
+    >>> clock_step(np.array([6.0, 8.0, 7.0])), round(clock_step(np.array([6.052, 6.104, 7.3])), 3)
+    (1.0, 0.052)
+    """
+    steps = np.diff(np.unique(times_us))
+    return float(np.clip(steps.min(initial=1.0), _NANOSECOND, 1.0))
 
 
 def independent_values(values: npt.NDArray[np.float64]) -> float:

@@ -42,8 +42,8 @@ class ConfigurationSums:
 
     finished: int = 0
     failures: list[FailedExample] = field(default_factory=list)
-    invokes_us: array[int] = field(default_factory=lambda: array("q"))
-    run_and_read_us: array[int] = field(default_factory=lambda: array("q"))
+    invokes_us: array[float] = field(default_factory=lambda: array("d"))
+    run_and_read_us: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, record: Record[Any]) -> None:
         """Count one record."""
@@ -61,10 +61,10 @@ class ConfigurationSums:
 class PairTimes:
     """The times of the first ``invoke`` of each example that both configurations ran, in the same order."""
 
-    baseline_us: array[int] = field(default_factory=lambda: array("q"))
-    other_us: array[int] = field(default_factory=lambda: array("q"))
+    baseline_us: array[float] = field(default_factory=lambda: array("d"))
+    other_us: array[float] = field(default_factory=lambda: array("d"))
 
-    def add(self, baseline_us: Sequence[int], other_us: Sequence[int]) -> None:
+    def add(self, baseline_us: Sequence[float], other_us: Sequence[float]) -> None:
         """Take an example that may have failed."""
         if baseline_us and other_us:
             self.baseline_us.append(baseline_us[0])
@@ -79,12 +79,12 @@ class Sums:
     configurations: Mapping[str, ConfigurationSums]
     pairs: Mapping[Pair, PairTimes]
 
-    def invokes_us(self, configuration: str) -> Sequence[int]:
+    def invokes_us(self, configuration: str) -> Sequence[float]:
         """The times that a configuration's latency sums up."""
         quiet = self.measured.quiet
         return self.configurations[configuration].invokes_us if quiet is None else quiet.invokes_us(configuration)
 
-    def run_and_read_us(self, configuration: str) -> Sequence[int]:
+    def run_and_read_us(self, configuration: str) -> Sequence[float]:
         """The times from the last ``invoke`` of an example until its outputs are read."""
         quiet = self.measured.quiet
         if quiet is not None:

@@ -20,7 +20,7 @@ def test_few_and_short_times() -> None:
     assert latency_ratio([], []) is None
     short = latency_ratio([0, 0], [1, 2])
     assert short is not None
-    assert short.ratio == 1.5
+    assert short.ratio == 3.0, "0 us are half of one"
     single = latency_ratio([4], [2])
     assert single is not None
     assert (single.ratio, single.interval) == (0.5, None)
@@ -51,11 +51,16 @@ def test_about_95_of_100_intervals_hold_the_true_ratio(count: int, memory: float
 
 
 def test_whole_microseconds_make_no_interval_of_no_width() -> None:
-    """6.4 and 6.6 us, of which a clock shows 6 and 7."""
+    """6.4 and 6.6 us, of which a clock of whole microseconds shows 6 and 7, one of nanoseconds all."""
     found = latency_ratio([6] * 200, [7] * 200)
     assert found is not None
     assert found.interval is not None
     assert found.interval.low < 6.6 / 6.4 < found.interval.high
+    finer = latency_ratio([6.4, 6.401, 6.402, 6.403] * 50, [6.6, 6.602, 6.603, 6.601] * 50)
+    assert finer is not None
+    assert finer.interval is not None
+    assert finer.ratio == pytest.approx(6.6 / 6.4, abs=1e-3)
+    assert 1.029 < finer.interval.low < finer.interval.high < 1.033
 
 
 def test_a_series_that_only_rises_says_too_little_for_an_interval() -> None:
