@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from evaltools.gates.criteria import Criterion
@@ -19,6 +20,7 @@ GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
 """From best to worst."""
 _AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would tell; move the limit"
+_MEASURE_MORE: Final = "too few examples to tell; measure more"
 _ALL_EQUAL: Final = "all scores are equal, or there is only one, so nothing tells how others would be; measure more"
 _DAMAGED: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
 
@@ -91,13 +93,13 @@ def _decide_value(criterion: Criterion, evidence: Evidence) -> Decision:
             found = f"{criterion.figure} {_number(value)}"
             return Decision(evidence.configuration, criterion.text, "inconclusive", found, _ALL_EQUAL)
         found = f"{criterion.figure} {_number(value)} [{_number(low)}, {_number(high)}]"
-        return _bounded(criterion, evidence, Interval(low, high), found, "too few examples to tell; measure more", None)
+        return _bounded(criterion, evidence, Interval(low, high), found, lambda: (_MEASURE_MORE, None))
     if share is None or share.count == 0:
         return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
     low, high = (share_bound(share.successes, share.count, criterion.confidence, upper) for upper in (False, True))
     found = f"{criterion.figure} {_number(value)} [{_number(low)}, {_number(high)}]"
-    needed = examples_to_place(share.successes, share.count, criterion.value, criterion.confidence)
-    return _bounded(criterion, evidence, Interval(low, high), found, _too_few(needed), needed)
+    place = partial(examples_to_place, share.successes, share.count, criterion.value, criterion.confidence)
+    return _bounded(criterion, evidence, Interval(low, high), found, partial(_too_few, place))
 
 
 def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
@@ -129,8 +131,8 @@ def _decide_change(criterion: Criterion, evidence: Evidence) -> Decision:
     low = 0.0 - change.bound(criterion.confidence, upper=True)
     high = 0.0 - change.bound(criterion.confidence, upper=False)
     found = f"{criterion.figure} {wanted} {_number(drop)} [{_number(low)}, {_number(high)}]"
-    needed = change.examples_to_decide(criterion.value, criterion.confidence)
-    return _bounded(criterion, evidence, Interval(low, high), found, _too_few(needed), needed)
+    decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence)
+    return _bounded(criterion, evidence, Interval(low, high), found, partial(_too_few, decisive))
 
 
 def _decide_ratio(criterion: Criterion, evidence: Evidence) -> Decision:
@@ -145,9 +147,12 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence) -> Decision:
             evidence,
             "so few examples, or times that resemble their neighbours so much, give no interval; measure more",
         )
-    found = f"latency ratio {_number(ratio)} [{_number(interval.low)}, {_number(interval.high)}]"
-    reason = "too few examples to tell; measure more, or where nothing else runs"
-    return _bounded(criterion, evidence, interval, found, reason, None)
+    found = (
+        f"latency ratio {_number(ratio)} [{_number(interval.low)}, {_number(interval.high)}] of this run's processes"
+    )
+    return _bounded(
+        criterion, evidence, interval, found, lambda: (f"{_MEASURE_MORE}, or where nothing else runs", None)
+    )
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
@@ -185,8 +190,13 @@ def _is_no_number(value: float | None) -> bool:
 
 
 def _bounded(
-    criterion: Criterion, evidence: Evidence, interval: Interval, found: str, if_undecided: str, needed: int | None
+    criterion: Criterion,
+    evidence: Evidence,
+    interval: Interval,
+    found: str,
+    if_undecided: Callable[[], tuple[str, int | None]],
 ) -> Decision:
+    """``if_undecided`` gives the reason and the number of examples that would do, which takes a while."""
     limit = criterion.value
     if math.isnan(interval.low) or math.isnan(interval.high):
         return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
@@ -194,13 +204,15 @@ def _bounded(
     broken = interval.low > limit if criterion.at_most else interval.high < limit
     if kept or broken:
         return Decision(evidence.configuration, criterion.text, "pass" if kept else "fail", found)
-    return Decision(evidence.configuration, criterion.text, "inconclusive", found, if_undecided, needed)
+    return Decision(evidence.configuration, criterion.text, "inconclusive", found, *if_undecided())
 
 
-def _too_few(needed: int | None) -> str:
+def _too_few(how_many: Callable[[], int | None]) -> tuple[str, int | None]:
+    needed = how_many()
     if needed is None:
-        return _AT_THE_LIMIT
-    return f"too few examples to tell; about {needed} would do in {100 * POWER:g} % of cases if they are like these"
+        return _AT_THE_LIMIT, None
+    words = f"too few examples to tell; about {needed} would do in {100 * POWER:g} % of cases if they are like these"
+    return words, needed
 
 
 def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:

@@ -130,7 +130,8 @@ class ConfigurationResult:
 class LatencyComparison:
     """How many times as long as ``baseline`` the ``other`` takes: the median of the ratios of ``pairs`` examples.
 
-    ``interval`` is the 95 % interval (paired bootstrap), null for a single pair.
+    ``interval`` is the 95 % interval for the processes that ran, others of the same configurations can be faster or
+    slower; null for fewer than four pairs, and where neighbouring ones resemble each other too much.
     """
 
     baseline: str

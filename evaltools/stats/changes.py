@@ -35,7 +35,7 @@ class CountedChange:
         return self.counts.change
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """Tango's, see :func:`~evaltools.stats.proportions.change_bound`."""
+        """By the flips, see :func:`~evaltools.stats.proportions.change_bound`."""
         return change_bound(self.counts, confidence, upper)
 
     def examples_to_decide(self, limit: float, confidence: float) -> int | None:

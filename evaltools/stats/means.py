@@ -11,7 +11,7 @@ import numpy as np
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import expected_bound, share_bound, wilson_interval
+from evaltools.stats.proportions import share_bound, wilson_interval
 
 FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, those that were not seen may decide."""
@@ -37,14 +37,14 @@ class MeanChange:
 
         Student's t: ``change +- t(confidence, n - 1) deviation / sqrt(n)`` (W. S. Gosset 1908, the paired test). Where
         fewer than 10 examples differ, the differences say little about examples like those that were not seen. The
-        bound is then at least as far off as Tango's score puts it for ``n`` examples of which none changed, each of
+        bound is then at least as far off as the exact one puts it for ``n`` examples of which none changed, each of
         which could have changed by ``span``.
 
         >>> change = MeanChange(count=25, change=-0.02, deviation=0.05, differing=25, span=1.0)
         >>> round(change.bound(0.95, upper=False), 4)
         -0.0371
         >>> round(MeanChange(100, 0.0, 0.0, 0, 1.0).bound(0.95, upper=True), 4)
-        0.0263
+        0.0295
         """
         if self.count < 2:
             return math.nan
@@ -52,8 +52,8 @@ class MeanChange:
         found = self.change + reach if upper else self.change - reach
         if self.differing >= FEWEST_DIFFERING:
             return found
-        unseen = self.span * expected_bound(self.count, 0, 0, confidence, upper)
-        return max(found, unseen) if upper else min(found, unseen)
+        unseen = self.span * share_bound(0, self.count, confidence, upper=True)
+        return max(found, unseen) if upper else min(found, -unseen)
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Two-sided, with half of the error on each side; None for fewer than 2 examples.

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.stats.proportions import PairedCounts, change_scores
+from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
 
 POWER: Final = 0.8
 """The chance with which a number of examples decides, wherever one is named."""
@@ -79,16 +79,15 @@ def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0
     limit. None where no number does it: the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
-    373
+    386
     """
     if counts.count == 0 or counts.change == -limit:
         return None
-    quantile = NormalDist().inv_cdf(confidence)
 
     def chance(count: int) -> float:
         flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
-        kept = flips.most_lost(-limit, quantile)
-        not_broken = flips.most_lost(-limit, -quantile)
+        kept = flips.most_lost_within(-limit, confidence, above=True)
+        not_broken = flips.most_lost_within(-limit, confidence, above=False)
         return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
 
     return examples_needed(chance, counts.count)
@@ -193,12 +192,33 @@ class _Flips:
         """The probability of more lost ones, for each number of flips."""
         return 1 - self.lost_at_most(most)
 
+    def most_lost_within(self, change: float, confidence: float, above: bool) -> Ints:
+        """For each number of flips the most lost ones whose lower (``above``) or upper bound is not below ``change``.
+
+        -1 for none; the bounds are those of :func:`~evaltools.stats.proportions.change_bound`.
+        """
+        quantile, few = NormalDist().inv_cdf(confidence), self.numbers < FEW_FLIPS
+
+        def is_within(lost: Ints) -> npt.NDArray[np.bool_]:
+            scores = change_scores(self._count, lost, self.numbers - lost, change)
+            found: npt.NDArray[np.bool_] = scores >= (quantile if above else -quantile)
+            if few.any():
+                gained = self.numbers[few] - lost[few]
+                found[few] = (change_p(self._count, lost[few], gained, change, above) <= 1 - confidence) == above
+            return found
+
+        return self._most_lost(is_within)
+
     def most_lost(self, change: float, quantile: float) -> Ints:
         """For each number of flips the most lost ones that score ``quantile`` or more at ``change``, -1 for none."""
+        return self._most_lost(lambda lost: change_scores(self._count, lost, self.numbers - lost, change) >= quantile)
+
+    def _most_lost(self, holds: Callable[[Ints], npt.NDArray[np.bool_]]) -> Ints:
+        """For each number of flips the most lost ones for which it holds, as it does for fewer; -1 for none."""
         low, high = np.full_like(self.numbers, -1), self.numbers + 1
         while (high - low > 1).any():
             middle = np.maximum((low + high) // 2, 0)
-            is_so = change_scores(self._count, middle, self.numbers - middle, change) >= quantile
+            is_so = holds(middle)
             is_open = high - low > 1
             low, high = np.where(is_open & is_so, middle, low), np.where(is_open & ~is_so, middle, high)
         return low

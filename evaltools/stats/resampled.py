@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from evaltools.stats.coco_bootstrap import resample_weights
 from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import expected_bound, share_bound
+from evaltools.stats.proportions import share_bound
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""
@@ -52,18 +52,18 @@ class ResampledChange:
         the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
         allows for as many more like them as the exact bound of so small a share does. Where more than 1 % of the draws
         have no difference (a draw misses an example with a probability of 1/e), that alone tells, with changes of at
-        least what one example is of all, and Tango's bound for examples of which none flipped.
+        least what one example is of all, and the exact bound for examples of which none changed.
 
         >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
-        0.00054
+        0.0006
         """
         if self.examples < FEWEST_EXAMPLES or not self.differences or not np.isfinite(self.differences).all():
             return math.nan
         draws = np.sort(np.asarray(self.differences, np.float64))
         if np.count_nonzero(draws == 0) > _RARE * draws.size:
-            unseen = expected_bound(self.examples, 0, 0, confidence, upper)
+            unseen = share_bound(0, self.examples, confidence, upper=True)
             more = self._reach_of_few(float(draws.std(ddof=1)), confidence, smallest=1 / self.examples)
-            return max(self.change + more, unseen) if upper else min(self.change - more, unseen)
+            return max(self.change + more, unseen) if upper else min(self.change - more, -unseen)
         quantile = self._t_quantile(confidence) * (1 if upper else -1)
         deviation = float(draws.std(ddof=1))
         bounds = [

@@ -122,6 +122,5 @@ def test_a_drop_on_the_limit_is_never_decided() -> None:
 
 
 def test_the_first_number_where_nothing_flipped() -> None:
-    """Without a flip the bound is -z^2 / (n + z^2), so n = z^2 (1 / limit - 1)."""
-    quantile = stats.norm.ppf(0.95)
-    assert examples_to_decide(PairedCounts(10, 0, 0), 0.005) == int(np.ceil(quantile**2 * (1 / 0.005 - 1)))
+    """Without a flip the bound is exact, 0.95 = 1 - (1 - limit)^n."""
+    assert examples_to_decide(PairedCounts(10, 0, 0), 0.005) == int(np.ceil(np.log(0.05) / np.log(1 - 0.005)))

@@ -70,7 +70,10 @@ def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    return f"{workers}, {rate}; {_latency(execution)}" if execution.examples_run else _latency(execution)
+    told = _latency(execution)
+    if any(entry.interval for entry in result.latency_comparisons):
+        told += "; intervals of speeds are about this run's processes, others can differ by some percent"
+    return f"{workers}, {rate}; {told}" if execution.examples_run else told
 
 
 def _latency(execution: ExecutionUsed) -> str:
