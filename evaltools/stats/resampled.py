@@ -50,9 +50,9 @@ class ResampledChange:
         The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: they alone tell
         how much others vary. And the BCa percentile (Efron and Tibshirani 1993, chapter 14), whose quantile is that of
         the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
-        allows for as many more like them as the exact bound of so small a share does. Where more than 1 % of the draws
-        have no difference (a draw misses an example with a probability of 1/e), that alone tells, with changes of at
-        least what one example is of all, and the exact bound for examples of which none changed.
+        allows for as many more like them as the exact bound of so small a share does, and for their sizes. Where more
+        than 1 % of the draws have no difference (a draw misses an example with a probability of 1/e), that alone tells,
+        with changes of at least what one example is of all, and the exact bound for examples of which none changed.
 
         >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
         0.0006
@@ -113,11 +113,15 @@ class ResampledChange:
         return bound < 0 if upper else bound > 0
 
     def _reach_of_few(self, deviation: float, confidence: float, smallest: float) -> float:
+        """How far the change may be off, as their number and what each of them makes may be others: independent."""
         differing = round(self.differing)
         if differing == 0:
             return 0.0
         most = self.examples * share_bound(min(differing, self.examples), self.examples, confidence, upper=True)
-        return (most - differing) * max(deviation / math.sqrt(differing), smallest)
+        size = max(deviation / math.sqrt(differing), smallest)
+        beyond_noise = size * size * (1 - _NOISE / math.sqrt(len(self.differences)))
+        spread = math.sqrt(max(0.0, beyond_noise - (self.change / differing) ** 2))
+        return math.hypot((most - differing) * size, self._t_quantile(confidence) * math.sqrt(differing) * spread)
 
     def _t_quantile(self, confidence: float) -> float:
         """Wider by what the deviation of so few, with their own mean, is too small."""
