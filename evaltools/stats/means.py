@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.stats.interval import Interval
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import chance_of_mean, examples_needed
 from evaltools.stats.proportions import share_bound, wilson_interval
 
@@ -71,19 +72,20 @@ class MeanChange:
         """The change of the scores with the other sign."""
         return replace(self, change=-self.change)
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """How many examples like these tell whether the mean dropped by at most ``limit``, in 80 % of cases.
 
-        None where none does, or where too many are needed.
+        None where none does, or where too many are needed. A larger drop is one of so many ``tests``.
         """
         distance = abs(self.change + limit)
         is_dropped = self.change < -limit
+        needed = confidence_of_each(confidence, tests) if is_dropped else confidence
         if distance == 0 or self.count < 2:
             return None
 
         def chance(count: int) -> float:
             many = replace(self, count=count, differing=round(self.differing * count / self.count))
-            reach = abs(self.change - many.bound(confidence, upper=is_dropped))
+            reach = abs(self.change - many.bound(needed, upper=is_dropped))
             return chance_of_mean(distance, reach, self.deviation / math.sqrt(count))
 
         return examples_needed(lambda count: chance(count) if count > 1 else 0.0, self.count)

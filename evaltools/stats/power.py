@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
 
 POWER: Final = 0.8
@@ -72,11 +73,12 @@ def examples_to_see(drop: float, flip_rate: float, power: float = POWER, alpha: 
     return examples_needed(lambda count: mcnemar_power(count, drop, flip_rate, alpha), power=power)
 
 
-def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95) -> int | None:
+def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95, tests: int = 1) -> int | None:
     """How many examples with the observed rates decide whether the drop is at most ``limit``, in 80 % of cases.
 
     Decided: one of the one-sided bounds (see :func:`~evaltools.stats.proportions.change_bound`) lies on its side of the
-    limit. None where no number does it: the observed drop is the limit, or nothing was measured.
+    limit; that of a larger drop with the confidence that each of so many ``tests`` needs. None where no number does it:
+    the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
     386
@@ -87,7 +89,7 @@ def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0
     def chance(count: int) -> float:
         flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
         kept = flips.most_lost_within(-limit, confidence, above=True)
-        not_broken = flips.most_lost_within(-limit, confidence, above=False)
+        not_broken = flips.most_lost_within(-limit, confidence_of_each(confidence, tests), above=False)
         return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
 
     return examples_needed(chance, counts.count)
@@ -124,10 +126,13 @@ def examples_to_judge(
     return examples_needed(chance, counts.count)
 
 
-def examples_to_place(successes: int, count: int, limit: float, confidence: float) -> int | None:
+def examples_to_place(
+    successes: int, count: int, limit: float, confidence: float, tests: tuple[int, int] = (1, 1)
+) -> int | None:
     """How many examples with the observed share tell on which side of ``limit`` it lies, in 80 % of cases.
 
-    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. None where no number does it.
+    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. That it lies below, or above, has to be
+    shown beside so many ``tests``. None where no number does it.
 
     >>> examples_to_place(180, 200, 0.85, 0.95)
     289
@@ -136,11 +141,12 @@ def examples_to_place(successes: int, count: int, limit: float, confidence: floa
 
     if count == 0 or successes == limit * count:
         return None
+    below, above = (confidence_of_each(confidence, number) for number in tests)
 
     def chance(examples: int) -> float:
         at_limit, found = stats.binom(examples, limit), stats.binom(examples, successes / count)
-        too_many_by_chance = at_limit.isf(1 - confidence)
-        too_few_by_chance = at_limit.ppf(1 - confidence) - 1
+        too_few_by_chance = at_limit.ppf(1 - below) - 1
+        too_many_by_chance = at_limit.isf(1 - above)
         return float(found.sf(too_many_by_chance) + found.cdf(too_few_by_chance))
 
     return examples_needed(chance, count)

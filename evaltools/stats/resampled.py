@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.stats.coco_bootstrap import resample_weights
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import chance_of_mean, examples_needed
 from evaltools.stats.proportions import share_bound
 
@@ -91,13 +92,15 @@ class ResampledChange:
                 included = middle
         return 2 * excluded
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """How many examples like these decide whether the drop is at most ``limit``, in 80 % of cases.
 
-        With bounds that come closer with the square root of their number.
+        With bounds that come closer with the square root of their number. A larger drop is one of so many ``tests``.
         """
         distance = abs(self.change + limit)
-        reach = abs(self.change - self.bound(confidence, upper=self.change < -limit))
+        is_dropped = self.change < -limit
+        needed = confidence_of_each(confidence, tests) if is_dropped else confidence
+        reach = abs(self.change - self.bound(needed, upper=is_dropped))
         if distance == 0 or not reach > 0:
             return None
         deviation = float(np.std(self.differences, ddof=1)) if len(self.differences) > 1 else 0.0

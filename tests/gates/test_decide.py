@@ -242,7 +242,7 @@ def test_a_ratio_is_held_against_its_interval() -> None:
     assert verdict("latency ratio <= 0.5", evidence) == "pass"
     assert verdict("latency ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency ratio <= 0.5 at 95 %", evidence)
-    assert undecided.found == "latency ratio 0.5 [0.45, 0.6] of this run's processes"
+    assert undecided.found == "latency ratio of these processes 0.5 [0.45, 0.6]"
     assert undecided.reason == "too few examples to tell; measure more, or where nothing else runs"
 
 
