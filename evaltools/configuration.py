@@ -11,15 +11,20 @@ from typing import Any, Final
 
 from evaltools.delegates import COMPILED, DELEGATES, LITERT, PARAMETERS, TFLITE_RUNTIME, Delegate, DelegateSettings
 from evaltools.delegates.external import EXTERNAL
+from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
+from evaltools.extensions import RUNTIMES as OTHER_RUNTIMES
+from evaltools.extensions import entries
 from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
 
 AUTO: Final = "auto"
-RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
+OUR_RUNTIMES: Final = {LITERT: "ai_edge_litert", TFLITE_RUNTIME: "tflite_runtime", COMPILED: "ai_edge_litert"}
 """The runtimes and the package that each needs, best first; ``evaltools.runtime.NAME`` holds the runtime.
 
 A new runtime is one file there plus one line here, and a word in the file of each delegate that it can create.
 """
+RUNTIMES: Final = {entry.name: entry.module for entry in entries(OTHER_RUNTIMES)} | OUR_RUNTIMES
+"""With those of other packages, and the module that each is in."""
 KERNELS: Final = ("default", "builtin", "reference")
 _LONGEST_NAME: Final = 60
 _MOST_THREADS: Final = 1024
@@ -31,7 +36,7 @@ OWN_PARAMETERS: Final = (
         "Python runtime: the interpreters of ai-edge-litert (litert) and tflite-runtime, or ai-edge-litert's "
         "CompiledModel (compiled), which has GPU and NPU; auto takes the first that can do what the delegates ask for.",
         default=AUTO,
-        choices=(AUTO, *RUNTIMES),
+        choices=(AUTO, *OUR_RUNTIMES, *(name for name in RUNTIMES if name not in OUR_RUNTIMES)),
     ),
     Parameter(
         "kernels",
@@ -115,6 +120,13 @@ class Configuration:
     def xnnpack(self) -> bool | None:
         """``use_xnnpack`` with its three meanings: must run, must not run, the runtime decides (None)."""
         return bool(self.delegates.value("use_xnnpack")) if self.delegates.is_given("use_xnnpack") else None
+
+    @property
+    def flags_from_outside(self) -> list[str]:
+        """The flags that ask for what packages beside evaltools bring."""
+        ours = {delegate.enabled_by for delegate in OURS}
+        others = [f"--{each.enabled_by}" for each in self.delegates.requested if each.enabled_by not in ours]
+        return others if self.runtime in (AUTO, *OUR_RUNTIMES) else [*others, f"--runtime={self.runtime}"]
 
     @property
     def kernel_set(self) -> str:

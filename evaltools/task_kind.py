@@ -9,9 +9,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from evaltools.extensions import METRICS as OTHER_METRICS
+from evaltools.extensions import installed
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evaltools.extensions import Installed
     from evaltools.gates.evidence import Judged
-    from evaltools.metrics.metric import Metric
+    from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 KINDS: Final = {
@@ -178,14 +182,50 @@ def all_metrics() -> dict[str, Metric]:
     from evaltools.result.metrics import METRICS
 
     own = [metric for name in kind_names() for metric in kind_of(name).metrics]
-    return {metric.name: metric for metric in (*own, *METRICS)}
+    known = {metric.name: metric for metric in (*own, *METRICS)}
+    return {metric.name: metric for metric in other_metrics().usable.values()} | known
+
+
+@cache
+def other_metrics() -> Installed[Metric]:
+    """The metrics of other packages; the names of evaltools' own are taken."""
+    from evaltools.metrics.metric import Metric
+    from evaltools.result.metrics import METRICS
+
+    taken = {metric.name for metric in (*METRICS, *(each for kind in registered_kinds() for each in kind.metrics))}
+
+    def wrong(metric: Metric, _before: object) -> str:
+        return f"has the name of a metric of evaltools, {metric.name}" if metric.name in taken else ""
+
+    return installed(OTHER_METRICS, Metric, wrong)
 
 
 def with_task_figures(result: EvaluationResult) -> EvaluationResult:
     """The same with the figures of every measured configuration, taken from the task's part."""
     evidence = kind_of(result.task).evidence
-    configurations = [
-        replace(entry, figures=evidence.figures(result, entry)) if entry.status == "measured" else entry
-        for entry in result.configurations
-    ]
-    return replace(result, configurations=configurations)
+    configurations = []
+    warnings = list(result.warnings)
+    for entry in result.configurations:
+        if entry.status == "measured":
+            others, problems = _other_figures(result, entry)
+            warnings += problems
+            entry = replace(entry, figures={**evidence.figures(result, entry), **others})
+        configurations.append(entry)
+    return replace(result, configurations=configurations, warnings=warnings)
+
+
+def _other_figures(
+    result: EvaluationResult, configuration: ConfigurationResult
+) -> tuple[dict[str, float | None], list[str]]:
+    """Those of metrics of other packages, no number where a metric fails, and what to say of that."""
+    from evaltools.metrics.metric import present
+
+    figures: dict[str, Figure] = {}
+    problems = []
+    for metric in other_metrics().usable.values():
+        try:
+            figures[metric.name] = metric.read(result, configuration)
+        except Exception as error:
+            figures[metric.name] = None
+            problems.append(f"{configuration.name}: the metric {metric.name} failed: {type(error).__name__}: {error}")
+    return present(figures), problems

@@ -2,11 +2,11 @@
 
 Each delegate declares its flags once, in its own file. Command line, ``--config`` texts, YAML, the JSON record, the
 native command line and ``docs/delegate-flags.md`` are derived from that. A new delegate is one file here plus one line
-in ``registry.DELEGATES``.
+in ``registry.DELEGATES``; one from another package is an entry point of the group ``evaltools.delegates``.
 """
 
 from evaltools.delegates.external import parse_external_options
-from evaltools.delegates.provider import COMPILED, LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.delegates.provider import COMPILED, LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.delegates.registry import COMMON, DELEGATES, PARAMETERS
 from evaltools.delegates.settings import DelegateSettings
 
@@ -19,5 +19,6 @@ __all__ = [
     "TFLITE_RUNTIME",
     "Delegate",
     "DelegateSettings",
+    "Library",
     "parse_external_options",
 ]

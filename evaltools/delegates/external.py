@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaltools.delegates.option_text import parse_options
-from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate
+from evaltools.delegates.provider import LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.errors import UsageError
 from evaltools.parameter import NotNative, Parameter, Value
 
@@ -28,13 +28,13 @@ def parse_external_options(text: str) -> dict[str, str]:
     return options
 
 
-def is_external(delegate: Delegate) -> bool:
-    """Whether this is the external delegate, or another of several."""
-    return delegate.enabled_by == EXTERNAL.enabled_by
-
-
 def _check(values: Mapping[str, Value]) -> None:
     parse_external_options(str(values.get("external_delegate_options", "")))
+
+
+def _library(values: Mapping[str, Value]) -> Library:
+    options = parse_external_options(str(values["external_delegate_options"]))
+    return Library(str(values["external_delegate_path"]), options)
 
 
 EXTERNAL: Final = Delegate(
@@ -65,5 +65,6 @@ EXTERNAL: Final = Delegate(
     works_in="tflite_runtime, ai-edge-litert and the native tools",
     runtimes={LITERT: {}, TFLITE_RUNTIME: {}},
     check=_check,
+    library=_library,
     per_worker_flag="external_delegate_per_worker",
 )

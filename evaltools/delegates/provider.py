@@ -15,6 +15,14 @@ ONLY_COMPILED: Final = NotNative("only ai-edge-litert's CompiledModel has it")
 
 
 @dataclass(frozen=True)
+class Library:
+    """A shared library that exports ``tflite_plugin_create_delegate``, and the options that it gets."""
+
+    path: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Delegate:
     """One delegate and its flags.
 
@@ -26,6 +34,9 @@ class Delegate:
 
     A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by
     ``per_worker_flag`` is set; others get a session per worker.
+
+    ``library`` gives the library that the interpreters load it from, for its effective options; delegates without one
+    are part of a runtime.
 
     Where the flag that enables it is repeatable, a configuration may have several, told apart by ``number``: 1, 2, ...
     """
@@ -40,6 +51,7 @@ class Delegate:
     check: Callable[[Mapping[str, Value]], None] | None = None
     owns_device: bool = True
     per_worker_flag: str = ""
+    library: Callable[[Mapping[str, Value]], Library] | None = None
     number: int = 1
 
     @property

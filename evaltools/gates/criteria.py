@@ -15,7 +15,7 @@ from evaltools.parameter import did_you_mean
 from evaltools.stats.resampled import MOST_CONFIDENCE
 from evaltools.task_kind import all_metrics
 
-Kind = Literal["value", "drop", "rise", "ratio"]
+LimitKind = Literal["value", "drop", "rise", "ratio"]
 
 _MOST_FOR_RATIO: Final = 0.975
 _HUNDREDTHS: Final = ("%", "point", "points")
@@ -38,7 +38,7 @@ class Criterion:
     text: str
     metric: Metric
     output: str | None
-    kind: Kind
+    kind: LimitKind
     at_most: bool
     value: float
     confidence: float | None
@@ -75,7 +75,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
             f"{text!r}: no such figure {name!r}.{did_you_mean(name, known)} Known are {listed}. "
             'A metric of a task of your own needs task = "own", or the name of its function, beside the limits'
         )
-    kind: Kind = found["kind"] or "value"  # type: ignore[assignment]
+    kind: LimitKind = found["kind"] or "value"  # type: ignore[assignment]
     unit = found["unit"] or ""
     criterion = Criterion(
         text=" ".join(text.split()),

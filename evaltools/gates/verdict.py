@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.output_difference import OutputDifference
+from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
 from evaltools.metrics.regions import Farthest
 from evaltools.result.verdict import Reason
 from evaltools.stats.proportions import share_bound
@@ -33,14 +33,16 @@ _TRUNCATED: Final = 2.0
 _FEW_ROUNDINGS: Final = 16.0
 _ROUNDINGS_OF_QUANTISATION: Final = 12.0
 _COARSEST: Final = 0.5
+_TIMES_THE_LEAST: Final = 10.0
 _COARSEST_FLOOR: Final = 0.95
 _STEPS: Final = 255.0
 _INT8_SHARE: Final = 0.001
 _CONFIDENCE: Final = 0.95
 _CUT_OFF: Final = 0.05
 _SEVERAL: Final = 3
+_FEW_QUANTA: Final = 4
 _MANY_ELEMENTS: Final = 8
-"""Two different outputs of so many whole numbers are not rounded to the same by chance."""
+"""Two different outputs with so many whole numbers between their ends are not rounded to the same by chance."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def judge_output(
     """Grade one output; ``like`` is its difference over the runs of the yardsticks, which sizes are judged by.
 
     The size over all runs and elements decides, and so do those of the run, the channel and the block that differ
-    most, the largest difference, and the share of other best classes: the worst grade of these.
+    most, the largest difference, and the figures that tell what the output is for, such as the share of other best
+    classes: the worst grade of these. Of keypoints, sizes say little: there the figures alone decide.
     """
     damage = _damage(found)
     if damage is not None:
@@ -93,7 +96,7 @@ def judge_output(
     of_all, judged = judges[found.kind], like or found
     decisive = of_all(judged, yardsticks)
     part = max(_judge_parts(judged, yardsticks), key=_by_grade_and_excess, default=decisive)
-    if GRADES.index(part.grade) > GRADES.index(decisive.grade):
+    if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
@@ -210,8 +213,8 @@ def _damage(found: OutputDifference) -> OutputVerdict | None:
     if found.kind != "exact" and missing:
         numbers = {"elements": found.elements, "missing": missing}
         return OutputVerdict("diverged", [Reason("no_counterpart", numbers)], "", {})
-    if found.torn:
-        return OutputVerdict("diverged", [Reason("torn", {"elements": found.torn})], "", {})
+    if found.never_written:
+        return OutputVerdict("diverged", [Reason("never_written", {"elements": found.never_written})], "", {})
     return None
 
 
@@ -221,7 +224,7 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     Where the difference is that of a few roundings, or one quantum at most, the reference stands as still.
     """
     of_rounding = found.relative_rms is not None and found.relative_rms <= _rounding(found, yardsticks)
-    if of_rounding or (found.quanta is not None and found.quanta.max <= 1):
+    if of_rounding or _hardly_moves(found) or (found.quanta is not None and found.quanta.max <= 1):
         return None
     reason = _frozen(found)
     if reason is not None:
@@ -232,19 +235,31 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
-    is_no_chance = is_varied and (found.kind == "real" or found.elements >= _MANY_ELEMENTS * found.runs)
+    at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
+    between_ends = (found.elements - at_ends) / found.runs
+    is_no_chance = is_varied and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
     usual = found.runs * (2 * by_rounding + (0 if is_no_chance else 0.1))
     return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
 
 
 def _frozen(found: OutputDifference) -> Reason | None:
-    """One side has the same numbers everywhere, or in every run, and the other has not."""
+    """One side has the same numbers everywhere, or in every run, and the other, which moves, has not."""
+    if _hardly_moves(found):
+        return None
     for side, other, name in ((found.test, found.reference, "test"), (found.reference, found.test, "reference")):
         if side.constant and not other.constant:
             return Reason("constant", {"value": side.low}, {"side": name})
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
     return None
+
+
+def _hardly_moves(found: OutputDifference) -> bool:
+    """Whole numbers that differ in few elements, or by few quanta in few runs: rounding may make them stand still."""
+    distinct = max(found.test.distinct_outputs, found.reference.distinct_outputs)
+    if found.kind == "quantised":
+        return found.quanta is not None and found.quanta.max <= _FEW_QUANTA and distinct <= max(2, found.runs / 4)
+    return found.kind == "exact" and _share(found) <= _INT8_SHARE
 
 
 def _saturated(found: OutputDifference) -> Reason | None:
@@ -295,12 +310,20 @@ _PART_FACTOR: Final = 3.0
 
 
 def _judge_parts(found: OutputDifference, yardsticks: Yardsticks) -> list[OutputVerdict]:
-    """Those of single runs, channels, blocks and elements, and of best classes; none within one quantum."""
-    if found.quanta is not None and found.quanta.max <= 1:
+    """Those of single runs, channels, blocks and elements, and of other figures; none within one quantum."""
+    within_one_quantum = found.quanta is not None and found.quanta.max <= 1
+    if within_one_quantum and not _figures_decide(found):
         return []
+    figures = [_judge_figure(figure, found, yardsticks) for figure in found.judged_figures.values()]
+    if _figures_decide(found):
+        return figures
     parts = _PARTS if found.kind != "exact" else _PARTS[:1]
     verdicts = [_judge_part(part, found, yardsticks) for part in parts]
-    return [verdict for verdict in (*verdicts, _judge_best(found, yardsticks)) if verdict is not None]
+    return [*(verdict for verdict in verdicts if verdict is not None), *figures]
+
+
+def _figures_decide(found: OutputDifference) -> bool:
+    return found.of_kind is not None and found.of_kind.decides
 
 
 def _by_grade_and_excess(verdict: OutputVerdict) -> tuple[int, float]:
@@ -352,28 +375,36 @@ def _rounding(found: OutputDifference, yardsticks: Yardsticks) -> float:
     return _FEW_ROUNDINGS * own * math.sqrt(max(1, yardsticks.node_count)) if own < 1e-6 else own
 
 
-def _judge_best(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict | None:
-    """The share of other best classes, ties apart; one more than the yardsticks' is granted, and three deviations."""
-    if found.scores is None:
-        return None
+def _judge_figure(figure: JudgedFigure, found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    def of(other: OutputDifference) -> float:
+        same = other.judged_figures.get(figure.name)
+        return 0.0 if same is None else same.value
 
-    def share(other: OutputDifference) -> float:
-        return 0.0 if other.scores is None else other.scores.changed_share
-
-    def granted(usual: float) -> float:
-        assert found.scores is not None
-        count = found.scores.positions
-        return min(1.0, usual + 3 * math.sqrt(usual * (1 - min(1.0, usual)) / count) + 1 / count)
-
-    floor, _ = _coarsest(yardsticks, share)
-    tolerances = {"equivalent": granted(min(1.0, 2 * floor))}
+    floor, _ = _coarsest(yardsticks, of)
+    tolerances = {"equivalent": _granted(figure, 2 * floor)}
     for precision in list(_least(found, yardsticks))[1:]:
         measured = yardsticks.precisions.get(precision)
-        usual = _COARSEST if measured is None else min(1.0, _YARDSTICK_FACTOR * share(measured))
-        tolerances[precision] = max(_last(tolerances), granted(usual))
-    grade = _grade(share(found), tolerances)
-    reason = _held("best_class", grade, tolerances, {"value": share(found), "positions": found.scores.positions}, {})
-    return OutputVerdict(grade, [reason], "share of other best classes", tolerances)
+        usual = _unmeasured(figure) if measured is None else _YARDSTICK_FACTOR * of(measured)
+        tolerances[precision] = max(_last(tolerances), _granted(figure, usual))
+    grade = _grade(figure.value, tolerances)
+    numbers, unit = {"value": figure.value, "of": figure.of}, figure.name.replace("_", " ")
+    reasons = [_held("figure", grade, tolerances, numbers, {"figure": figure.name})]
+    if _figures_decide(found) and grade != "diverged" and min(figure.value, tolerances[grade]) > AMPLIFIED:
+        return OutputVerdict("not decided", [*reasons, Reason("amplifies_rounding")], unit, tolerances)
+    return OutputVerdict(grade, reasons, unit, tolerances)
+
+
+def _unmeasured(figure: JudgedFigure) -> float:
+    """What a precision is granted that was not measured."""
+    return _COARSEST if figure.of is not None else _TIMES_THE_LEAST * figure.at_least
+
+
+def _granted(figure: JudgedFigure, usual: float) -> float:
+    """Of a share, three standard deviations and one more than is usual."""
+    if figure.of is None:
+        return max(figure.at_least, usual)
+    usual = min(1.0, usual)
+    return min(1.0, usual + 3 * math.sqrt(usual * (1 - usual) / figure.of) + 1 / figure.of)
 
 
 def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
@@ -442,7 +473,7 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     noise_max = max((other.quanta.max for other in yardsticks.floor.values() if other.quanta), default=0)
     shaken = yardsticks.precisions.get("int8")
     expected = _YARDSTICK_FACTOR * shaken.quanta.rms if shaken is not None and shaken.quanta is not None else 0.0
-    least = max(_steps_used(found) / _STEPS, expected, _FLOOR_FACTOR * noise_rms)
+    least = _by_chance(found) * max(_steps_used(found) / _STEPS, expected, _FLOOR_FACTOR * noise_rms)
     tolerances = {"equivalent": 2 * noise_rms, "int8": max(2 * noise_rms, _coarsest_quanta(found, least))}
     grade: Grade = _grade(found.quanta.rms, tolerances)
     if found.quanta.max <= 1:
@@ -467,6 +498,15 @@ def _judge_quanta(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerd
     }
     reasons = [Reason("quanta", size, {"variant": variant})]
     return OutputVerdict(grade, _with_amplified(grade, reasons), "RMS of the difference in quanta", tolerances)
+
+
+def _by_chance(found: OutputDifference) -> float:
+    """By how much a root mean square of so few elements may be larger by chance: two standard deviations of its square.
+
+    Where one element is off by several quanta and the others by none, as roundings of a whole model make it, squares
+    have a standard deviation of about twice their mean.
+    """
+    return math.sqrt(1 + 4 / math.sqrt(max(1, found.elements)))
 
 
 def _steps_used(found: OutputDifference) -> float:

@@ -76,7 +76,7 @@ class TensorDifference:
 
     ``same_not_finite`` counts elements that are the same infinity, or NaN, on both sides, and ``different`` those that
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
-    ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``torn`` counts denormal numbers of float32 or
+    ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
     where the shapes differ, and nothing is compared.
     """
@@ -91,7 +91,7 @@ class TensorDifference:
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
     max_quanta: int
-    torn: int
+    never_written: int
     test: Side
     reference: Side
     scores: ScoreAgreement | None = None
@@ -145,7 +145,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         magnitudes=magnitudes,
         quanta=(quanta[0], quanta[1], quanta[2], quanta[3]),
         max_quanta=int(steps.max(initial=0)),
-        torn=0,
+        never_written=0,
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(test, reference) if as_scores else None,
@@ -181,7 +181,7 @@ def _compare_real(
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,
-        torn=_torn(test, first, second) + _torn(reference, second, first),
+        never_written=_never_written(test, first, second) + _never_written(reference, second, first),
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
@@ -242,7 +242,7 @@ def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:
     return small & (real != 0) if small.any() else None
 
 
-def _torn(values: Array, real: Float64s, other: Float64s) -> int:
+def _never_written(values: Array, real: Float64s, other: Float64s) -> int:
     """In float16, denormal numbers are ordinary values themselves (up to 6e-5)."""
     if values.dtype.kind != "f" or values.dtype.itemsize <= _ORDINARY_WIDTH:
         return 0
@@ -272,7 +272,7 @@ def _without_numbers(test: Array, reference: Array, different: int, same_shape: 
         magnitudes=count_magnitudes(nothing, whole=False),
         quanta=None,
         max_quanta=0,
-        torn=0,
+        never_written=0,
         test=_nameless_side(test),
         reference=_nameless_side(reference),
         same_shape=same_shape,

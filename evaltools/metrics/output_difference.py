@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 from evaltools.metrics.difference import Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
 from evaltools.metrics.regions import Farthest, farthest_region, farthest_run
+
+BEST_CLASS: Final = "other_best_class"
+"""The share of positions with another best class, ties apart."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,34 @@ class Scores:
 
 
 @dataclass(frozen=True)
+class JudgedFigure:
+    """A figure that is held against the same one of the CPU variants; the smaller, the better.
+
+    ``of``: it is a share of so many, 0..1, one more of which is granted; else ``at_least`` is granted.
+    """
+
+    name: str
+    value: float
+    of: int | None = None
+    at_least: float = 0.0
+
+
+@dataclass(frozen=True)
+class KindFigures:
+    """What the difference means for an output of a known ``kind``, by name; null where a figure does not exist.
+
+    ``parts`` has the figure of each part: the IoU of a class, the largest move of a keypoint. ``decides``: these
+    figures are judged in place of the elements.
+    """
+
+    kind: str
+    figures: dict[str, int | float | None]
+    parts: dict[str, float]
+    judged: list[JudgedFigure]
+    decides: bool
+
+
+@dataclass(frozen=True)
 class OutputDifference:
     """One output, test against reference, over ``runs`` runs and ``elements`` elements in all.
 
@@ -94,7 +125,8 @@ class OutputDifference:
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
     differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
     gives what it, or the other side, gave in an earlier run although the other side now gives another.
-    ``same_not_finite`` elements are the same infinity, or NaN, on both sides.
+    ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
+    scores and boxes tell all.
 
     ``kind``: ``real`` for floats and dequantised numbers, ``quantised`` for outputs that can be compared in quanta,
     ``exact`` for whole numbers, truth values and texts.
@@ -118,7 +150,7 @@ class OutputDifference:
     snr_db: float | None
     cosine: float | None
     quanta: Quanta | None
-    torn: int
+    never_written: int
     same_shape: bool
     test: Values
     reference: Values
@@ -128,19 +160,33 @@ class OutputDifference:
     farthest_block: Farthest | None = None
     repeated: int = 0
     same_not_finite: int = 0
+    of_kind: KindFigures | None = None
 
     @property
     def identical(self) -> bool:
         """Equal in every element of every run."""
         return self.different == 0
 
+    @property
+    def judged_figures(self) -> dict[str, JudgedFigure]:
+        """What is judged besides the sizes of differences, by name."""
+        found = list(self.of_kind.judged) if self.of_kind is not None else []
+        if self.scores is not None:
+            found.append(JudgedFigure(BEST_CLASS, self.scores.changed_share, of=self.scores.positions))
+        return {figure.name: figure for figure in found}
+
 
 def summarise_differences(
-    name: str, dtype: str, parts: Sequence[TensorDifference], dequantised: bool = False, native: bool = False
+    name: str,
+    dtype: str,
+    parts: Sequence[TensorDifference],
+    dequantised: bool = False,
+    native: bool = False,
+    of_kind: KindFigures | None = None,
 ) -> OutputDifference:
     """Add up the differences of one output over the runs, at least one.
 
-    ``dequantised`` says that whole numbers of that type stand for real ones.
+    ``dequantised`` says that whole numbers of that type stand for real ones; ``of_kind`` is taken as it is.
     """
     compared = sum(part.compared for part in parts)
     squared = sum(part.sums.squared for part in parts)
@@ -173,7 +219,7 @@ def summarise_differences(
         snr_db=-20 * math.log10(relative_rms) if relative_rms else None,
         cosine=_cosine(parts, squared, reference_squared) if compared else None,
         quanta=quanta,
-        torn=sum(part.torn for part in parts),
+        never_written=sum(part.never_written for part in parts),
         same_shape=all(part.same_shape for part in parts),
         test=_values([part.test for part in parts]),
         reference=_values([part.reference for part in parts]),
@@ -182,6 +228,7 @@ def summarise_differences(
         farthest_channel=farthest_region([part.regions.channels for part in parts], step),
         farthest_block=farthest_region([part.regions.blocks for part in parts], step),
         repeated=_repeated(parts),
+        of_kind=of_kind,
     )
 
 

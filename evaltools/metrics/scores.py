@@ -70,8 +70,8 @@ def _among_best(scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def looks_like_scores(shape: tuple[int, ...], input_shapes: list[tuple[int, ...]], from_softmax: bool) -> bool:
     """Whether the last axis of an output holds scores of classes.
 
-    So it does where the graph ends in SOFTMAX or LOGISTIC with several classes, for a vector of at least 3 numbers that
-    is not as long as an input (an autoencoder's), and for a map of the size of a picture that went in (segmentation).
+    So it does where the graph ends in SOFTMAX or LOGISTIC with several classes, and for a vector of at least 3 numbers
+    that is not as long as an input (an autoencoder's).
 
     >>> looks_like_scores((1, 1001), [(1, 224, 224, 3)], False), looks_like_scores((1, 640), [(1, 640)], False)
     (True, False)
@@ -80,7 +80,5 @@ def looks_like_scores(shape: tuple[int, ...], input_shapes: list[tuple[int, ...]
         return False
     if from_softmax:
         return True
-    if sum(size != 1 for size in shape) == 1:
-        return shape[-1] >= 3 and all(int(np.prod(other)) != shape[-1] for other in input_shapes)
-    pictures = [other for other in input_shapes if len(other) == 4]
-    return len(shape) == 4 and shape[1] > 1 and any(other[1:3] == shape[1:3] for other in pictures)
+    is_vector = sum(size != 1 for size in shape) == 1
+    return is_vector and shape[-1] >= 3 and all(int(np.prod(other)) != shape[-1] for other in input_shapes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.model.flatbuffer import Table
+from evaltools.model.operators import operator_name
 
 _OPCODE_SHORT, _OPCODE_CUSTOM, _OPCODE_LONG = 0, 1, 3
 _OPERATOR_OPCODE, _OPERATOR_INPUTS, _OPERATOR_OUTPUTS, _OPERATOR_OPTIONS = 0, 1, 2, 4
@@ -16,9 +17,7 @@ _RESOURCE: Final = 13
 _CAST, _RESHAPE, _SQUEEZE, _EXPAND_DIMS, _STRIDED_SLICE = 53, 22, 43, 70, 45
 _DEQUANTIZE, _QUANTIZE = 6, 114
 _GATHER, _EMBEDDING_LOOKUP = 36, 7
-_SOFTMAX, _LOG_SOFTMAX, _LOGISTIC = 25, 50, 14
 _SAME_VALUES: Final = frozenset({_CAST, _RESHAPE, _SQUEEZE, _EXPAND_DIMS, _STRIDED_SLICE, _DEQUANTIZE, _QUANTIZE})
-_SCORES: Final = frozenset({_SOFTMAX, _LOG_SOFTMAX, _LOGISTIC})
 DETECTION_OP: Final = "TFLite_Detection_PostProcess"
 
 
@@ -81,20 +80,18 @@ def keeps_state(subgraphs: Sequence[Table]) -> bool:
     )
 
 
-def holds_scores(nodes: Sequence[Node], output: int) -> bool:
-    """Whether an output comes from SOFTMAX, LOG_SOFTMAX or LOGISTIC, perhaps reshaped or quantised afterwards."""
+def maker_of(nodes: Sequence[Node], output: int) -> str:
+    """The operator that makes an output's values, perhaps reshaped or quantised afterwards; empty for none."""
     producers = {tensor: node for node in nodes for tensor in node.outputs}
     seen = set()
     tensor = output
     while tensor in producers and tensor not in seen:
         seen.add(tensor)
         node = producers[tensor]
-        if node.code in _SCORES:
-            return True
         if node.code not in _SAME_VALUES or not node.inputs:
-            return False
+            return operator_name(node.code, node.custom)
         tensor = node.inputs[0]
-    return False
+    return ""
 
 
 def rows_selected(nodes: Sequence[Node], tensors: Sequence[Table], tensor: int) -> int | None:

@@ -15,8 +15,8 @@ from evaltools.model.graph import (
     DetectionOutputs,
     Node,
     find_detection_outputs,
-    holds_scores,
     keeps_state,
+    maker_of,
     read_nodes,
     rows_selected,
 )
@@ -54,7 +54,7 @@ class TensorInfo:
 
     What the graph and the metadata tell: ``rows`` of a table, one of which each value of an input selects; the
     ``stated_range`` of an input's values in the metadata, and the ``range_by_graph`` that its first operators show;
-    whether an output ``holds_scores`` of SOFTMAX or LOGISTIC.
+    the operator that an output is ``made_by``, perhaps reshaped or quantised afterwards.
     """
 
     index: int
@@ -68,7 +68,7 @@ class TensorInfo:
     rows: int | None = None
     stated_range: ValueRange | None = None
     range_by_graph: ValueRange | None = None
-    holds_scores: bool = False
+    made_by: str = ""
 
     @property
     def is_quantized(self) -> bool:
@@ -246,7 +246,7 @@ def _with_signature_first(path: Path, content: bytes, model: Table, signature: s
 
 
 def _output(index: int, tensor: Table, names: Mapping[int, str], nodes: Sequence[Node]) -> TensorInfo:
-    return replace(_info(index, tensor, names), holds_scores=holds_scores(nodes, index))
+    return replace(_info(index, tensor, names), made_by=maker_of(nodes, index))
 
 
 def _info(index: int, tensor: Table, names: Mapping[int, str]) -> TensorInfo:

@@ -11,14 +11,14 @@ from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.tables.cells import one_line
 
-Kind = Literal["pass", "fail", "skip", "xfail"]
+OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What becomes of a test, and why."""
 
-    kind: Kind
+    kind: OutcomeKind
     text: str = ""
 
 

@@ -15,7 +15,7 @@ from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
 from evaltools.result.version_1 import from_version_1
 from evaltools.task_kind import kind_of, registered_kinds, with_task_figures
 
-Kind = TypeVar("Kind")
+ResultType = TypeVar("ResultType")
 _WHAT: Final = "evaltools result"
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -77,7 +77,7 @@ def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationR
         raise DataError(f"{path} is no {_WHAT}: {error}") from error
 
 
-def read_json(path: Path, kind: type[Kind], what: str, hint: str = "") -> Kind:
+def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> ResultType:
     """Read a file that holds dataclasses as JSON; ``what`` it is, and a ``hint`` where it is missing, for messages.
 
     Raises :class:`DataError` for a file that cannot be read, and for one that does not fit, naming the field.

@@ -119,16 +119,29 @@ def _inference_diff(document: dict[str, Any], configurations: list[dict[str, Any
         }
         verdicts.append((entry["configuration"], verdict))
     comparisons = [_comparison(entry) for entry in diff["comparisons"]]
-    return {**diff, "times": times, "comparisons": comparisons}, verdicts
+    floor, precisions = ([_variant(entry) for entry in diff[name]] for name in ("noise_floor", "precisions"))
+    parts = {"times": times, "comparisons": comparisons, "noise_floor": floor, "precisions": precisions}
+    return {**diff, **parts}, verdicts
 
 
 def _comparison(entry: dict[str, Any]) -> dict[str, Any]:
     boxes = entry["boxes_verdict"]
     return {
         **_without(entry, "verdict", "reason"),
-        "outputs": [{**output, "verdict": _output_verdict(output["verdict"])} for output in entry["outputs"]],
+        "outputs": [
+            {**output, "difference": _difference(output["difference"]), "verdict": _output_verdict(output["verdict"])}
+            for output in entry["outputs"]
+        ],
         "boxes_verdict": None if boxes is None else _output_verdict(boxes),
     }
+
+
+def _variant(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "outputs": [_difference(output) for output in entry["outputs"]]}
+
+
+def _difference(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**_without(entry, "torn"), "never_written": entry["torn"]}
 
 
 def _output_verdict(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Runs a model with a configuration and proves what ran where.
 
 A new runtime is one file here, with a ``RUNTIME`` that follows :class:`Runtime`, plus one line in
-``evaltools.configuration.RUNTIMES``, and a word in the file of each delegate that it can create.
+``evaltools.configuration.OUR_RUNTIMES``, and a word in the file of each delegate that it can create.
 """
 
 from evaltools.runtime.registry import find_runtime, installed_runtimes, one_runtime_per_package, open_session

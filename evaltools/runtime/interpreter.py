@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.delegates import Delegate, parse_external_options
-from evaltools.delegates.external import EXTERNAL, is_external
+from evaltools.delegates import Delegate, Library
+from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
@@ -190,11 +190,11 @@ def _model_argument(model: ModelFile) -> dict[str, Any]:
 def _require_order(configuration: Configuration) -> None:
     requested = configuration.delegates.requested
     behind = requested[requested.index(XNNPACK) :] if XNNPACK in requested else ()
-    late = next((delegate for delegate in behind if is_external(delegate)), None)
+    late = next((delegate for delegate in behind if delegate.library), None)
     if late is not None:
         message = (
             "the Python interpreters apply XNNPACK after external delegates, but --use_xnnpack=true stands before "
-            "--external_delegate_path; put --external_delegate_path first"
+            f"--{late.enabled_by}; put --{late.enabled_by} first"
         )
         raise ConfigurationUnavailable(message, late.name)
 
@@ -202,29 +202,30 @@ def _require_order(configuration: Configuration) -> None:
 def _load_externals(library: ModuleType, configuration: Configuration) -> list[tuple[Delegate, Any]]:
     """Those asked for, in order, each with the runtime's own object."""
     settings = configuration.delegates
-    wanted = [delegate for delegate in settings.requested if is_external(delegate)]
     return [
-        (each, _load_external(library, each, _named(configuration, each), settings.effective_options(each)))
-        for each in wanted
+        (
+            each,
+            _load_external(library, each, _named(configuration, each), each.library(settings.effective_options(each))),
+        )
+        for each in settings.requested
+        if each.library is not None
     ]
 
 
 def _named(configuration: Configuration, delegate: Delegate) -> str:
-    """An external delegate in a message: of several, one library may give more than one."""
+    """A delegate with a library in a message: of several external ones, one library may give more than one."""
+    if delegate.enabled_by != EXTERNAL.enabled_by:
+        return f"the {delegate.name} delegate"
     path = str(configuration.delegates.values_of(delegate)[EXTERNAL.enabled_by])
-    is_one_of_several = delegate.number > 1 or sum(map(is_external, configuration.delegates.requested)) > 1
+    is_one_of_several = len(configuration.delegates.values(EXTERNAL.enabled_by)) > 1 or delegate.number > 1
     return f"the external delegate {f'{delegate.name} ({path})' if is_one_of_several else path}"
 
 
-def _load_external(library: ModuleType, delegate: Delegate, named: str, values: Mapping[str, object]) -> Any:
-    path = str(values[EXTERNAL.enabled_by])
-    if not os.path.isfile(path):
-        problem = "is no file" if os.path.exists(path) else "no such file"
-        raise UsageError(f"--external_delegate_path={path}: {problem}")
-    library_path = str(Path(path).resolve())
-    _require_delegate_library(delegate, path, library_path)
+def _load_external(library: ModuleType, delegate: Delegate, named: str, own: Library) -> Any:
+    library_path = str(Path(own.path).resolve())
+    _require_delegate_library(delegate, own.path, library_path)
     try:
-        return library.load_delegate(library_path, parse_external_options(str(values["external_delegate_options"])))
+        return library.load_delegate(library_path, dict(own.options))
     except ValueError as error:
         reason = _one_line(error).removeprefix(f"Failed to load delegate from {library_path}").strip()
         message = f"{named} refused to be created: {reason or 'it gave no reason'}"
@@ -233,14 +234,22 @@ def _load_external(library: ModuleType, delegate: Delegate, named: str, values: 
 
 def _require_delegate_library(delegate: Delegate, path: str, library_path: str) -> None:
     """Check what ``load_delegate`` relies on; it prints a traceback of its own where something is missing."""
+    is_typed = delegate.enabled_by == EXTERNAL.enabled_by
+    shown = f"--{EXTERNAL.enabled_by}={path}" if is_typed else f"the {delegate.name} delegate: its library {path}"
+    if not os.path.isfile(path):
+        problem = "is no file" if os.path.exists(path) else "no such file"
+        if is_typed:
+            raise UsageError(f"{shown}: {problem}")
+        raise ConfigurationUnavailable(
+            f"{shown}: {problem}; install the package anew that brings the delegate", delegate.name
+        )
     try:
         exported = ctypes.CDLL(library_path)
     except OSError as error:
-        message = f"--external_delegate_path={path} cannot be loaded: {error}"
-        raise ConfigurationUnavailable(message, delegate.name) from error
+        raise ConfigurationUnavailable(f"{shown} cannot be loaded: {error}", delegate.name) from error
     for symbol in ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"):
         if not hasattr(exported, symbol):
-            message = f"--external_delegate_path={path} is no TensorFlow Lite delegate: it does not export {symbol}"
+            message = f"{shown} is no TensorFlow Lite delegate: it does not export {symbol}"
             raise ConfigurationUnavailable(message, delegate.name)
 
 

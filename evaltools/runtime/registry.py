@@ -6,8 +6,10 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 
-from evaltools.configuration import AUTO, RUNTIMES, Configuration
-from evaltools.errors import ConfigurationUnavailable
+from evaltools.configuration import AUTO, OUR_RUNTIMES, RUNTIMES, Configuration
+from evaltools.errors import ConfigurationUnavailable, UsageError
+from evaltools.extensions import RUNTIMES as GROUP
+from evaltools.extensions import entries, load
 from evaltools.model import ModelFile
 from evaltools.runtime.session import Runtime, Session
 from evaltools.runtime.support import has_delegates, obstacle_to
@@ -24,20 +26,27 @@ def find_runtime(configuration: Configuration) -> Runtime:
         able = [runtime for runtime in installed if obstacle_to(configuration, runtime) is None]
         near = [runtime for runtime in installed if has_delegates(configuration, runtime)]
         name = _first([*able, *near, *installed])
-    runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
-    return runtime
+    if name in OUR_RUNTIMES:
+        runtime: Runtime = importlib.import_module(f"evaltools.runtime.{name}").RUNTIME
+        return runtime
+    try:
+        return load(next(entry for entry in entries(GROUP) if entry.name == name), Runtime)  # type: ignore[type-abstract]
+    except UsageError as error:
+        raise ConfigurationUnavailable(str(error)) from error
 
 
 def installed_runtimes() -> list[str]:
     """The runtimes whose package is there, best first; whether they work shows when they open a model."""
-    return [name for name, package in RUNTIMES.items() if importlib.util.find_spec(package) is not None]
+    ours = [name for name, package in OUR_RUNTIMES.items() if importlib.util.find_spec(package) is not None]
+    return [*ours, *(name for name in RUNTIMES if name not in OUR_RUNTIMES)]
 
 
 def one_runtime_per_package() -> list[str]:
-    """The installed runtimes, without those whose package another one shares."""
+    """The installed runtimes that evaltools knows, without those whose package another one shares."""
     best: dict[str, str] = {}
     for name in installed_runtimes():
-        best.setdefault(RUNTIMES[name], name)
+        if name in OUR_RUNTIMES:
+            best.setdefault(OUR_RUNTIMES[name], name)
     return list(best.values())
 
 

@@ -176,6 +176,7 @@ def run_each(
     return outcomes
 
 
+@runtime_checkable
 class Runtime(Protocol):
     """Something that opens sessions."""
 

@@ -26,7 +26,7 @@ _LINE: Final = 16
 _COLOURS: Final = (
     "#e6194b", "#3cb44b", "#ffe119", "#4363d8", "#f58231", "#911eb4", "#46f0f0", "#f032e6", "#bcf60c", "#fabebe",
 )  # fmt: skip
-Place = tuple[int, int, int, int]
+PixelBox = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _draw_panel(pixels: npt.NDArray[np.uint8], boxes: Sequence[_Box]) -> Image.I
     return picture
 
 
-def _place(entry: Detection, width: int, height: int) -> Place:
+def _place(entry: Detection, width: int, height: int) -> PixelBox:
     """Corners in pixels, inside the panel and the right way round."""
     top, left, bottom, right = np.clip(entry.box, 0, 1).tolist()
     x = sorted((int(left * (width - 1)), int(right * (width - 1))))

@@ -21,17 +21,18 @@ from evaltools.tasks.inference_diff.judgement import (
     broken_yardsticks,
     coarse_floor,
     judge,
-    kernels_of,
     repeatability_of,
     variant,
     verdict_of,
 )
+from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
     InputUsed,
+    LikeTheCpu,
     OfOneKind,
     RunTimes,
     loaded_from,
@@ -103,7 +104,9 @@ def diff_findings(
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
             sensitivity = None if found.summary is None else judge_by.sensitivity(material.reference_comparison)
-            comparisons.append(replace(comparison, by_kind=list(found.by_kind), sensitivity=sensitivity))
+            like = look.like_the_cpu.get(entry.name)
+            by_kind = list(found.by_kind)
+            comparisons.append(replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like))
     if material.writer is not None:
         material.writer.finish(_manifest(request, material, configurations))
     return Findings(
@@ -111,7 +114,7 @@ def diff_findings(
         sums=sums,
         part=replace(_details(request, material, look, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(comparisons, tested)],
+        warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(look.like_the_cpu)],
     )
 
 
@@ -289,17 +292,19 @@ def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> lis
     return found + _constant_outputs(comparisons) + coarse_floor(look)
 
 
-def _like_the_cpu(comparisons: Sequence[DiffComparison], tested: Mapping[str, str]) -> list[str]:
-    """Floats of a delegate that are bit for bit the reference's: a CPU that stood in for it gives them."""
-    return [
-        f"{comparison.configuration}: all outputs are bit for bit those of the reference's CPU kernels, which an "
-        "accelerator hardly gives with float numbers: look whether its nodes really ran there, or try another --seed"
-        for comparison in comparisons
-        if not tested.get(comparison.configuration, "CPU")
-        and comparison.outputs
-        and all(judged.difference.identical for judged in comparison.outputs)
-        and any(judged.difference.kind == "real" and judged.difference.elements for judged in comparison.outputs)
-    ]
+def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
+    """Warnings about delegates that give what the CPU would give in their place."""
+    warnings = []
+    for name, like in found.items():
+        text = f"{name}: all outputs are bit for bit those of the CPU's {like.kernels} in {like.runs} runs"
+        if like.once_more is None:
+            warnings.append(f"{text}, and it could not be run once more with other inputs: {like.reason}")
+        elif like.once_more:
+            warnings.append(
+                f"{text}, and once more with other inputs, which an accelerator hardly gives with float numbers: look "
+                "whether its nodes really ran there"
+            )
+    return warnings
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:

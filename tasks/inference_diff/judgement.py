@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaltools.configuration import Configuration
-from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
@@ -31,7 +29,7 @@ from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
 from evaltools.tasks.inference_diff.sensitivity import measure_sensitivity
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
-from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, Kind, RerunOutcome, YardstickRuns
+from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, YardstickRuns
 
 METRIC: Final = "outputs"
 
@@ -131,12 +129,6 @@ class OutputJudge:
         return measure_sensitivity(self.look.expected, comparison.reference_outputs, comparison, judge_planted)
 
 
-def kernels_of(configuration: Configuration) -> str:
-    """The CPU kernels that a configuration runs, empty where a delegate other than XNNPACK runs what it can."""
-    others = [delegate for delegate in configuration.delegates.requested if delegate.name != XNNPACK.name]
-    return "" if others else configuration.kernel_set
-
-
 def judge(
     configuration: str,
     judge_by: OutputJudge,
@@ -206,7 +198,7 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _boxes(look: YardstickRuns, kind: Kind) -> dict[str, BoxAgreement]:
+def _boxes(look: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
         for entry in look.of_kind(kind)

@@ -112,6 +112,13 @@ _JUDGEMENT: Final = (
         in_parts=0,
         not_native=NotNative("the native tool compares the test with one reference alone", (0,)),
     ),
+    Parameter(
+        "output_kind",
+        "What an output is, for all or as OUTPUT=KIND: values, scores, keypoints, segmentation or embedding; else told "
+        "by shape and operators. Repeatable.",
+        repeatable=True,
+        not_native=NotNative("the native tool knows numbers alone"),
+    ),
     Parameter("max_avg_error", "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True),
     Parameter(
         "max_quanta",

@@ -19,6 +19,7 @@ from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.output_kinds import forced_kinds
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
     SavedReference,
@@ -32,6 +33,7 @@ from evaltools.tasks.inference_diff.task import (
     InputSource,
     OutputComparison,
     check_types,
+    describe_outputs,
     output_names,
 )
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
@@ -56,6 +58,7 @@ class DiffRequest(TaskRequest):
     input_shapes: tuple[str, ...] = ()
     yardstick_runs: int = YARDSTICK_RUNS
     warmup_runs: int = 1
+    output_kinds: tuple[str, ...] = ()
     limits: tuple[Criterion, ...] = ()
     save_outputs: Path | None = None
     load_reference: Path | None = None
@@ -85,6 +88,7 @@ def read_request(request: Request) -> DiffRequest:
         input_shapes=tuple(options.texts("input_shape")),
         yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
+        output_kinds=tuple(options.texts("output_kind")),
         limits=tuple(parse_limit(name, text) for name in LIMIT_FLAGS for text in options.texts(name)),
         save_outputs=options.path("save_outputs"),
         load_reference=options.path("load_reference"),
@@ -178,7 +182,8 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         saved_outputs = _as_saved(model.outputs, loaded.configuration.tensors, loaded.output_order)
     against = saved_outputs if loaded else other
     _check_limits(request, model, against)
-    comparison = OutputComparison(model, own, against, request.native)
+    forced = forced_kinds(request.output_kinds, describe_outputs(model), output_names(model))
+    comparison = OutputComparison(model, own, against, request.native, forced)
     source: InputSource
     plan = None
     if loaded is None:
@@ -212,8 +217,8 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         kinds=kinds,
         source=source,
         comparison=comparison,
-        own_comparison=OutputComparison(model, own, own, request.native),
-        reference_comparison=OutputComparison(model, other, other, request.native),
+        own_comparison=OutputComparison(model, own, own, request.native, forced),
+        reference_comparison=OutputComparison(model, other, other, request.native, forced),
         task=task,
         kept=kept,
         stateful=stateful,

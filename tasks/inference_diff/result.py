@@ -120,6 +120,19 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class LikeTheCpu:
+    """A delegate's outputs in ``runs`` runs are bit for bit those of the CPU's ``kernels``, as if it did not run.
+
+    ``once_more`` says whether so they are with other inputs; null, with a ``reason``, where that could not be measured.
+    """
+
+    kernels: str
+    runs: int
+    once_more: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class DiffComparison:
     """One configuration against the reference.
 
@@ -127,7 +140,7 @@ class DiffComparison:
     with the configuration. ``within_limits`` is null where no limit was set. ``native_errors`` has the errors by output
     where a native tool measured, which tells nothing else; ``outputs`` is empty then. ``sensitivity`` says what the
     verdict would have noticed. ``by_kind`` tells the runs on
-    noise and on photos apart, where there are both.
+    noise and on photos apart, where there are both. ``like_the_cpu`` is evidence that a delegate did not run.
     """
 
     configuration: str
@@ -140,6 +153,7 @@ class DiffComparison:
     native_errors: list[NativeError] = field(default_factory=list)
     sensitivity: Sensitivity | None = None
     by_kind: list[OfOneKind] = field(default_factory=list)
+    like_the_cpu: LikeTheCpu | None = None
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from evaltools.gates.verdict import GRADES
+from evaltools.gates.verdict import GRADES, size_of
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.report.tables.cells import delegated, median, milliseconds, speed
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
+from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -46,6 +47,7 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
         if left_out:
             console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
+        _print_figures_of_kind(diff, compared, console)
         _print_kinds(compared, console)
         _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
@@ -165,6 +167,21 @@ def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], consol
             f"boxes, {name}: {boxes.matched} matched (mean IoU {iou}, score shift at most {boxes.score_shift:.2g}), "
             f"{boxes.lost} lost, {boxes.new} new, {boxes.class_changes} of another class"
         )
+
+
+def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
+    """Keypoints, segmentation, embeddings: of each configuration, and of the CPU variant that differs most."""
+    for position, output in enumerate(compared[0].outputs[:_MOST_OUTPUTS]):
+        named = [(entry.configuration, entry.outputs[position].difference) for entry in compared]
+        floor = [(entry.name, entry.outputs[position]) for entry in diff.noise_floor if entry.outputs]
+        if floor:
+            name, farthest = max(floor, key=lambda entry: size_of(entry[1]))
+            named.append((f"noise floor ({name})", farthest))
+        for name, difference in named:
+            found = difference.of_kind
+            if found is not None:
+                words = KINDS[found.kind].in_words(found)
+                console.print(f"{found.kind}, {name}, {output.difference.output}: {words}")
 
 
 def _print_kinds(compared: Sequence[DiffComparison], console: Console) -> None:

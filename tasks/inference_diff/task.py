@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import numpy.typing as npt
 
 from evaltools.engine import Example, Prepared
 from evaltools.errors import ModelError
 from evaltools.metrics.boxes import BoxAgreement, compare_boxes, detections
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
-from evaltools.metrics.output_difference import OutputDifference, summarise_differences
-from evaltools.metrics.scores import looks_like_scores
+from evaltools.metrics.output_difference import KindFigures, OutputDifference, summarise_differences
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES, Output, Segmentation, kind_of
 
 NATIVE_INPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "int64", "bool")
 NATIVE_OUTPUT_TYPES: Final = ("float32", "int8", "uint8", "int32", "bool")
@@ -31,11 +34,23 @@ class InputSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class KindValues:
+    """What is kept of one output of one run for the figures of its kind."""
+
+    kind: str
+    values: dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
 class Difference:
-    """One run of one configuration against the reference: every output, and the boxes of a detector."""
+    """One run of one configuration against the reference: every output, and the boxes of a detector.
+
+    ``of_kind`` has what is kept of each output for the figures of its kind, None where it has none.
+    """
 
     tensors: tuple[TensorDifference, ...]
     boxes: BoxAgreement | None
+    of_kind: tuple[KindValues | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +73,7 @@ class OutputComparison:
     """How the outputs of two sessions are compared; both give them in the order of the model's outputs.
 
     ``outputs`` and ``reference_outputs`` describe what the two sides give: not the same where they run other models.
+    ``forced_kinds`` are those that the user states, by position.
     """
 
     def __init__(
@@ -66,20 +82,21 @@ class OutputComparison:
         outputs: Sequence[TensorInfo],
         reference_outputs: Sequence[TensorInfo],
         native: bool = False,
+        forced_kinds: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self._outputs = outputs
         self.reference_outputs: Final = reference_outputs
         self._detection = model.detection
         self._native = native
-        self._input_shapes = [tensor.shape for tensor in model.inputs]
+        self._input_shapes = tuple(tensor.shape for tensor in model.inputs)
+        self._forced_kinds = forced_kinds
 
     def compare(self, outputs: Sequence[Array], reference: Sequence[Array]) -> Difference:
         """Compare the outputs of one run."""
-        tensors = tuple(
-            self._compare(position, test, base)
-            for position, (test, base) in enumerate(zip(outputs, reference, strict=True))
-        )
-        return Difference(tensors, self._boxes(outputs, reference))
+        pairs = list(enumerate(zip(outputs, reference, strict=True)))
+        tensors = tuple(self._compare(position, test, base) for position, (test, base) in pairs)
+        of_kind = tuple(self._compare_kind(position, test, base) for position, (test, base) in pairs)
+        return Difference(tensors, self._boxes(outputs, reference), of_kind)
 
     def summarise(self, differences: Sequence[Difference]) -> DiffSummary:
         """Add up runs, at least one."""
@@ -90,21 +107,49 @@ class OutputComparison:
                 [difference.tensors[position] for difference in differences],
                 info.is_quantized or self.reference_outputs[position].is_quantized,
                 self._native,
+                self._kind_figures(position, differences),
             )
             for position, (info, name) in enumerate(zip(self._outputs, _shown_names(self._outputs), strict=True))
         )
         boxes = [difference.boxes for difference in differences if difference.boxes is not None]
         return DiffSummary(outputs, sum(boxes[1:], start=boxes[0]) if boxes else None)
 
+    def _kind(self, position: int, output: Output) -> str:
+        """Elements of a detector's outputs mean nothing by themselves."""
+        if self._detection is not None and self._detection.holds(position):
+            return VALUES
+        return self._forced_kinds.get(position) or kind_of(output)
+
+    def _described(self, position: int, values: Array) -> Output:
+        return _described(self._outputs[position], values.shape, self._input_shapes)
+
     def _compare(self, position: int, test: Array, reference: Array) -> TensorDifference:
-        info = self._outputs[position]
-        scores = info.dtype not in ("int32", "int64", "bool", "string") and looks_like_scores(
-            test.shape, self._input_shapes, info.holds_scores
+        kind = self._kind(position, self._described(position, test))
+        as_scores = kind == SCORES or (kind == Segmentation.name and test.shape[-1] > 1 and test.ndim == 4)
+        return compare_tensors(test, reference, *self._scales(position), as_scores)
+
+    def _compare_kind(self, position: int, test: Array, reference: Array) -> KindValues | None:
+        output = self._described(position, test)
+        kind = KINDS.get(self._kind(position, output))
+        if kind is None or test.shape != reference.shape or not test.size or not kind.fits(output):
+            return None
+        first, second = (
+            values if scale is None else scale.real(values)
+            for values, scale in zip((test, reference), self._scales(position), strict=True)
         )
-        in_detection = self._detection is not None and self._detection.holds(position)
-        return compare_tensors(
-            test, reference, _scale(info), _scale(self.reference_outputs[position]), scores and not in_detection
-        )
+        return KindValues(kind.name, dict(kind.compare(first, second, output)))
+
+    def _kind_figures(self, position: int, differences: Sequence[Difference]) -> KindFigures | None:
+        """None where a run has nothing to tell, as where its shape does not fit."""
+        found = [difference.of_kind[position] for difference in differences if difference.of_kind]
+        known = [entry for entry in found if entry is not None]
+        kinds = {entry.kind for entry in known}
+        if len(known) < len(differences) or len(kinds) != 1:
+            return None
+        return KINDS[kinds.pop()].summarise([entry.values for entry in known])
+
+    def _scales(self, position: int) -> tuple[Scale | None, Scale | None]:
+        return _scale(self._outputs[position]), _scale(self.reference_outputs[position])
 
     def _boxes(self, outputs: Sequence[Array], reference: Sequence[Array]) -> BoxAgreement | None:
         if self._detection is None:
@@ -163,6 +208,17 @@ class InferenceDiffTask:
         base = reference if loaded is None else loaded
         kept = tuple(outputs) if index in self._keep else None
         return DiffObservation(None if base is None else self.comparison.compare(outputs, base), kept)
+
+
+def describe_outputs(model: ModelFile) -> list[Output]:
+    """What tells the kind of each output, as far as the file states its shape."""
+    shapes = tuple(tensor.shape for tensor in model.inputs)
+    return [_described(info, info.shape, shapes) for info in model.outputs]
+
+
+def _described(info: TensorInfo, shape: tuple[int, ...], input_shapes: tuple[tuple[int, ...], ...]) -> Output:
+    is_real = info.is_quantized or info.dtype.startswith(("float", "bfloat"))
+    return Output(info.signature_name or info.name, info.dtype, shape, info.made_by, input_shapes, is_real)
 
 
 def check_types(model: ModelFile, native: bool) -> None:

@@ -11,8 +11,10 @@ from evaltools.engine import Open, Opened, Outcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.like_the_cpu import held_against_the_cpu
 from evaltools.tasks.inference_diff.request import DiffMaterial, DiffRequest, spread
 from evaltools.tasks.inference_diff.reruns import LOCAL_REFERENCE, base_configuration, session_wrapper
+from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import Difference, DiffObservation
 from evaltools.tasks.inference_diff.yardsticks import (
     Rerun,
@@ -44,6 +46,7 @@ def measure_yardsticks(
     sample, inputs = list(readable), list(readable.values())
     outputs: dict[str, Runs] = {name: _kept(outcome, name, sample) for name in outcome.records}
     problem = None
+    alike: dict[str, LikeTheCpu] = {}
     try:
         if request.reference is None:
             base = Runnable(
@@ -54,12 +57,14 @@ def measure_yardsticks(
             problem = f"no noise floor, the CPU fails here: {local}" if isinstance(local, str) else None
         of_sample = Sample(inputs, outputs, request.warmup_runs, request.invocations)
         look = run_on_sample(reruns, of_sample, open_with, on_step)
+        if not look.interrupted:
+            alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
         look = YardstickRuns(interrupted=True)
     if look.interrupted:
         outcome.stopped = "interrupted"
     against = request.reference.name if request.reference else LOCAL_REFERENCE
-    return YardstickRuns(look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem)
+    return YardstickRuns(look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem, alike)
 
 
 def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:

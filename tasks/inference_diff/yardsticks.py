@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from evaltools.configuration import Configuration
@@ -12,9 +12,10 @@ from evaltools.errors import InferenceError
 from evaltools.model import ModelFile
 from evaltools.runtime import Inference, Session
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.result import LikeTheCpu
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison
 
-Kind = Literal["noise floor", "precision", "repeat"]
+RerunKind = Literal["noise floor", "precision", "repeat"]
 NOISE_FLOOR: Final = "noise floor"
 PRECISION: Final = "precision"
 REPEAT: Final = "repeat"
@@ -37,7 +38,7 @@ class Rerun:
     Inputs are changed by ``change_inputs`` where that is given.
     """
 
-    kind: Kind
+    kind: RerunKind
     name: str
     runnable: Runnable
     expected_from: str
@@ -59,7 +60,7 @@ class YardstickRuns:
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
     ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any.
-    ``problem`` says what else went wrong.
+    ``problem`` says what else went wrong. ``like_the_cpu`` has the delegates that give what CPU kernels give, by name.
     """
 
     seen: tuple[RerunOutcome, ...] = ()
@@ -67,8 +68,9 @@ class YardstickRuns:
     expected: Runs = ()
     interrupted: bool = False
     problem: str | None = None
+    like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
 
-    def of_kind(self, kind: Kind) -> list[RerunOutcome]:
+    def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """Those of one kind, in order."""
         return [entry for entry in self.seen if entry.rerun.kind == kind]
 

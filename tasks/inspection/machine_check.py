@@ -10,19 +10,23 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any, Final, Literal
 
 import numpy as np
 
+from evaltools import extensions
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError
+from evaltools.delegates.registry import PROBLEMS
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.report.tables.cells import device_text
-from evaltools.runtime import Session
+from evaltools.runtime import Runtime, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
+from evaltools.task_kind import other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
 _SECONDS: Final = 120.0
@@ -46,7 +50,7 @@ class Finding:
     ``elsewhere``: it never runs on a machine like this, but on others.
     """
 
-    kind: Literal["runtime", "delegate", "tool", "package"]
+    kind: Literal["runtime", "delegate", "extension", "tool", "package"]
     name: str
     state: State
     proof: str
@@ -96,11 +100,33 @@ def findings() -> Iterator[Finding]:
     for delegate in DELEGATES:
         if not delegate.runtimes:
             yield Finding("delegate", delegate.name, "elsewhere", f"runs in {delegate.works_in}")
+    yield from _extensions()
     for name, command, next_step in _TOOLS:
         yield _tool(name, command, next_step)
     for name, module, next_step in _PACKAGES:
         is_there = importlib.util.find_spec(module) is not None
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
+
+
+def _extensions() -> Iterator[Finding]:
+    """Delegates, runtimes and metrics of other packages: they can be used, or why not."""
+    problems = [*PROBLEMS, *other_metrics().problems]
+    for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS):
+        for entry in extensions.entries(group):
+            named = f"{group}: {entry.name} ({entry.value})"
+            problem = next((each for each in problems if each.startswith(named)), "")
+            if group == extensions.RUNTIMES:
+                problem = _problem_of_runtime(entry)
+            what = f"{group.rpartition('.')[2].rstrip('s')} of the package {extensions.package_of(entry)}"
+            yield Finding("extension", entry.name, "missing" if problem else "works", what, problem)
+
+
+def _problem_of_runtime(entry: EntryPoint) -> str:
+    try:
+        extensions.load(entry, Runtime)  # type: ignore[type-abstract]
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _inputs(model: ModelFile) -> list[Array]:

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from evaltools.errors import UsageError
-from evaltools.gates.criteria import Criterion, Kind, parse_criterion
+from evaltools.gates.criteria import Criterion, LimitKind, parse_criterion
 from evaltools.metrics.coco_stats import CocoStats
 from evaltools.task_kind import all_metrics
 
@@ -120,7 +120,7 @@ def read(figure: str) -> list[Criterion]:
 def test_every_figure_takes_the_kinds_of_limits_that_it_says(figure: str) -> None:
     kinds = {criterion.kind for criterion in read(figure)}
     expected = {"ratio"} if figure == "latency" else {"value", "drop"} if METRICS[figure].can_drop else {"value"}
-    assert kinds == expected <= set(get_args(Kind))
+    assert kinds == expected <= set(get_args(LimitKind))
     assert any(criterion.output == "y" for criterion in read(figure)) == METRICS[figure].is_per_output
 
 

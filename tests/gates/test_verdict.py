@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pytest
 
 from evaltools.gates.verdict import Grade, OutputVerdict, Yardsticks, broken_variants, judge_boxes, judge_output, worst
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.metrics.difference import compare_tensors
+from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Scores, Values, summarise_differences
 from evaltools.report.words.verdicts import reasons_in_words
 
@@ -35,8 +36,11 @@ def real(relative_rms: float | None, dtype: str = "float32") -> OutputDifference
 
 
 def quantised(rms: float, largest: int, dtype: str = "uint8") -> OutputDifference:
+    """Of so many elements that chance has no part in it."""
     quanta = Quanta(1, 1, 1, 1, largest, rms)
-    return replace(VARIED, kind="quantised", dtype=dtype, quanta=quanta, relative_rms=0.09)
+    return replace(
+        VARIED, kind="quantised", dtype=dtype, quanta=quanta, relative_rms=0.09, elements=10**9, compared=10**9
+    )
 
 
 def exact(different: int) -> OutputDifference:
@@ -108,6 +112,13 @@ def test_one_quantum_everywhere_is_equivalent() -> None:
 def test_without_yardsticks_quantised_outputs_may_be_off_by_one_quantum_on_average() -> None:
     found = [replace(quantised(rms, most), relative_rms=0.2) for rms, most in ((0.3, 2), (1.0, 9), (1.01, 9))]
     assert grades(UNMEASURED, *found) == ["int8", "int8", "diverged"]
+
+
+def test_a_few_elements_may_be_off_by_more() -> None:
+    """16 elements: sqrt(1 + 4/sqrt(16)) = 1.414."""
+    yardsticks = held_against([quantised(0.1, 1)], {"int8": quantised(1.0, 3)}, 1)
+    found = [replace(quantised(rms, 9), elements=16, compared=16) for rms in (2.82, 2.83)]
+    assert grades(yardsticks, *found) == ["int8", "diverged"]
 
 
 def test_quantised_outputs_against_measured_noise() -> None:
@@ -186,7 +197,7 @@ GENEROUS = held_against([real(1.0)], {"int8": real(1.0)}, 10**6)
             replace(VARIED, test=replace(NAN, infinite=1), reference=NAN, compared=197, same_not_finite=2),
             "the test has 2 NaN and 1 infinite and the reference has 2 NaN of 200 values",
         ),
-        (replace(VARIED, torn=7), "7 denormal numbers"),
+        (replace(VARIED, never_written=7), "7 denormal numbers"),
     ],
 )
 def test_damage_beats_every_figure_and_every_tolerance(damaged: OutputDifference, reason: str) -> None:
@@ -354,6 +365,41 @@ def test_an_output_that_is_cut_off_is_diverged_unless_another_model_is() -> None
     assert "elements are just its largest value, 2, and the other side goes beyond" in why(verdict)
     other_model = replace(GENEROUS, other_model=True)
     assert all(reason.kind != "saturated" for reason in judge_output(found, other_model).reasons)
+
+
+def over_quantised_runs(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> OutputDifference:
+    pairs = zip(test, reference, strict=True)
+    parts = [compare_tensors(*pair, Scale(1 / 256, -128), Scale(1 / 256, -128)) for pair in pairs]
+    return summarise_differences("y", "int8", parts)
+
+
+def test_scores_that_saturate_may_come_twice() -> None:
+    """Of ten classes one has nearly all; rounding takes the rest away in one run, which then equals another run."""
+    best = np.arange(20) % 10
+    reference = np.full((20, 10), -128, np.int8)
+    reference[np.arange(20), best] = 127
+    reference[np.arange(10, 20), (best[10:] + 1) % 10] += 5
+    test = reference.copy()
+    test[13] = test[3]
+    found = over_quantised_runs(test, reference)
+    assert found.repeated == 1
+    yardsticks = Yardsticks({}, {"int8": replace(found, repeated=0)}, 100)
+    assert judge_output(found, yardsticks).reasons[0].kind != "repeated"
+
+
+def test_whole_numbers_that_hardly_move_may_stand_still() -> None:
+    """Three pixels in 12 000 of the reference are of another class, or one score moves by two quanta in one run."""
+    reference = np.zeros((12, 1000), np.int64)
+    reference[0, 0] = reference[5, 7] = reference[9, 9] = 1
+    pairs = zip(np.zeros_like(reference), reference, strict=True)
+    labels = summarise_differences("y", "int64", [compare_tensors(*pair) for pair in pairs])
+    assert judge_output(labels, UNMEASURED).reasons[0].kind == "different_elements"
+    scores = np.full((12, 100), 7, np.int8)
+    moved = scores.copy()
+    moved[4, :30] = 9
+    assert judge_output(over_quantised_runs(scores, moved), UNMEASURED).reasons[0].kind != "constant"
+    moved[:, 0] = np.arange(12)
+    assert judge_output(over_quantised_runs(scores, moved), UNMEASURED).reasons[0].kind == "constant"
 
 
 def test_yardsticks_that_are_broken() -> None:

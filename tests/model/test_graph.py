@@ -82,23 +82,25 @@ def test_a_table_that_is_itself_the_input_is_not_selected_from(tmp_path: Path) -
     assert read(tmp_path, graph.to_bytes([table], [picked])).inputs[0].rows is None
 
 
-@pytest.mark.parametrize("last", ["SOFTMAX", "LOG_SOFTMAX", "LOGISTIC"])
+@pytest.mark.parametrize("last", ["SOFTMAX", "LOGISTIC", "L2_NORMALIZATION"])
 @pytest.mark.parametrize("after", [(), ("RESHAPE", "QUANTIZE"), ("DEQUANTIZE",)])
-def test_scores_are_known_by_their_operator(tmp_path: Path, last: str, after: tuple[str, ...]) -> None:
+def test_the_operator_that_makes_an_output_is_known(tmp_path: Path, last: str, after: tuple[str, ...]) -> None:
     graph = Graph()
     tensor = first = graph.tensor("input", (1, 4))
     for op in (last, *after):
         tensor = graph.node(op, [tensor], graph.tensor(op, (1, 4)))
-    assert read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].holds_scores
+    assert read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].made_by == last
 
 
-@pytest.mark.parametrize("ops", [("SOFTMAX", "NEG"), ("NEG", "RESHAPE"), ("RESHAPE",)])
-def test_other_outputs_are_no_scores(tmp_path: Path, ops: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("ops", "maker"), [(("SOFTMAX", "NEG"), "NEG"), (("NEG", "RESHAPE"), "NEG"), (("RESHAPE",), "")]
+)
+def test_reshaping_makes_no_values(tmp_path: Path, ops: tuple[str, ...], maker: str) -> None:
     graph = Graph()
     tensor = first = graph.tensor("input", (1, 4))
     for op in ops:
         tensor = graph.node(op, [tensor], graph.tensor(op, (1, 4)))
-    assert not read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].holds_scores
+    assert read(tmp_path, graph.to_bytes([first], [tensor])).outputs[0].made_by == maker
 
 
 def test_a_graph_that_runs_in_circles_ends(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_a_graph_that_runs_in_circles_ends(tmp_path: Path) -> None:
     graph.node("RESHAPE", [first], second)
     graph.node("RESHAPE", [second], first)
     model = read(tmp_path, graph.to_bytes([first], [second]))
-    assert (model.inputs[0].rows, model.outputs[0].holds_scores) == (None, False)
+    assert (model.inputs[0].rows, model.outputs[0].made_by) == (None, "")
 
 
 def detector(order: tuple[int, ...]) -> bytes:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Final
 
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.streams import say
-from evaltools.configuration import RUNTIMES
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -30,6 +28,8 @@ def run(arguments: list[str]) -> int:
 
 def _line(delegate: Delegate) -> str:
     """Name, switch, where it runs, and the Python runtimes that are installed here and can create it."""
-    installed = [name for name in delegate.runtimes if importlib.util.find_spec(RUNTIMES[name]) is not None]
+    from evaltools.runtime.registry import installed_runtimes
+
+    installed = [name for name in installed_runtimes() if name in delegate.runtimes]
     here = f"--runtime={', '.join(installed)}" if installed else "not from Python here"
     return f"{delegate.name:<16} --{delegate.enabled_by:<30} {here:<44} {delegate.works_in}"

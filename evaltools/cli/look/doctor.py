@@ -27,6 +27,7 @@ PARAMETERS: Final = (
 _TITLES: Final = {
     "runtime": "runtimes",
     "delegate": "delegates",
+    "extension": "from other packages",
     "tool": "tools",
     "package": "optional packages",
 }

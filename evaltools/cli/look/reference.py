@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltools.configuration import OWN_PARAMETERS
-from evaltools.delegates import COMMON, DELEGATES
+from evaltools.delegates import COMMON
+from evaltools.delegates.registry import OURS
 from evaltools.parameter import Parameter, format_value
 
 _INTRODUCTION = """\
@@ -20,7 +21,7 @@ dashes may stand for underscores. Delegates are applied from left to right, in t
 def reference_page() -> str:
     """The whole page as Markdown."""
     sections = [_INTRODUCTION, f"## Configuration\n\n{_table(OWN_PARAMETERS)}"]
-    for delegate in DELEGATES:
+    for delegate in OURS:
         key = f" `--delegate={delegate.key}` does the same, and ranks first." if delegate.key else ""
         runtimes = ", ".join(sorted(delegate.runtimes)) or "none"
         sections.append(
@@ -28,7 +29,7 @@ def reference_page() -> str:
             f"Python runtimes that create it: {runtimes}.\n\n{_table(delegate.parameters)}"
         )
     readers = {
-        parameter.name: ", ".join(delegate.name for delegate in DELEGATES if parameter.name in delegate.common)
+        parameter.name: ", ".join(delegate.name for delegate in OURS if parameter.name in delegate.common)
         for parameter in COMMON
     }
     listed = "\n".join(f"- `{name}`: {names}" for name, names in readers.items())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evaltools.device.files.store import remote_path
-from evaltools.errors import DataError
+from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import rewritten
@@ -73,11 +73,22 @@ class DeviceRequest:
 def device_request(request: Request, root: str) -> DeviceRequest:
     """The request for devices; ``root`` is the folder for evaltools there.
 
-    Raises :class:`DataError` for files that are missing.
+    Raises :class:`DataError` for files that are missing, :class:`UsageError` for what only other packages here have.
     """
+    _require_what_devices_have(request)
     sent = SentFiles(root)
     there = rewritten(replace(request, devices=None), sent.take, Path())
     return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
+
+
+def _require_what_devices_have(request: Request) -> None:
+    for configuration in request.configurations:
+        others = ", ".join(configuration.flags_from_outside)
+        if others:
+            raise UsageError(
+                f"configuration {configuration.name!r}: {others} comes from another package, which is not on devices; "
+                "use a delegate library that is built for them: --external_delegate_path"
+            )
 
 
 def without_host_options(request: Request) -> Request:

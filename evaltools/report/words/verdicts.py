@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
-from evaltools.metrics.output_difference import OutputDifference
+from evaltools.metrics.output_difference import BEST_CLASS, OutputDifference
 from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, Reason, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
@@ -155,7 +155,7 @@ def _not_finite(reason: Reason) -> str:
     return f"{counts} of {reason.numbers['elements']} values"
 
 
-def _torn(reason: Reason) -> str:
+def _never_written(reason: Reason) -> str:
     return (
         f"{reason.numbers['elements']} denormal numbers (below 1e-37) stand where the other side has ordinary values: "
         "memory that was never written looks like this"
@@ -177,11 +177,12 @@ def _farthest(reason: Reason) -> str:
     return f"{place} is {_two_digits(reason.numbers['value'])} {size}, {_held(reason)}"
 
 
-def _best_class(reason: Reason) -> str:
-    return (
-        f"another best class in {100 * (reason.numbers['value'] or 0):.3g} % of {reason.numbers['positions']} "
-        f"(ties apart), {_held(reason)}"
-    )
+def _figure(reason: Reason) -> str:
+    """A share in percent, with the number that it is of."""
+    name, value, of = reason.names["figure"], reason.numbers["value"] or 0.0, reason.numbers["of"]
+    words = _FIGURES.get(name, name.replace("_", " "))
+    size = f"{value:.2g}" if of is None else f"{100 * value:.3g} % of {of}"
+    return f"{words} {size}, {_held(reason)}"
 
 
 def _identical(reason: Reason) -> str:
@@ -263,6 +264,7 @@ def _two_digits(value: float | None) -> str:
     return "no number" if value is None else f"{value:.2g}"
 
 
+_FIGURES: Final = {BEST_CLASS: "another best class (ties apart) in"}
 _SAMPLED: Final = "sampled_runs"
 _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     TEXT: lambda reason: reason.names["text"],
@@ -275,7 +277,7 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "no_counterpart": lambda reason: (
         f"{reason.numbers['missing']} of {reason.numbers['elements']} elements have no counterpart of their type"
     ),
-    "torn": _torn,
+    "never_written": _never_written,
     "constant": lambda reason: (
         f"the {reason.names.get('side', 'test')}'s output is {reason.numbers['value']:g} everywhere, in every run"
     ),
@@ -291,7 +293,7 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         f"{reason.names['end']} value, {reason.numbers['value']:.4g}, and the other side goes beyond"
     ),
     "farthest": _farthest,
-    "best_class": _best_class,
+    "figure": _figure,
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": lambda _: (
         "this model amplifies rounding on these inputs; try real ones (--input_images, --input_files), or its accuracy"

@@ -15,7 +15,7 @@ from evaltools.model import ModelFile
 from evaltools.runtime import open_session
 from evaltools.runtime.fake import FakeSession
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
-from evaltools.tasks.inference_diff.judgement import kernels_of
+from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
 from evaltools.tasks.inference_diff.result import Sensitivity
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.command import evaltools_here

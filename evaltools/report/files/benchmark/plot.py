@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.files.benchmark.plot_labels import Place, label_points
+from evaltools.report.files.benchmark.plot_labels import Position, label_points
 from evaltools.report.files.benchmark.shown import shown_figures
 from evaltools.report.tables.benchmark import label
 from evaltools.report.tables.cells import milliseconds, one_line
@@ -208,8 +208,8 @@ def _scatter(points: Sequence[_Point], models: str, words: Sequence[str]) -> Fig
 
 
 def _draw_panel(
-    axes: Axes, points: Sequence[_Point], places: Sequence[Place], on_front: Sequence[bool]
-) -> list[tuple[Place, Place]]:
+    axes: Axes, points: Sequence[_Point], places: Sequence[Position], on_front: Sequence[bool]
+) -> list[tuple[Position, Position]]:
     """Points with their intervals, and the front; gives the lines that were drawn."""
     metrics = sorted({point.metric for point in points})
     axes.set_ylabel(f"{' and '.join(metrics)} (%)")
@@ -247,9 +247,9 @@ def _size_front(points: Sequence[_Point]) -> list[bool]:
     return found
 
 
-def _steps(front: Sequence[Place]) -> list[Place]:
+def _steps(front: Sequence[Position]) -> list[Position]:
     """The corners of the line through a front: as good as the last point until the next one."""
-    corners: list[Place] = []
+    corners: list[Position] = []
     for cost, gain in sorted(front):
         corners += [(cost, corners[-1][1]), (cost, gain)] if corners else [(cost, gain)]
     return corners
@@ -270,9 +270,9 @@ def _color(point: _Point) -> str:
     return f"C{point.model % 10}"
 
 
-def _shared_labels(places: Sequence[Place], names: Sequence[str]) -> dict[Place, str]:
+def _shared_labels(places: Sequence[Position], names: Sequence[str]) -> dict[Position, str]:
     """One label for all points of a place."""
-    found: dict[Place, list[str]] = {}
+    found: dict[Position, list[str]] = {}
     for place, name in zip(places, names, strict=True):
         found.setdefault(place, []).append(name)
     return {place: textwrap.fill(", ".join(several), _LONGEST_SHARED_LINE) for place, several in found.items()}

@@ -19,10 +19,10 @@ _POINT_RADIUS: Final = 4.0
 _HALF_LINE: Final = 1.0
 _FONT_POINTS: Final = 8.0
 _POINTS_PER_INCH: Final = 72.0
-Place = tuple[float, float]
+Position = tuple[float, float]
 
 
-def label_points(axes: Axes, labels: Mapping[Place, str], lines: Sequence[tuple[Place, Place]] = ()) -> None:
+def label_points(axes: Axes, labels: Mapping[Position, str], lines: Sequence[tuple[Position, Position]] = ()) -> None:
     """Write each label near its point, in data coordinates, with a thin line where it had to go farther away.
 
     Of the places tried, the one is taken that covers the least of other labels, of points and of ``lines``, each of
@@ -51,7 +51,7 @@ def label_points(axes: Axes, labels: Mapping[Place, str], lines: Sequence[tuple[
         taken.append(box)
 
 
-def _written(axes: Axes, text: str, point: Place) -> Annotation:
+def _written(axes: Axes, text: str, point: Position) -> Annotation:
     note = axes.annotate(
         text,
         point,
@@ -68,8 +68,8 @@ def _written(axes: Axes, text: str, point: Place) -> Annotation:
 
 
 def _best_place(
-    note: Annotation, own: Place, others: Sequence[Place], taken: Sequence[Bbox], inside: Bbox, scale: float
-) -> tuple[float, Place, Bbox]:
+    note: Annotation, own: Position, others: Sequence[Position], taken: Sequence[Bbox], inside: Bbox, scale: float
+) -> tuple[float, Position, Bbox]:
     """Distance and offset of the label's middle in points, and the box that it fills there in pixels.
 
     A place without a line that is nearer to one of the ``others`` than to its ``own`` point, in pixels, counts as
@@ -79,7 +79,7 @@ def _best_place(
 
     note.get_window_extent()  # finds the text's place
     at_point = Text.get_window_extent(note)
-    best: tuple[float, float, Place, Bbox] | None = None
+    best: tuple[float, float, Position, Bbox] | None = None
     for distance in _DISTANCES:
         for angle in _ANGLES:
             across, up = math.cos(math.radians(angle)), math.sin(math.radians(angle))
@@ -96,7 +96,7 @@ def _best_place(
     return best[1:]
 
 
-def _is_nearer_to_others(box: Bbox, own: Place, others: Sequence[Place]) -> bool:
+def _is_nearer_to_others(box: Bbox, own: Position, others: Sequence[Position]) -> bool:
     middle = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
     return any(math.dist(middle, other) < math.dist(middle, own) for other in others)
 

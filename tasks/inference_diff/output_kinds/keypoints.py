@@ -1,0 +1,113 @@
+"""Keypoints: how far they move, those that the model is sure of apart from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaltools.metrics.output_difference import JudgedFigure, KindFigures
+from evaltools.tasks.inference_diff.output_kinds.kind import Output, Values
+
+CONFIDENT: Final = 0.3
+"""From this confidence on, MoveNet's examples draw a keypoint."""
+DISPLACED: Final = 0.05
+"""A move by more than this share of the picture puts a keypoint elsewhere."""
+_HALF_A_PIXEL: Final = 0.002
+_PEOPLE_OF_COCO: Final = (17, 3)
+_LARGEST_SHARE: Final = 2.0
+"""Larger coordinates are pixels."""
+
+
+class Keypoints:
+    """Points as y, x and confidence, or as two coordinates alone, in shares of the picture or in its pixels."""
+
+    name = "keypoints"
+    needs = "[..., points, 3] with y, x and confidence, or [..., points, 2]"
+
+    def is_kind(self, output: Output) -> bool:
+        """The 17 points of a person, as MoveNet gives them."""
+        return output.is_real and output.shape[-2:] == _PEOPLE_OF_COCO and int(np.prod(output.shape[:-2])) == 1
+
+    def fits(self, output: Output) -> bool:
+        """Points with two or three numbers."""
+        return output.is_real and len(output.shape) >= 2 and output.shape[-1] in (2, 3)
+
+    def compare(self, test: npt.NDArray[np.generic], reference: npt.NDArray[np.generic], output: Output) -> Values:
+        """How far each point moved, as a share of the picture, and both confidences; without any, all are sure."""
+        points, width = test.shape[-2:]
+        first, second = (
+            test.reshape(-1, points, width).astype(float),
+            reference.reshape(-1, points, width).astype(float),
+        )
+        places = second[..., :2]
+        largest = float(np.abs(places).max(initial=0.0))
+        picture = output.picture
+        size = np.ones(2)
+        if largest > _LARGEST_SHARE:
+            size = np.array(picture[:2] if picture is not None else (largest, largest), float)
+        with np.errstate(all="ignore"):
+            moved = np.hypot(*np.moveaxis((first[..., :2] - places) / size, -1, 0))
+        sure = np.ones_like(moved)
+        return {
+            "moved": moved,
+            "test": first[..., 2] if width == 3 else sure,
+            "reference": second[..., 2] if width == 3 else sure,
+        }
+
+    def summarise(self, runs: Sequence[Values]) -> KindFigures:
+        """Moves as shares of the picture; ``parts`` has the largest move of each point that is sure on both sides."""
+        moved, test, reference = (
+            np.concatenate([run[name] for run in runs]) for name in ("moved", "test", "reference")
+        )
+        is_sure, was_sure = test >= CONFIDENT, reference >= CONFIDENT
+        both, either = is_sure & was_sure, is_sure | was_sure
+        displaced = both & (moved > DISPLACED)
+        lost, new = int(np.count_nonzero(was_sure & ~is_sure)), int(np.count_nonzero(is_sure & ~was_sure))
+        sure, unsure = moved[both], moved[~either]
+        total = int(np.count_nonzero(either))
+        judged = []
+        if total:
+            wrong = (int(np.count_nonzero(displaced)) + lost + new) / total
+            judged.append(JudgedFigure("keypoints_lost_new_or_displaced", wrong, of=total))
+        if sure.size:
+            judged.append(JudgedFigure("mean_move_of_keypoints", float(sure.mean()), at_least=_HALF_A_PIXEL))
+        return KindFigures(
+            kind=self.name,
+            figures={
+                "points": moved.size,
+                "confident": int(np.count_nonzero(was_sure)),
+                "lost": lost,
+                "new": new,
+                "displaced": int(np.count_nonzero(displaced)),
+                "mean_move": float(sure.mean()) if sure.size else None,
+                "largest_move": float(sure.max()) if sure.size else None,
+                "largest_move_of_others": float(unsure.max()) if unsure.size else None,
+            },
+            parts={
+                str(point): float(moved[:, point][both[:, point]].max())
+                for point in range(moved.shape[1])
+                if both[:, point].any()
+            },
+            judged=judged,
+            decides=total > 0,
+        )
+
+    def in_words(self, found: KindFigures) -> str:
+        """Those that are sure, then the others.
+
+        >>> figures = {"points": 34, "confident": 20, "lost": 1, "new": 0, "displaced": 0}
+        >>> moves = {"mean_move": 0.004, "largest_move": 0.04, "largest_move_of_others": 0.71}
+        >>> Keypoints().in_words(KindFigures("keypoints", {**figures, **moves}, {}, [], True))
+        '20 of 34 are sure (0.3 or more): mean move 0.4 % of the picture, largest 4 %, 1 lost, 0 new; others up to 71 %'
+        """
+        figures = found.figures
+        text = f"{figures['confident']} of {figures['points']} are sure ({CONFIDENT} or more)"
+        if figures["mean_move"] is not None and figures["largest_move"] is not None:
+            mean, largest = 100 * figures["mean_move"], 100 * figures["largest_move"]
+            text += f": mean move {mean:.2g} % of the picture, largest {largest:.2g} %"
+        text += f", {figures['lost']} lost, {figures['new']} new"
+        others = figures["largest_move_of_others"]
+        return text if others is None else f"{text}; others up to {100 * others:.2g} %"

@@ -1,0 +1,236 @@
+"""What a difference means for keypoints, maps of classes and embeddings: figures by hand, verdicts by command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from benchmarks import verdicts
+from evaltools.metrics.output_difference import KindFigures
+from evaltools.tasks.inference_diff.output_kinds import KINDS, Output, kind_of
+from tests import tiny_models
+from tests.command import evaltools_here
+from tests.tflite_writer import Graph
+
+PICTURE = ((1, 100, 200, 3),)
+Array = npt.NDArray[Any]
+
+
+def output(shape: tuple[int, ...], dtype: str = "float32", made_by: str = "", name: str = "out") -> Output:
+    return Output(name, dtype, shape, made_by, PICTURE, dtype.startswith("float"))
+
+
+def figures(kind: str, tests: list[Array], references: list[Array], described: Output) -> KindFigures:
+    pairs = zip(tests, references, strict=True)
+    return KINDS[kind].summarise([KINDS[kind].compare(test, reference, described) for test, reference in pairs])
+
+
+@pytest.mark.parametrize(
+    ("described", "kind"),
+    [
+        (output((1, 1, 17, 3)), "keypoints"),
+        (output((1, 17, 3)), "keypoints"),
+        (output((2, 17, 3)), "values"),
+        (output((1, 1, 17, 3), "int32"), "values"),
+        (output((1, 100, 200, 21)), "segmentation"),
+        (output((1, 50, 100, 21)), "values"),
+        (output((1, 100, 200, 3)), "values"),
+        (output((1, 100, 200, 3), made_by="SOFTMAX"), "segmentation"),
+        (output((1, 100, 200, 1)), "values"),
+        (output((1, 100, 200, 1), made_by="LOGISTIC"), "segmentation"),
+        (output((1, 100, 200)), "values"),
+        (output((1, 100, 200), "int64"), "segmentation"),
+        (output((1, 50, 50), "int64", "ARG_MAX"), "segmentation"),
+        (output((1, 512), made_by="L2_NORMALIZATION"), "embedding"),
+        (output((1, 512), name="Face_Embedding"), "embedding"),
+        (output((1, 512), made_by="SOFTMAX", name="embedding"), "scores"),
+        (output((1, 512)), "scores"),
+        (output((1, 512), "int32"), "values"),
+    ],
+)
+def test_the_kind_is_told_by_shape_and_operators(described: Output, kind: str) -> None:
+    assert kind_of(described) == kind
+
+
+def test_sure_keypoints_are_told_apart_from_others() -> None:
+    """By hand: of points that are sure on both sides one moves by (0.024, 0.032), which is 0.04, another stays."""
+    reference = np.array([[[0.5, 0.5, 0.9], [0.2, 0.2, 0.4], [0.1, 0.1, 0.1], [0.6, 0.6, 0.3], [0.7, 0.7, 0.2]]])
+    test = np.array([[[0.524, 0.532, 0.8], [0.2, 0.2, 0.4], [0.7, 0.9, 0.1], [0.6, 0.6, 0.29], [0.7, 0.7, 0.31]]])
+    found = figures("keypoints", [test, reference], [reference, reference], output((1, 5, 3)))
+    assert found.figures == {
+        "points": 10,
+        "confident": 6,
+        "lost": 1,
+        "new": 1,
+        "displaced": 0,
+        "mean_move": pytest.approx(0.04 / 5),
+        "largest_move": pytest.approx(0.04),
+        "largest_move_of_others": pytest.approx(1.0),
+    }
+    assert found.parts == pytest.approx({"0": 0.04, "1": 0.0, "3": 0.0})
+    shares = {figure.name: figure.value for figure in found.judged}
+    assert shares == pytest.approx({"keypoints_lost_new_or_displaced": 2 / 7, "mean_move_of_keypoints": 0.008})
+    assert found.decides
+
+
+def test_keypoints_in_pixels_move_by_shares_of_the_picture() -> None:
+    reference = np.array([[[50.0, 100.0], [10.0, 10.0]]])
+    found = figures("keypoints", [reference + np.array([[10.0, 0.0], [0.0, 10.0]])], [reference], output((1, 2, 2)))
+    assert found.parts == pytest.approx({"0": 0.1, "1": 0.05})
+    assert (found.figures["displaced"], found.figures["confident"]) == (1, 2)
+
+
+def test_where_no_keypoint_is_sure_elements_decide() -> None:
+    reference = np.full((1, 17, 3), 0.2)
+    found = figures("keypoints", [reference + 0.05], [reference], output((1, 17, 3)))
+    assert (found.decides, found.judged, found.figures["mean_move"]) == (False, [], None)
+
+
+@pytest.mark.parametrize("form", ["labels", "scores", "far apart", "negative"])
+def test_classes_overlap_as_sets_of_pixels_do(form: str) -> None:
+    random = np.random.default_rng(5)
+    numbers = {"far apart": [0, 7, 10**12], "negative": [-4, 0, 3]}.get(form, [0, 1, 2])
+    reference = random.choice(numbers, (3, 1, 100, 200), p=[0.7, 0.27, 0.03])
+    test = np.where(random.random(reference.shape) < 0.1, random.choice(numbers, reference.shape), reference)
+    described = output((1, 100, 200), "int64")
+    tests, references = list(test), list(reference)
+    if form == "scores":
+        described = output((1, 100, 200, 3))
+        tests, references = ([np.eye(3)[run] for run in side] for side in (test, reference))
+    found = figures("segmentation", tests, references, described)
+    sets = [(np.flatnonzero(test == number), np.flatnonzero(reference == number)) for number in numbers]
+    expected = np.array([len(np.intersect1d(*pair)) / len(np.union1d(*pair)) for pair in sets])
+    assert found.parts == pytest.approx(dict(zip(map(str, numbers), expected, strict=True)))
+    assert found.figures["changed"] == np.count_nonzero(test != reference)
+    assert found.figures["worst_iou"] == pytest.approx(min(expected))
+    assert found.figures["mean_iou"] == pytest.approx(expected.mean())
+
+
+def test_pixels_whose_two_classes_have_one_score_are_ties() -> None:
+    reference, test = np.zeros((1, 100, 200, 21)), np.zeros((1, 100, 200, 21))
+    test[0, 0, :7, 3] = 1
+    reference[0, 1, :5, 4] = test[0, 1, :5, 5] = 1
+    found = figures("segmentation", [test], [reference], output(test.shape))
+    assert (found.figures["changed"], found.figures["tied"]) == (12, 7)
+
+
+def test_a_class_of_few_pixels_is_not_the_worst() -> None:
+    """Of 20 000 pixels, 5 of one class are lost, and 30 of 100 of another."""
+    reference = np.zeros((1, 100, 200), np.int64)
+    reference[0, 0, :5], reference[0, 1, :100] = 1, 2
+    test = np.where(reference == 1, 0, reference)
+    test[0, 1, :30] = 0
+    found = figures("segmentation", [test], [reference], output(test.shape, "int64"))
+    assert found.parts == pytest.approx({"0": 19895 / 19930, "1": 0.0, "2": 0.7})
+    assert (found.figures["worst_class"], found.figures["worst_iou"]) == (2, 0.7)
+
+
+def test_a_mask_is_cut_at_a_half() -> None:
+    reference = np.zeros((1, 100, 200, 1))
+    reference[0, :10], test = 0.9, np.full((1, 100, 200, 1), 0.4)
+    test[0, :5] = 0.6
+    found = figures("segmentation", [test], [reference], output(test.shape, made_by="LOGISTIC"))
+    assert found.parts == pytest.approx({"0": 90 / 95, "1": 0.5})
+
+
+def test_embeddings_by_angle_and_neighbours() -> None:
+    """By hand: 0 and 1 are neighbours, so are 2 and 3; the test turns 1 to where 2 is, which finds it nearest."""
+    reference = [np.array([values], float) for values in ([1, 0.0], [1, 0.1], [0.1, 1], [0, 1])]
+    test = [reference[0], np.array([[0.12, 1.0]]), reference[2] * 7, reference[3]]
+    found = figures("embedding", test, reference, output((1, 2)))
+    cosine = (0.12 + 0.1) / np.hypot(0.12, 1) / np.hypot(1, 0.1)
+    assert found.figures == {
+        "vectors": 4,
+        "mean_cosine": pytest.approx((3 + cosine) / 4),
+        "smallest_cosine": pytest.approx(cosine),
+        "same_neighbour": 0.5,
+        "found_again": 0.75,
+    }
+
+
+def move_unsure_points(runs: list[Array], _zero: int) -> None:
+    for index, run in enumerate(runs):
+        runs[index] = np.where((run[..., 2:] < 0.3) & (np.arange(3) < 2), run + np.float32(0.4), run)
+
+
+def move_sure_points(runs: list[Array], _zero: int) -> None:
+    for index, run in enumerate(runs):
+        runs[index] = np.where((run[..., 2:] >= 0.3) & (np.arange(3) == 0), run + np.float32(0.08), run)
+
+
+def move_all_by_a_pixel_in_ten(runs: list[Array], _zero: int) -> None:
+    for index, run in enumerate(runs):
+        runs[index] = run + np.array([0.0005, 0, 0], np.float32)
+
+
+def forget_points_in_one_run(runs: list[Array], _zero: int) -> None:
+    runs[3] = runs[3] * np.array([1, 1, 0.1], np.float32)
+
+
+def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> None:
+    """A model that gives the points it is fed; outputs are saved, changed, and compared by whole commands."""
+    model = tmp_path / "pose.tflite"
+    model.write_bytes(tiny_models.add_chain((1, 1, 17, 3), 2))
+    faults = (
+        move_unsure_points,
+        move_sure_points,
+        move_all_by_a_pixel_in_ten,
+        forget_points_in_one_run,
+        verdicts.stale,
+        verdicts.one_nan,
+    )
+    options = ["--num_runs=8", "--input_range=input:0:0.33"]
+    assert verdicts.verdicts_of(model, options, faults) == {
+        "move_unsure_points": "equivalent",
+        "move_sure_points": "diverged",
+        "move_all_by_a_pixel_in_ten": "equivalent",
+        "forget_points_in_one_run": "diverged",
+        "stale": "diverged",
+        "one_nan": "diverged",
+    }
+
+
+def embedder() -> bytes:
+    graph = Graph()
+    vector = graph.tensor("vector", (1, 8))
+    return graph.to_bytes([vector], [graph.node("L2_NORMALIZATION", [vector], graph.tensor("unit", (1, 8)))])
+
+
+def test_the_kind_that_a_flag_states_stands_in_table_and_result(tmp_path: Path) -> None:
+    model, result = tmp_path / "model.tflite", tmp_path / "result.json"
+    model.write_bytes(embedder())
+    flags = ("diff", f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={result}")
+    told = evaltools_here(*flags)
+    assert told.code == 0, told.err
+    assert "embedding, test, unit: cosine 1.000000, 1.000000 at least; 100 % of 4 vectors" in told.err
+    (comparison,) = json.loads(result.read_text())["part"]["comparisons"]
+    assert comparison["outputs"][0]["difference"]["of_kind"]["kind"] == "embedding"
+    forced = evaltools_here(*flags, "--output_kind=unit=values")
+    assert forced.code == 0, forced.err
+    (comparison,) = json.loads(result.read_text())["part"]["comparisons"]
+    assert comparison["outputs"][0]["difference"]["of_kind"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("keypoint", "--output_kind=keypoint: use values, scores, keypoints, segmentation, embedding"),
+        ("unit=", "--output_kind=unit=: use values"),
+        ("other=values", "--output_kind=other=values: no output is called 'other', there is unit"),
+        (
+            "keypoints",
+            "--output_kind=keypoints: the output unit is float32[1, 8], and keypoints needs [..., points, 3]",
+        ),
+    ],
+)
+def test_a_kind_that_cannot_be_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(embedder())
+    told = evaltools_here("diff", f"--model_file={model}", f"--output_kind={text}")
+    assert told.code == 2
+    assert expected in told.err

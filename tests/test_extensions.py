@@ -1,0 +1,174 @@
+"""Delegates, runtimes and metrics of another package, installed beside evaltools, in whole commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import tiny_models
+
+DELEGATE = """
+from evaltools.delegates import LITERT, TFLITE_RUNTIME, Delegate, Library
+from evaltools.parameter import NotNative, Parameter
+
+def _library(values):
+    return Library({library!r}, {{"precision": str(values["{flag}_precision"])}})
+
+ROUNDING = Delegate(
+    name="ROUNDING",
+    key="{flag}",
+    enabled_by="use_{flag}",
+    parameters=(
+        Parameter("use_{flag}", "Round.", default=False, not_native=NotNative("made in a test")),
+        Parameter(
+            "{flag}_precision", "To what.", default="fp16", choices=("fp16", "bf16"), not_native=NotNative("made up")
+        ),
+    ),
+    works_in="this test",
+    runtimes={{LITERT: {{}}, TFLITE_RUNTIME: {{}}}},
+    library=_library,
+)
+"""
+RUNTIME = """
+from dataclasses import replace
+from evaltools.runtime import litert
+
+class Twin:
+    name = "twin"
+
+    def open(self, model, configuration):
+        return litert.RUNTIME.open(model, replace(configuration, runtime="litert"))
+
+TWIN = Twin()
+"""
+METRICS = """
+from evaltools.metrics.metric import Metric
+
+def _fails(result, configuration):
+    raise ValueError("no such luck")
+
+SPEED = Metric("examples_per_watt", "made in a test", lambda result, configuration: 7.0, better="higher")
+FAILS = Metric("unlucky", "made in a test", _fails)
+TAKEN = Metric("top1", "made in a test", lambda result, configuration: 1.0)
+"""
+
+
+def install(folder: Path, modules: dict[str, str], entries: dict[str, list[str]]) -> dict[str, str]:
+    """A package of modules with entry points; the environment in which it is installed."""
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text)
+    described = folder / "plugged-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    groups = [f"[evaltools.{group}]\n" + "\n".join(lines) for group, lines in entries.items()]
+    (described / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def evaltools_with(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evaltools.cli.main", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(tiny_models.classifier())
+    return path
+
+
+def test_a_delegate_of_another_package_is_one_of_ours(tmp_path: Path, model: Path, rounding_delegate: Path) -> None:
+    text = DELEGATE.format(library=str(rounding_delegate), flag="rounding")
+    environment = install(tmp_path, {"plugged": text}, {"delegates": ["rounding = plugged:ROUNDING"]})
+    result = tmp_path / "result.json"
+    flags = (f"--model_file={model}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={result}")
+    told = evaltools_with(environment, "diff", *flags, "--use_rounding=true", "--rounding_precision=bf16")
+    assert told.returncode == 0, told.stderr
+    assert "within expected precision of bf16" in told.stderr
+    (test,) = [entry for entry in json.loads(result.read_text())["configurations"] if entry["role"] == "test"]
+    assert test["flags"] == ["--use_rounding=true", "--rounding_precision=bf16"]
+    assert "ROUNDING" in evaltools_with(environment, "delegates").stdout
+    assert "--rounding_precision" in evaltools_with(environment, "diff", "--help").stdout
+    there = evaltools_with(environment, "device", "run", "diff", *flags, "--use_rounding=true", "--serials=none")
+    assert there.returncode == 2
+    assert "--use_rounding comes from another package, which is not on devices" in there.stderr
+
+
+def test_a_library_that_is_gone_is_not_measured(tmp_path: Path, model: Path) -> None:
+    text = DELEGATE.format(library="/nowhere/gone.so", flag="rounding")
+    environment = install(tmp_path, {"plugged": text}, {"delegates": ["rounding = plugged:ROUNDING"]})
+    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2", "--use_rounding=true")
+    assert told.returncode == 3
+    assert "the ROUNDING delegate: its library /nowhere/gone.so: no such file" in told.stderr
+
+
+def test_a_runtime_of_another_package_is_asked_for_by_name(tmp_path: Path, model: Path) -> None:
+    environment = install(tmp_path, {"plugged": RUNTIME}, {"runtimes": ["twin = plugged:TWIN"]})
+    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2", "--runtime=twin")
+    assert told.returncode == 0, told.stderr
+    assert "test: " in told.stderr
+
+
+def test_metrics_of_another_package_are_figures_and_limits(tmp_path: Path, model: Path) -> None:
+    entries = ["speed = plugged:SPEED", "fails = plugged:FAILS", "taken = plugged:TAKEN"]
+    environment = install(tmp_path, {"plugged": METRICS}, {"metrics": entries})
+    result, limits = tmp_path / "result.json", tmp_path / "gates.toml"
+    told = evaltools_with(
+        environment,
+        "diff",
+        f"--model_file={model}",
+        "--num_runs=2",
+        f"--output_file_path={result}",
+        "--use_xnnpack=true",
+    )
+    assert told.returncode == 0, told.stderr
+    assert "test: the metric unlucky failed: ValueError: no such luck" in told.stderr
+    figures = [entry["figures"] for entry in json.loads(result.read_text())["configurations"]]
+    assert [(found["examples_per_watt"], found["unlucky"]) for found in figures] == [(7.0, None), (7.0, None)]
+    limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["examples_per_watt >= 8"]\n')
+    judged = evaltools_with(environment, "gate", str(result), f"--gates={limits}")
+    assert judged.returncode == 1, judged.stderr
+    assert "examples_per_watt" in judged.stdout + judged.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "problem"),
+    [
+        ("1/0", "it = plugged:IT", "cannot be loaded: ZeroDivisionError: division by zero"),
+        ("import sys; sys.exit(3)", "it = plugged:IT", "cannot be loaded: SystemExit: 3"),
+        ("IT = 5", "it = plugged:IT", "is a int and no Delegate"),
+        (
+            DELEGATE.format(library="x", flag="gpu"),
+            "it = plugged:ROUNDING",
+            "takes names of another delegate or flag: gpu",
+        ),
+    ],
+)
+def test_an_extension_that_cannot_be_used_costs_itself(
+    tmp_path: Path, model: Path, text: str, entry: str, problem: str
+) -> None:
+    environment = install(tmp_path, {"plugged": text}, {"delegates": [entry]})
+    told = evaltools_with(environment, "diff", f"--model_file={model}", "--num_runs=2")
+    assert told.returncode == 0, told.stderr
+    code = "from evaltools.delegates.registry import PROBLEMS; print(*PROBLEMS)"
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert problem in found.stdout
+    assert "of the package plugged" in found.stdout
+
+
+@pytest.mark.once
+def test_doctor_names_what_other_packages_bring(tmp_path: Path) -> None:
+    modules = {"plugged": RUNTIME, "broken": "1/0"}
+    entries = {"runtimes": ["twin = plugged:TWIN", "worn = broken:IT"], "delegates": ["worn = broken:IT"]}
+    told = evaltools_with(install(tmp_path, modules, entries), "doctor").stdout
+    listed = told.partition("from other packages\n")[2]
+    assert "yes  twin" in listed
+    assert "runtime of the package plugged" in listed
+    assert listed.count("no   worn") == 2
+    assert "cannot be loaded: ZeroDivisionError" in listed
