@@ -19,7 +19,7 @@ import numpy.typing as npt
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
 from evaltools.stats.coco_bootstrap import resample_weights
-from evaltools.stats.latency_ratio import latency_ratio
+from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.stats.median_interval import median_interval
 from evaltools.stats.power import examples_to_decide, examples_to_judge
 from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
@@ -121,17 +121,38 @@ def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 
 
 
 def latency_ratios(trials: int) -> Iterator[Row]:
-    """The ratio of two configurations whose pairs of times have autocorrelated noise."""
-    for count, memory in ((200, 0.0), (200, 0.5), (1000, 0.9)):
+    """The ratio of two configurations whose pairs of times have autocorrelated noise, and of processes that differ."""
+    for count, memory in ((200, 0.0), (50, 0.5), (200, 0.5), (1000, 0.9)):
         chance = np.random.default_rng(4)
         bounds = []
         for _ in range(trials):
-            own, other = (1e5 * np.exp(0.1 * _series(chance, count, memory)) for _ in range(2))
-            found = latency_ratio(own.round().astype(int).tolist(), (1.2 * other).round().astype(int).tolist())
-            bounds.append(
-                None if found is None or found.interval is None else (found.interval.low, found.interval.high)
-            )
-        yield _two_sided("latency ratio", f"{count} examples, AR(1) {memory:g}", bounds, 1.2)
+            own, other = (np.exp(0.1 * _series(chance, count, memory)) for _ in range(2))
+            bounds.append(_bounds_of(latency_ratio((1e5 * own).tolist(), (1.2e5 * other).tolist())))
+        yield _two_sided("latency ratio, of these processes", f"{count} examples, AR(1) {memory:g}", bounds, 1.2)
+    for workers in (3, 8):
+        chance = np.random.default_rng(8)
+        bounds = [_ratio_of_processes(chance, workers) for _ in range(trials)]
+        noise = f"{workers} processes of each, speeds differ by 1 %, 96 examples, AR(1) 0.5"
+        yield _two_sided("latency ratio, of such processes", noise, bounds, 1.2)
+
+
+def _ratio_of_processes(chance: Chance, workers: int) -> Bounds | None:
+    """96 examples in turn by so many processes of each configuration, each of which has a speed of its own."""
+    first: list[float] = []
+    second: list[float] = []
+    processes: list[tuple[int, int]] = []
+    for number in range(workers):
+        count = 96 // workers
+        speeds = np.exp(chance.normal(0, 0.01, 2))
+        own, other = (np.exp(0.01 * _series(chance, count, 0.5)) for _ in range(2))
+        first += (1e5 * speeds[0] * own).tolist()
+        second += (1.2e5 * speeds[1] * other).tolist()
+        processes += [(number, number)] * count
+    return _bounds_of(latency_ratio(first, second, processes))
+
+
+def _bounds_of(found: LatencyRatio | None) -> Bounds | None:
+    return None if found is None or found.interval is None else (found.interval.low, found.interval.high)
 
 
 def medians(trials: int) -> Iterator[Row]:

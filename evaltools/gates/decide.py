@@ -150,7 +150,7 @@ def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Deci
 def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
     if evidence.ratio is None:
         return _missing(criterion, evidence, "there is no reference whose times belong to the same examples")
-    ratio, interval = evidence.ratio
+    ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
     if criterion.confidence is None:
         return _compared(criterion, evidence, ratio, f"latency ratio {_number(ratio)}")
     if interval is None:
@@ -159,7 +159,8 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
             evidence,
             "so few examples, or times that resemble their neighbours so much, give no interval; measure more",
         )
-    found = f"latency ratio of these processes {_number(ratio)}"
+    which = "these" if evidence.ratio.processes == 1 else f"such ({evidence.ratio.processes})"
+    found = f"latency ratio of {which} processes {_number(ratio)}"
     bounds = partial(at_confidence, ratio, interval)
     return _bounded(criterion, evidence, found, bounds, tests, advice=f"{_MEASURE_MORE}, or where nothing else runs")
 

@@ -15,6 +15,7 @@ from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.task_kind import kind_of
 
 
@@ -135,7 +136,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         shares=judged.shares,
         means=judged.means,
         changes=judged.changes,
-        ratio=None if ratio is None else (ratio.ratio, ratio.interval),
+        ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
     )
 
 

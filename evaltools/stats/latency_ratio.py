@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
-from evaltools.stats.series import clock_step, series_bounds
+from evaltools.stats.series import FEWEST_PROCESSES, clock_step, processes_bounds, series_bounds
 
 CLEAR_TREND: Final = 0.001
 """The p-value below which a trend is no chance."""
@@ -29,12 +29,14 @@ class LatencyRatio:
     """How many times as long as the first the second takes: the median of the ratios of ``pairs`` examples.
 
     Below 1 the second is faster. ``interval`` is null where there are fewer than four pairs, and where neighbouring
-    times resemble each other so much that all of them say no more than one or two would.
+    times resemble each other so much that all of them say no more than one or two would. With several ``processes`` of
+    each it allows for what such processes differ by; with one it is about the two that ran.
     """
 
     pairs: int
     ratio: float
     interval: Interval | None
+    processes: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,18 @@ def at_confidence(ratio: float, interval: Interval, one_sided: float) -> Interva
 
 
 def latency_ratio(
-    first_us: Sequence[float], second_us: Sequence[float], confidence: float = 0.95
+    first_us: Sequence[float],
+    second_us: Sequence[float],
+    processes: Sequence[tuple[int, int]] = (),
+    confidence: float = 0.95,
 ) -> LatencyRatio | None:
     """The median ratio and its interval; ``first_us[i]`` and ``second_us[i]`` are of one example, in their order.
 
     Both feel the same slow moments of the machine, which the ratio of a pair does not show. The interval is that of the
     logarithms of the ratios as a series (see :func:`~evaltools.stats.series.series_bounds`), and at least as wide as
     half a step of the clock is of both medians. It is about these two processes on this machine, not about other
-    processes, whose speeds differ. Times of 0 count as half a step; None without a pair.
+    processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them counts as one
+    value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
 
     >>> found = latency_ratio([100] * 5, [200] * 5)
     >>> found.ratio, round(found.interval.low, 3), round(found.interval.high, 3)
@@ -92,12 +98,18 @@ def latency_ratio(
     first, second = np.maximum(times, half_a_step)
     logarithms = np.log(second / first)
     ratio = float(np.median(second / first))
-    bounds = series_bounds(logarithms, confidence)
+    count = min(len(set(numbers)) for numbers in zip(*processes, strict=True)) if processes else 1
+    if count < FEWEST_PROCESSES:
+        count, bounds = 1, series_bounds(logarithms, confidence)
+    else:
+        places = [[place for place, each in enumerate(processes) if each == pair] for pair in set(processes)]
+        bounds = processes_bounds(np.array([np.median(logarithms[own]) for own in places]), confidence)
     if bounds is None:
         return LatencyRatio(len(first), ratio, None)
     resolution = half_a_step / float(np.median(first)) + half_a_step / float(np.median(second))
     low, high = min(bounds[0], math.log(ratio)) - resolution, max(bounds[1], math.log(ratio)) + resolution
-    return LatencyRatio(len(first), ratio, Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence))
+    interval = Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence)
+    return LatencyRatio(len(first), ratio, interval, count)
 
 
 def drift(times_us: Sequence[float]) -> Drift | None:

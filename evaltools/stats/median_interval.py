@@ -11,10 +11,14 @@ import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
-from evaltools.stats.series import FEWEST_INDEPENDENT, clock_step, independent_values
+from evaltools.stats.series import (
+    FEWEST_INDEPENDENT,
+    FEWEST_PROCESSES,
+    clock_step,
+    independent_values,
+    processes_bounds,
+)
 
-FEWEST_ROUNDS: Final = 3
-"""With two, Student's t is 12.7 deviations wide."""
 _BATCHES: Final = 10
 _FEWEST_TIMES: Final = 20
 _SHORTEST_US: Final = 0.5
@@ -43,7 +47,7 @@ def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95)
         if medians.std() > 0 and independent_values(medians) < FEWEST_INDEPENDENT:
             return None
         bounds = _of_batches(medians.tolist(), confidence)
-    elif len(arrays) >= FEWEST_ROUNDS:
+    elif len(arrays) >= FEWEST_PROCESSES:
         bounds = _of_logarithms(np.log([_median(values) for values in arrays]), confidence)
     else:
         return None
@@ -68,9 +72,10 @@ def rounds_ratio(
         return None
     logarithms = np.array([math.log(_median(other) / _median(one)) for one, other in rounds])
     ratio = math.exp(float(logarithms.mean()))
-    if len(rounds) < FEWEST_ROUNDS:
+    if len(rounds) < FEWEST_PROCESSES:
         return LatencyRatio(len(rounds), ratio, None)
-    return LatencyRatio(len(rounds), ratio, Interval(*_of_logarithms(logarithms, confidence), confidence))
+    interval = Interval(*_of_logarithms(logarithms, confidence), confidence)
+    return LatencyRatio(len(rounds), ratio, interval, len(rounds))
 
 
 def _median(times: Sequence[float] | npt.NDArray[np.float64]) -> float:
@@ -79,12 +84,8 @@ def _median(times: Sequence[float] | npt.NDArray[np.float64]) -> float:
 
 
 def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    from scipy import special
-
-    quantile = float(special.stdtrit(len(values) - 1, 0.5 + confidence / 2))
-    half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
-    middle = float(values.mean())
-    return math.exp(middle - half), math.exp(min(middle + half, 700.0))
+    low, high = processes_bounds(values, confidence)
+    return math.exp(low), math.exp(min(high, 700.0))
 
 
 def _of_batches(medians: Sequence[float], confidence: float) -> tuple[float, float]:

@@ -13,6 +13,8 @@ _FEWEST_VALUES: Final = 4
 _MOST_BATCHES: Final = 40
 _SMALLEST_BATCH: Final = 3
 FEWEST_INDEPENDENT: Final = 2.5
+FEWEST_PROCESSES: Final = 3
+"""With two, Student's t is 12.7 deviations wide."""
 _MOST_CORRELATION: Final = 0.999
 _NANOSECOND: Final = 0.001
 
@@ -45,6 +47,21 @@ def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence:
         return None
     reach = float(special.stdtrit(independent - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(independent)
     return (middle - reach, middle + reach) if deviation > 0 else (middle, middle)
+
+
+def processes_bounds(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    """Bounds of the middle of what processes give, one value of each: Student's t.
+
+    >>> low, high = processes_bounds(np.array([1.0, 2.0, 3.0]), 0.95)
+    >>> round(low, 2), round(high, 2)
+    (-0.48, 4.48)
+    """
+    from scipy import special
+
+    quantile = float(special.stdtrit(len(values) - 1, 0.5 + confidence / 2))
+    reach = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
+    middle = float(values.mean())
+    return middle - reach, middle + reach
 
 
 def clock_step(times_us: npt.NDArray[np.float64]) -> float:

@@ -59,16 +59,21 @@ class ConfigurationSums:
 
 @dataclass
 class PairTimes:
-    """The times of the first ``invoke`` of each example that both configurations ran, in the same order."""
+    """The times of the first ``invoke`` of each example that both configurations ran, in the same order.
+
+    ``processes`` numbers the pairs of processes that ran them.
+    """
 
     baseline_us: array[float] = field(default_factory=lambda: array("d"))
     other_us: array[float] = field(default_factory=lambda: array("d"))
+    processes: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, baseline_us: Sequence[float], other_us: Sequence[float]) -> None:
+    def add(self, baseline_us: Sequence[float], other_us: Sequence[float], processes: tuple[int, int] = (0, 0)) -> None:
         """Take an example that may have failed."""
         if baseline_us and other_us:
             self.baseline_us.append(baseline_us[0])
             self.other_us.append(other_us[0])
+            self.processes.append(processes)
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class Sums:
     def latency_ratio(self, pair: Pair) -> LatencyRatio | None:
         """How many times as long the second configuration of a pair takes, None where no example was timed on both."""
         times = self.pairs[pair]
-        return latency_ratio(times.baseline_us, times.other_us)
+        return latency_ratio(times.baseline_us, times.other_us, times.processes)
 
     def failed_examples(self) -> list[FailedExample]:
         """Each failure once: an input that cannot be made fails for all configurations together."""
@@ -154,9 +159,11 @@ def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
     """Those of the quiet phase, none where there was none."""
     times = PairTimes()
     if measured.quiet is not None:
-        own, theirs = ({each.example: each.invokes_us for each in measured.quiet.taken.get(name, [])} for name in pair)
-        for example in sorted(own.keys() & theirs.keys()):
-            times.add(own[example], theirs[example])
+        own, theirs = ({each.example: each for each in measured.quiet.taken.get(name, [])} for name in pair)
+        for example, baseline in own.items():
+            other = theirs.get(example)
+            if other is not None:
+                times.add(baseline.invokes_us, other.invokes_us, (baseline.process, other.process))
     return times
 
 

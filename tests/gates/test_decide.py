@@ -17,6 +17,7 @@ from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, decide,
 from evaltools.gates.evidence import Evidence
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.stats.power import examples_to_place
 from evaltools.stats.proportions import PairedCounts, change_scores
 from evaltools.stats.resampled import ResampledChange
@@ -80,7 +81,7 @@ def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
         not_measured="no NNAPI here",
         cannot_exist=True,
         changes=flips(10, 0, 0).changes,
-        ratio=(0.5, None),
+        ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
     assert decided(limit, evidence) == Decision("x", limit, "not measured", "", "no NNAPI here", None, True)
@@ -92,7 +93,7 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
         share(9, 10),
         reference_not_measured="the reference died",
         changes=flips(10, 0, 0).changes,
-        ratio=(0.5, None),
+        ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
     assert verdict("top1 >= 0.9", evidence) == "pass"
@@ -234,7 +235,7 @@ def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
 
 
 def test_a_ratio_is_held_against_its_interval() -> None:
-    evidence = Evidence("x", ratio=(0.5, Interval(0.45, 0.6)))
+    evidence = Evidence("x", ratio=LatencyRatio(9, 0.5, Interval(0.45, 0.6)))
     limits = (0.44, 0.45, 0.5, 0.59, 0.6)
     at_most = [verdict(f"latency ratio <= {limit} at 95 %", evidence) for limit in limits]
     assert at_most == ["fail", "inconclusive", "inconclusive", "inconclusive", "pass"]
@@ -247,7 +248,7 @@ def test_a_ratio_is_held_against_its_interval() -> None:
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
-    single = Evidence("x", ratio=(0.5, None))
+    single = Evidence("x", ratio=LatencyRatio(1, 0.5, None))
     assert verdict("latency ratio <= 0.5", single) == "pass"
     assert decided("latency ratio <= 0.5 at 95 %", single).reason == (
         "so few examples, or times that resemble their neighbours so much, give no interval; measure more"

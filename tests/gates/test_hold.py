@@ -26,6 +26,7 @@ from evaltools.result.evaluation import DelegationProof, EvaluationResult, Laten
 from evaltools.result.model import Model, Tensor
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.stats.proportions import PairedCounts
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange
@@ -205,7 +206,7 @@ def test_what_is_taken_of_a_classifier() -> None:
         "agreement": 1.0,
     }
     assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
-    assert found.ratio == (0.5, Interval(0.4, 0.6))
+    assert found.ratio == LatencyRatio(9, 0.5, Interval(0.4, 0.6))
     assert found.figures.keys() <= all_metrics().keys()
 
 

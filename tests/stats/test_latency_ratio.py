@@ -103,3 +103,20 @@ def test_no_drift_in_noise_nor_in_what_stands_still() -> None:
 @pytest.mark.parametrize("count", [10, 11, 5001])
 def test_any_number_of_times(count: int) -> None:
     assert drift(range(1, count + 1)) is not None
+
+
+def test_of_three_processes_of_each_every_pair_counts_once() -> None:
+    """Medians of the ratios 2, 2.2 and 2.1; where a configuration has one process alone, the series decides."""
+    first, second = [100.0] * 30, [200.0] * 10 + [220.0] * 10 + [210.0] * 10
+    numbers = [place // 10 for place in range(30)]
+    found = latency_ratio(first, second, [(number, number) for number in numbers])
+    assert found is not None
+    assert found.interval is not None
+    low, high = stats.t.interval(0.95, 2, np.mean(np.log([2, 2.2, 2.1])), stats.sem(np.log([2, 2.2, 2.1])))
+    assert (found.processes, found.ratio) == (3, 2.1)
+    assert found.interval.low == pytest.approx(np.exp(low), rel=0.01)
+    assert found.interval.high == pytest.approx(np.exp(high), rel=0.01)
+    alone = latency_ratio(first, second, [(number, 0) for number in numbers])
+    assert alone == latency_ratio(first, second)
+    assert alone is not None
+    assert alone.processes == 1
