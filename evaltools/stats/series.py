@@ -12,7 +12,7 @@ import numpy.typing as npt
 _FEWEST_VALUES: Final = 4
 _MOST_BATCHES: Final = 40
 _SMALLEST_BATCH: Final = 3
-FEWEST_INDEPENDENT: Final = 2.5
+_FEWEST_INDEPENDENT: Final = 2.5
 FEWEST_PROCESSES: Final = 3
 """With two, Student's t is 12.7 deviations wide."""
 _MOST_CORRELATION: Final = 0.999
@@ -42,8 +42,8 @@ def series_bounds(values: Sequence[float] | npt.NDArray[np.float64], confidence:
     count = min(_MOST_BATCHES, max(_FEWEST_VALUES, numbers.size // _SMALLEST_BATCH))
     medians = np.array([np.median(batch) for batch in np.array_split(numbers, count)])
     middle, deviation = float(medians.mean()), float(medians.std(ddof=1))
-    independent = independent_values(medians)
-    if deviation > 0 and independent < FEWEST_INDEPENDENT:
+    independent = _independent_values(medians)
+    if deviation > 0 and independent < _FEWEST_INDEPENDENT:
         return None
     reach = float(special.stdtrit(independent - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(independent)
     return (middle - reach, middle + reach) if deviation > 0 else (middle, middle)
@@ -74,12 +74,8 @@ def clock_step(times_us: npt.NDArray[np.float64]) -> float:
     return float(np.clip(steps.min(initial=1.0), _NANOSECOND, 1.0))
 
 
-def independent_values(values: npt.NDArray[np.float64]) -> float:
-    """How many independent values the neighbours are worth, by their correlation: ``b (1 - r) / (1 + r)``.
-
-    >>> round(independent_values(np.arange(10.0)), 2), independent_values(np.array([1.0, 2.0, 1.0, 2.0]))
-    (0.01, 4.0)
-    """
+def _independent_values(values: npt.NDArray[np.float64]) -> float:
+    """How many independent values the neighbours are worth, by their correlation: ``b (1 - r) / (1 + r)``."""
     correlation = _correlation(values)
     return len(values) * (1 - correlation) / (1 + correlation)
 
