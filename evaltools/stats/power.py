@@ -5,6 +5,7 @@ A question is given as the chance that so many examples decide it, if the rates 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
 
@@ -124,6 +126,35 @@ def examples_to_judge(
         return 1 - flips.mean(np.maximum(undecided, 0))
 
     return examples_needed(chance, counts.count)
+
+
+def examples_to_judge_figure(
+    change: float, interval: Interval, margin: float, count: int, alpha: float = 0.05
+) -> int | None:
+    """As :func:`examples_to_judge`, of any figure whose interval narrows with the square root of the examples.
+
+    ``interval`` is the 95 % one of ``count`` examples. Worse or better: an interval with the error ``alpha`` lies on
+    one side of no change. None where no number does it.
+
+    >>> examples_to_judge_figure(0.01, Interval(-0.005, 0.025), 0.005, 300)
+    1380
+    """
+    normal = NormalDist()
+    deviation = (interval.high - interval.low) / 2 / normal.inv_cdf(0.5 + interval.confidence / 2)
+    wider = normal.inv_cdf(1 - alpha / 2) / normal.inv_cdf(0.5 + interval.confidence / 2)
+    below, above = change - interval.low, interval.high - change
+    if not deviation > 0:
+        return None
+
+    def chance(examples: int) -> float:
+        scale = math.sqrt(count / examples)
+        found = NormalDist(change, deviation * scale)
+        worst, best = -wider * above * scale, wider * below * scale
+        least, most = max(worst, below * scale - margin), min(best, margin - above * scale)
+        equivalent = max(0.0, found.cdf(most) - found.cdf(least))
+        return found.cdf(worst) + 1 - found.cdf(best) + equivalent
+
+    return examples_needed(chance, count)
 
 
 def examples_to_place(
