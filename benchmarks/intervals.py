@@ -21,6 +21,7 @@ from evaltools.parameter import Parameter
 from evaltools.stats.coco_bootstrap import resample_weights
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.stats.median_interval import median_interval
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import examples_to_decide, examples_to_judge
 from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
 from evaltools.stats.resampled import ResampledChange, differing_examples
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> int:
     """Simulate and print a table."""
     trials = parse_flags("intervals", "", "", {"flags": PARAMETERS}, arguments).number("trials")
     print("| what | noise | given | coverage | wrong pass | wrong fail |\n|---|---|---|---|---|---|")
-    for simulate in (shares, paired_shares, few_differing, latency_ratios, medians):
+    for simulate in (shares, gates_of_several, paired_shares, few_differing, latency_ratios, medians):
         for row in simulate(trials):
             cells = [_percent(value) for value in (row.given, row.coverage, row.wrong_pass, row.wrong_fail)]
             print(f"| {row.what} | {row.noise} | {' | '.join(cells)} |", flush=True)
@@ -73,10 +74,23 @@ def shares(trials: int) -> Iterator[Row]:
         yield Row("top1 >= LIMIT", f"{count} examples, share {share:g}", 1.0, None, passes / trials, fails / trials)
 
 
+def gates_of_several(trials: int) -> Iterator[Row]:
+    """Gates with several limits that are all the truth itself: how often any of them is broken, Holm's first step."""
+    for number in (1, 4, 12):
+        chance = np.random.default_rng(9)
+        confidence = confidence_of_each(0.95, number)
+        fails = sum(
+            any(share_bound(count, 1000, confidence, upper=True) < 0.9 for count in successes)
+            for successes in chance.binomial(1000, 0.9, (trials, number)).tolist()
+        )
+        what = f"any of {number} limits top1 >= LIMIT"
+        yield Row(what, "1000 examples each, share 0.9", 1.0, None, None, fails / trials)
+
+
 def paired_shares(trials: int) -> Iterator[Row]:
     """The change of a share by Tango's score."""
     chance = np.random.default_rng(2)
-    for count, lost, gained in ((200, 0.02, 0.01), (1000, 0.02, 0.02), (5000, 0.01, 0.005)):
+    for count, lost, gained in ((200, 0.02, 0.01), (500, 0.02, 0.002), (1000, 0.02, 0.02), (5000, 0.01, 0.005)):
         truth = gained - lost
         held = passes = fails = 0
         for a, b, _ in chance.multinomial(count, [lost, gained, 1 - lost - gained], trials).tolist():
