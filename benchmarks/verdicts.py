@@ -1,10 +1,11 @@
 """Which faults a verdict of the inference diff notices: faulty outputs of real models, judged by whole commands.
 
-``python -m benchmarks verdicts --models=FOLDER [--inputs=noise --runs=20 --at_once=1]``
+``python -m benchmarks verdicts --models=FOLDER [--inputs=noise] [--input_images=FOLDER] [--delegate=FAULTY.so]``
 
-For each model, the outputs of a run are saved (``--save_outputs``); then each fault is put into a copy of them, and the
-same configuration is held against that copy (``--load_reference``). A row per fault says for how many models the
-verdict was ``diverged``, what it was where it was not, and for how many the fault changes nothing.
+With ``--delegate`` the faults are those of ``examples/external_delegate/faulty_delegate.so``. Else a model's outputs
+are saved (``--save_outputs``); then each fault is put into a copy of them, and the same configuration is held against
+that copy (``--load_reference``). A row per fault says for how many models the verdict was ``diverged``, what it was
+where it was not, and for how many the fault changes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.cli.shared.flags import parse_flags
+from evaltools.model import read_model
 from evaltools.parameter import Parameter
+from evaltools.report.words.verdicts import outputs_in_words
+from evaltools.result.json_file import read_result
+from evaltools.result.verdict import Verdict
 
 Array = npt.NDArray[Any]
 Fault = Callable[[list[Array], int], None]
@@ -34,11 +39,16 @@ Fault = Callable[[list[Array], int], None]
 PARAMETERS = (
     Parameter("models", "Folder with .tflite models.", default=""),
     Parameter("inputs", "Kind of inputs: noise, photos or both; as a model needs them if empty.", default=""),
+    Parameter("input_images", "Folder of pictures for models that take some; the embedded ones if empty.", default=""),
     Parameter("runs", "Runs of each model.", default=20),
     Parameter("at_once", "Models at once.", default=1),
+    Parameter("delegate", "The faulty delegate; saved outputs are edited if empty.", default=""),
 )
-UNCHANGED: Final = "no change"
-_SEEN: Final = ("diverged", UNCHANGED)
+Verdicts = dict[str, Verdict]
+"""By the name of the fault."""
+NO_CHANGE: Final = Verdict("not judged", "outputs")
+"""Of a fault that changes nothing, or that the delegate cannot put into such outputs."""
+_SEEN: Final = ("diverged", NO_CHANGE.kind)
 
 
 def one_run_zero(runs: list[Array], zero: int) -> None:
@@ -137,6 +147,19 @@ def one_nan(runs: list[Array], _zero: int) -> None:
         runs[-1] = changed
 
 
+_DELEGATE_FAULTS: Final = {
+    "scaled": "fault:scale",
+    "offset": "fault:offset",
+    "saturated": "fault:saturate",
+    "stale": "fault:stale",
+    "frozen": "fault:frozen",
+    "one_nan": "fault:nan;channel:0;every:{last}",
+    "one_zero": "fault:zero;every:{last}",
+    "one_stale": "fault:stale;every:{last}",
+    "channel_larger": "fault:scale;amount:1.5;channel:{middle}",
+    "channel_zero": "fault:zero;channel:{middle}",
+}
+"""Options by fault; ``{last}`` is the run before the last alone, since the warm-up counts."""
 FAULTS: Final[tuple[Fault, ...]] = (
     one_run_zero, frozen, stale, one_stale, best_swapped, sign_flipped, rolled, corner_zero, saturated, all_zero, noise,
     offset, scaled, channel_larger, one_nan,
@@ -151,27 +174,35 @@ def main(arguments: list[str]) -> int:
         print("--models=FOLDER: no .tflite file there")
         return 2
     options = [f"--num_runs={flags.number('runs')}"]
-    if flags.text("inputs"):
-        options.append(f"--inputs={flags.text('inputs')}")
+    options += [f"--{name}={flags.text(name)}" for name in ("inputs", "input_images") if flags.text(name)]
+    library, runs = flags.text("delegate"), flags.number("runs")
+
+    def measure(model: Path) -> Verdicts | None:
+        return delegate_verdicts(model, options, library, runs) if library else verdicts_of(model, options)
+
     found = []
     with ThreadPoolExecutor(flags.number("at_once")) as pool:
-        for model, entry in zip(models, pool.map(lambda model: verdicts_of(model, options), models), strict=True):
+        for model, entry in zip(models, pool.map(measure, models), strict=True):
             found.append(entry)
-            missed = [f"{name}: {kind}" for name, kind in (entry or {}).items() if kind not in _SEEN]
-            print(f"{model.name}: {', '.join(missed) or ('nothing missed' if entry else 'cannot be run')}", flush=True)
-    print_table([entry for entry in found if entry])
+            missed = [(name, verdict) for name, verdict in (entry or {}).items() if verdict.kind not in _SEEN]
+            print(f"{model.name}: {len(missed)} missed" if entry else f"{model.name}: cannot be run", flush=True)
+            for name, verdict in missed:
+                print(f"    {name}: {outputs_in_words(verdict)}", flush=True)
+    print_table(
+        [entry for entry in found if entry], _DELEGATE_FAULTS if library else [each.__name__ for each in FAULTS]
+    )
     return 0
 
 
-def print_table(found: Sequence[dict[str, str]]) -> None:
+def print_table(found: Sequence[Verdicts], faults: Iterable[str]) -> None:
     """A row per fault over all models that could be run."""
     print(f"{len(found)} models")
     print("fault             noticed  no change  not noticed")
-    for fault in FAULTS:
-        kinds = Counter(entry[fault.__name__] for entry in found)
+    for fault in faults:
+        kinds = Counter(entry[fault].kind for entry in found)
         told = ", ".join(f"{kind} {count}" for kind, count in kinds.items() if kind not in _SEEN)
-        changed = len(found) - kinds[UNCHANGED]
-        print(f"{fault.__name__:16} {kinds['diverged']:3} of {changed:3}  {kinds[UNCHANGED]:9}  {told}")
+        changed = len(found) - kinds[NO_CHANGE.kind]
+        print(f"{fault:16} {kinds['diverged']:3} of {changed:3}  {kinds[NO_CHANGE.kind]:9}  {told}")
 
 
 @dataclass(frozen=True)
@@ -183,7 +214,7 @@ class _Saved:
     zeros: list[int]
 
 
-def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> dict[str, str] | None:
+def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = FAULTS) -> Verdicts | None:
     """The verdict by fault; None for a model that cannot be run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "saved"
@@ -203,15 +234,16 @@ def verdicts_of(model: Path, options: Sequence[str], faults: Sequence[Fault] = F
                 for now, before in zip(values, runs, strict=True)
             )
             if same:
-                found[fault.__name__] = UNCHANGED
+                found[fault.__name__] = NO_CHANGE
                 continue
             _write(folder, manifest, saved, changed)
-            found[fault.__name__] = _diff(model, [f"--load_reference={folder}"], Path(temporary)) or "not measured"
+            verdict = _diff(model, [f"--load_reference={folder}"], Path(temporary))
+            found[fault.__name__] = verdict or Verdict("not measured", "outputs")
         return found
 
 
-def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
-    """The kind of the verdict on builtin kernels against builtin kernels, None where there is none."""
+def _diff(model: Path, options: Sequence[str], folder: Path) -> Verdict | None:
+    """The verdict on builtin kernels against builtin kernels, None where there is none."""
     path = folder / "result.json"
     path.unlink(missing_ok=True)
     words = [f"--model_file={model}", "--config=test: use_xnnpack=false", f"--output_file_path={path}", *options]
@@ -219,10 +251,41 @@ def _diff(model: Path, options: Sequence[str], folder: Path) -> str | None:
     subprocess.run(command, check=False, capture_output=True)
     if not path.exists():
         return None
-    result = json.loads(path.read_text())
-    verdicts = next(entry["verdicts"] for entry in result["configurations"] if entry["role"] == "test")
-    kind = verdicts[0]["kind"] if verdicts else None
-    return None if kind == "not measured" else kind
+    verdict = next(entry.verdict for entry in read_result(path).configurations if entry.role == "test")
+    return None if verdict is None or verdict.kind == "not measured" else verdict
+
+
+def delegate_verdicts(model: Path, options: Sequence[str], library: str, runs: int) -> Verdicts | None:
+    """The verdict by fault of the delegate, in one command; None for a model of which it can take nothing.
+
+    A fault that gives the outputs of the configuration without a fault, bit for bit, changes nothing.
+    """
+    shape = next((output.shape for output in read_model(model).outputs), ())
+    values = {"last": runs, "middle": shape[-1] // 2 if shape else 0}
+    faults = {"none": "fault:none"} | _DELEGATE_FAULTS
+    configurations = [
+        f"--config={name}: external_delegate_path={library} external_delegate_options={text.format(**values)} "
+        "use_xnnpack=false"
+        for name, text in faults.items()
+    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "result.json"
+        words = [f"--model_file={model}", f"--output_file_path={path}", *options, *configurations]
+        command = [sys.executable, "-m", "evaltools.cli.main", "diff", *words]
+        subprocess.run(command, check=False, capture_output=True)
+        if not path.exists():
+            return None
+        result = read_result(path)
+    found = {entry.name: entry.verdict for entry in result.configurations if entry.verdict is not None}
+    if "none" not in found or found["none"].kind == "not measured":
+        return None
+    same = [
+        entry.configuration
+        for entry in result.part.comparisons
+        if all(judged.difference.identical for judged in entry.outputs)
+    ]
+    cannot = [name for name, verdict in found.items() if verdict.kind == "not measured"]
+    return found | dict.fromkeys([*same, *cannot], NO_CHANGE)
 
 
 def _read(folder: Path, manifest: dict[str, Any]) -> _Saved:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evaltools.gates.evidence import Judged
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.section import Section
 
 KINDS: Final = {
     "imagenet": "evaltools.tasks.imagenet:KIND",
@@ -52,6 +53,9 @@ class TaskReport(Protocol):
 
     def print_figures(self, result: EvaluationResult, console: Console) -> None:
         """The figures for a person, on stderr."""
+
+    def sections(self, result: EvaluationResult) -> Sequence[Section]:
+        """What a page has besides the figures of all tasks."""
 
 
 class TaskEvidence(Protocol):

@@ -14,7 +14,7 @@ import pytest
 
 from evaltools.runtime.process.child import ChildProcess
 from evaltools.runtime.process.isolated import IsolatedSession
-from tests.example_delegate import CompilerMissing, build_rounding_delegate
+from tests.example_delegate import CompilerMissing, build_delegate
 
 pytest_plugins = "pytester"
 _SECONDS_TO_OPEN: Final = 60.0
@@ -66,6 +66,15 @@ def time_out_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 def rounding_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example external delegate, compiled."""
     try:
-        return build_rounding_delegate(tmp_path_factory.mktemp("rounding_delegate"))
+        return build_delegate("rounding_delegate", tmp_path_factory.mktemp("rounding_delegate"))
+    except CompilerMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def faulty_delegate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example delegate that is wrong on purpose, compiled."""
+    try:
+        return build_delegate("faulty_delegate", tmp_path_factory.mktemp("faulty_delegate"))
     except CompilerMissing as error:
         pytest.skip(str(error))

@@ -25,8 +25,8 @@ class CompilerMissing(RuntimeError):
     """There is no C compiler to build the example delegate with."""
 
 
-def build_rounding_delegate(target_dir: Path) -> Path:
-    """Compile the example external delegate into ``target_dir``.
+def build_delegate(name: str, target_dir: Path) -> Path:
+    """Compile an example delegate, ``rounding_delegate`` or ``faulty_delegate``, into ``target_dir``.
 
     Returns the path of the shared library. Raises :class:`CompilerMissing` if none of
     :data:`COMPILERS` is on the PATH, RuntimeError with the compiler's text if it fails.
@@ -35,10 +35,10 @@ def build_rounding_delegate(target_dir: Path) -> Path:
     if compiler is None:
         msg = f"no C compiler found on the PATH, looked for {', '.join(COMPILERS)}"
         raise CompilerMissing(msg)
-    library = target_dir / "rounding_delegate.so"
-    source = SOURCE_DIR / "rounding_delegate.c"
+    library = target_dir / f"{name}.so"
+    source = SOURCE_DIR / f"{name}.c"
     flags = ["-std=c11", "-ffp-contract=off", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    command = [compiler, *flags, "-o", str(library), str(source)]
+    command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         msg = f"{' '.join(command)} failed:\n{done.stderr}"

@@ -7,17 +7,14 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-#include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arithmetic.h"
+#include "option_text.h"
 
 enum { OP_ADD = 1, OP_CONV = 2, OP_DEPTHWISE = 4 };
 
@@ -51,12 +48,6 @@ static const Options DEFAULT_OPTIONS = {
     .leak_mb = 0,
 };
 
-/* A word that an option accepts; lists of them end with a NULL name. */
-typedef struct {
-    const char *name;
-    int value;
-} Choice;
-
 static const Choice PRECISIONS[] = {
     {"fp32", PRECISION_FP32}, {"fp16", PRECISION_FP16}, {"bf16", PRECISION_BF16}, {NULL, 0}};
 static const Choice OPS[] = {
@@ -65,15 +56,6 @@ static const Choice FAILURES[] = {{"create", FAIL_CREATE}, {"prepare", FAIL_PREP
                                   {"invoke", FAIL_INVOKE}, {"abort", FAIL_ABORT},
                                   {"hang", FAIL_HANG},     {"leak", FAIL_LEAK},
                                   {NULL, 0}};
-
-static const Choice *find_choice(const Choice *choices, const char *name, size_t length) {
-    for (const Choice *choice = choices; choice->name != NULL; choice++) {
-        if (strlen(choice->name) == length && strncmp(choice->name, name, length) == 0) {
-            return choice;
-        }
-    }
-    return NULL;
-}
 
 static bool parse_precision(const char *value, Options *options) {
     const Choice *choice = find_choice(PRECISIONS, value, strlen(value));
@@ -99,21 +81,6 @@ static bool parse_ops(const char *value, Options *options) {
     }
 }
 
-/* A whole number, 0 or more. */
-static bool parse_count(const char *value, int *count) {
-    if (!isdigit((unsigned char)value[0])) {
-        return false;
-    }
-    char *end;
-    errno = 0;
-    const long number = strtol(value, &end, 10);
-    if (*end != '\0' || errno != 0 || number > INT_MAX) {
-        return false;
-    }
-    *count = (int)number;
-    return true;
-}
-
 static bool parse_max_nodes(const char *value, Options *options) {
     return parse_count(value, &options->max_nodes);
 }
@@ -127,13 +94,7 @@ static bool parse_fail(const char *value, Options *options) {
 }
 
 static bool parse_fail_at(const char *value, Options *options) {
-    char *end;
-    const float number = strtof(value, &end);
-    if (end == value || *end != '\0' || !isfinite(number)) {
-        return false;
-    }
-    options->fail_at = number;
-    return true;
+    return parse_number(value, &options->fail_at);
 }
 
 static bool parse_leak_mb(const char *value, Options *options) {
@@ -155,29 +116,6 @@ static const OptionParser OPTION_PARSERS[] = {
     {"leak_mb", "a whole number, 1 or more", parse_leak_mb},
 };
 enum { OPTION_COUNT = sizeof OPTION_PARSERS / sizeof *OPTION_PARSERS };
-
-typedef void (*ReportError)(const char *message);
-
-/* Tells the user, through the caller, why there is no delegate. */
-static void report(ReportError report_error, const char *format, ...) {
-    if (report_error == NULL) {
-        return;
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    char *message = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (message == NULL) {
-        report_error("rounding_delegate: out of memory");
-        return;
-    }
-    va_start(arguments, format);
-    vsnprintf(message, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    report_error(message);
-    free(message);
-}
 
 static bool parse_option(const char *key, const char *value, Options *options,
                          ReportError report_error) {

@@ -18,7 +18,14 @@ typedef int32_t TfLiteStatus;
 enum { kTfLiteOk = 0, kTfLiteError = 1 };
 
 /* TfLiteType: the type of a tensor's elements. */
-enum { kTfLiteFloat32 = 1 };
+enum {
+    kTfLiteFloat32 = 1,
+    kTfLiteInt32 = 2,
+    kTfLiteUInt8 = 3,
+    kTfLiteInt64 = 4,
+    kTfLiteInt16 = 7,
+    kTfLiteInt8 = 9
+};
 
 /* TfLiteAllocationType: who owns a tensor's memory and when its content is known. */
 enum {
@@ -31,7 +38,10 @@ enum {
     kTfLiteBuiltinAdd = 0,
     kTfLiteBuiltinConv2d = 3,
     kTfLiteBuiltinDepthwiseConv2d = 4,
-    kTfLiteBuiltinDelegate = 51
+    kTfLiteBuiltinDelegate = 51,
+    kTfLiteBuiltinIf = 118,
+    kTfLiteBuiltinWhile = 119,
+    kTfLiteBuiltinCallOnce = 129
 };
 
 /* TfLiteFusedActivation */

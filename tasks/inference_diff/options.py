@@ -16,7 +16,7 @@ _EVALUATION: Final = (
     Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
     Parameter(
         "output_file_path",
-        "Result file: *.json is ours, anything else the native tool's binary protobuf.",
+        "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
         role="output_file",
         about="result",
     ),

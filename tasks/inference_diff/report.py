@@ -1,8 +1,9 @@
-"""How the figures of the task are shown: the native tool's lines and protobuf, the table for a person."""
+"""How the figures are shown: the native tool's lines and protobuf, the table for a person, sections of a page."""
 
 from __future__ import annotations
 
 from evaltools.tasks.inference_diff.native_lines import fill, lines
+from evaltools.tasks.inference_diff.sections import sections
 from evaltools.tasks.inference_diff.table import print_figures
 
-__all__ = ["fill", "lines", "print_figures"]
+__all__ = ["fill", "lines", "print_figures", "sections"]

@@ -121,7 +121,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class LikeTheCpu:
-    """A delegate's outputs in ``runs`` runs are bit for bit those of the CPU's ``kernels``, as if it did not run.
+    """A delegate's outputs in all ``runs`` looked at are bit for bit those of the CPU's ``kernels``.
 
     ``once_more`` says whether so they are with other inputs; null, with a ``reason``, where that could not be measured.
     """

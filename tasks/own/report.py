@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from evaltools.result.section import no_sections as sections
 from evaltools.tasks.own.native_lines import fill, lines
 from evaltools.tasks.own.table import print_figures
 
-__all__ = ["fill", "lines", "print_figures"]
+__all__ = ["fill", "lines", "print_figures", "sections"]

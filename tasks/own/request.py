@@ -33,9 +33,10 @@ def read_request(request: Request, loaded: Loaded, options: Sequence[Option]) ->
     """What a request asks; raises :class:`UsageError` for values that make no sense."""
     given = request.options
     output = given.path("output_file_path")
-    if output is not None and output.suffix.lower() != ".json":
+    if output is not None and output.suffix.lower() in (".pb", ".bin"):
         raise UsageError(
-            f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json"
+            f"--output_file_path={output}: a task of your own has no native protobuf; give a name that ends in .json, "
+            ".md or .csv"
         )
     names = [option.parameter.name for option in options]
     margin = given.real("margin")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from tests import tiny_models
-from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_rounding_delegate
+from tests.example_delegate import SOURCE_DIR, CompilerMissing, build_delegate
 from tests.interpreters import (
     REFERENCE_KERNELS,
     RUNTIMES,
@@ -296,7 +296,7 @@ def test_nodes_left_to_the_cpu(runtime: str, rounding_delegate: Path, model: byt
 def test_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CompilerMissing, match="cc, gcc, clang"):
-        build_rounding_delegate(tmp_path)
+        build_delegate("rounding_delegate", tmp_path)
 
 
 def test_builds_with_make(tmp_path: Path) -> None:

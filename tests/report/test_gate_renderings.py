@@ -16,7 +16,8 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.decide import Decision, GateVerdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.files.gates.junit import junit_xml
-from evaltools.report.files.gates.markdown import escape, markdown_summary
+from evaltools.report.files.gates.markdown import markdown_summary
+from evaltools.report.files.markdown_text import escape
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import GateOutcome, counts, outcome_of
 from evaltools.result.json_file import encode_json

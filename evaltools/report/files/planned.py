@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evaltools.errors import UsageError
-from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.report.files.evaluation import plan_files
-from evaltools.report.files.formats import format_of
+from evaltools.report.files.formats import require_format
 from evaltools.report.files.output_file import require_output_file
 from evaltools.request import Request
 
@@ -32,13 +31,13 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         if trace == output:
             raise UsageError(f"--trace={trace} is the result file, too; give another name")
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
-    if recording and (output is None or format_of(output).PER_CONFIGURATION):
+    if recording and (output is None or output.suffix.lower() != ".json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
         return {}
     files = plan_files(output, [configuration.name for configuration in request.tests])
     for path in set(files.values()):
         require_output_file(path, "--output_file_path", read)
-        if path.suffix.lower() in IMAGE_EXTENSIONS:
-            raise UsageError(f"--output_file_path={path} has the ending of a picture; give another name")
+    if not request.is_native:
+        require_format(output)
     return files

@@ -17,6 +17,8 @@ DISPLACED: Final = 0.05
 """A move by more than this share of the picture puts a keypoint elsewhere."""
 _HALF_A_PIXEL: Final = 0.002
 _PEOPLE_OF_COCO: Final = (17, 3)
+_NOWHERE: Final = 1.0
+"""What a place that is no number counts as: a move by the whole picture."""
 _LARGEST_SHARE: Final = 2.0
 """Larger coordinates are pixels."""
 
@@ -50,6 +52,7 @@ class Keypoints:
             size = np.array(picture[:2] if picture is not None else (largest, largest), float)
         with np.errstate(all="ignore"):
             moved = np.hypot(*np.moveaxis((first[..., :2] - places) / size, -1, 0))
+        moved = np.where(np.isfinite(moved), moved, _NOWHERE)
         sure = np.ones_like(moved)
         return {
             "moved": moved,

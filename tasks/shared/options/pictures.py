@@ -17,7 +17,7 @@ IMAGES_PATH: Final = Parameter(
 )
 OUTPUT_FILE_PATH: Final = Parameter(
     "output_file_path",
-    "Result file: *.json is ours, anything else the native tool's binary protobuf.",
+    "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
     role="output_file",
     about="result",
 )

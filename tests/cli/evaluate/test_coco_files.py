@@ -215,7 +215,9 @@ def test_a_picture_is_never_overwritten(made: DetectionSet) -> None:
         completed = evaltools_here(*made.flags(f"--disagreements_path={made.folder / name}"))
         assert completed.code == 2
         assert "would be among the pictures that are evaluated" in completed.err
-    assert "has the ending of a picture" in evaltools_here(*made.flags(f"--output_file_path={made.folder}/x.png")).err
+    assert (
+        "the ending .png says no format" in evaltools_here(*made.flags(f"--output_file_path={made.folder}/x.png")).err
+    )
 
 
 @pytest.mark.parametrize("exists", [False, True])

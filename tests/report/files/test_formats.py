@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import shutil
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from evaltools.report.files.formats import FORMATS
 from tests.command import evaltools_here
 from tests.evaluation_set import make_evaluation_set
+
+SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample"
 
 MODULE = '''
 """Failed and finished examples of each configuration, a line each."""
@@ -32,3 +38,41 @@ def test_a_format_from_another_folder_is_written_by_every_task(tmp_path: Path, m
     diff = evaltools_here("diff", flags[1], "--num_runs=3", f"--output_file_path={tmp_path}/d.csv")
     assert diff.code == 0
     assert (tmp_path / "d.csv").read_text() == "name,finished,failed\nreference,3,0\ntest,3,0\n"
+
+
+@pytest.fixture
+def wild(tmp_path: Path) -> Path:
+    """A model whose name means something in Markdown."""
+    return Path(shutil.copy(SAMPLE / "models" / "int8.tflite", tmp_path / "a|b*c*.tflite"))
+
+
+def test_a_table_has_the_figures_of_the_json_result(wild: Path, tmp_path: Path) -> None:
+    flags = ("diff", f"--model_file={wild}", "--num_runs=4", "--noise_floor_runs=2", "--config=gone: use_nnapi=true")
+    results = [tmp_path / "r.json", tmp_path / "r.csv"]
+    for path in results:
+        assert evaltools_here(*flags, "--use_xnnpack=true", f"--output_file_path={path}").code == 3
+    (_, test, gone) = json.loads(results[0].read_text())["configurations"]
+    with results[1].open(newline="") as lines:
+        rows = {row["configuration"]: row for row in csv.DictReader(lines)}
+    assert list(rows) == ["reference", "test", "gone"]
+    assert {name: float(rows["test"][name]) for name in test["figures"]} == test["figures"]
+    assert (rows["gone"]["status"], rows["gone"]["reason"]) == ("not measured", gone["reason"])
+    assert rows["gone"]["snr_db"] == rows["reference"]["snr_db"] == ""
+
+
+def test_a_page_says_what_was_measured_and_what_would_have_been_noticed(wild: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.md"
+    flags = ("diff", f"--model_file={wild}", "--num_runs=4", "--noise_floor_runs=2", f"--output_file_path={page}")
+    told = evaltools_here(*flags, "--use_xnnpack=true", "--config=gone: use_nnapi=true")
+    assert told.code == 3
+    text = page.read_text()
+    html = MarkdownIt("commonmark").enable("table").render(text)
+    assert "<h1>a|b*c*.tflite: inference_diff</h1>" in html
+    headings = [line.strip("# ") for line in text.splitlines() if line.startswith("## ")]
+    assert headings == ["Figures", "Outputs", "What would have been noticed", "What ran"]
+    assert html.count("<table>") == 3
+    assert "<strong>gone</strong>: not measured: the NNAPI delegate cannot be created" in html
+    (verdict,) = [line for line in told.err.splitlines() if line.startswith("test: ") and " quanta" in line]
+    assert f"<strong>test</strong>: {verdict.removeprefix('test: ')}" in html.replace("&amp;", "&")
+    (noticed,) = [line for line in told.err.splitlines() if "would have noticed" in line]
+    assert html.count("<td>noticed</td>") == int(noticed.split()[4])

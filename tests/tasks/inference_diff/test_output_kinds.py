@@ -85,6 +85,14 @@ def test_keypoints_in_pixels_move_by_shares_of_the_picture() -> None:
     assert (found.figures["displaced"], found.figures["confident"]) == (1, 2)
 
 
+def test_a_place_that_is_no_number_is_far_away() -> None:
+    reference = np.full((1, 17, 3), 0.5)
+    test = reference.copy()
+    test[0, 4, 0], test[0, 5, 2] = np.nan, np.inf
+    found = figures("keypoints", [test], [reference], output((1, 17, 3)))
+    assert (found.parts["4"], found.parts["5"], found.figures["displaced"]) == (1.0, 0.0, 1)
+
+
 def test_where_no_keypoint_is_sure_elements_decide() -> None:
     reference = np.full((1, 17, 3), 0.2)
     found = figures("keypoints", [reference + 0.05], [reference], output((1, 17, 3)))
@@ -185,7 +193,9 @@ def test_a_verdict_on_keypoints_is_on_those_that_are_sure(tmp_path: Path) -> Non
         verdicts.one_nan,
     )
     options = ["--num_runs=8", "--input_range=input:0:0.33"]
-    assert verdicts.verdicts_of(model, options, faults) == {
+    found = verdicts.verdicts_of(model, options, faults)
+    assert found is not None
+    assert {name: verdict.kind for name, verdict in found.items()} == {
         "move_unsure_points": "equivalent",
         "move_sure_points": "diverged",
         "move_all_by_a_pixel_in_ten": "equivalent",

@@ -9,13 +9,19 @@ import importlib
 from pathlib import Path
 from typing import Final, Protocol
 
+from evaltools.errors import UsageError
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 
 FORMATS: Final = {
     ".json": "evaltools.report.files.formats.json",
+    ".md": "evaltools.report.files.formats.markdown",
+    ".csv": "evaltools.report.files.formats.csv",
+    ".pb": "evaltools.report.files.formats.protobuf",
+    ".bin": "evaltools.report.files.formats.protobuf",
 }
-"""The module of each ending; every other name is the native tool's protobuf."""
-_NATIVE: Final = "evaltools.report.files.formats.protobuf"
+"""The module of each ending."""
+NATIVE: Final = ".pb"
+"""What a name means that has no ending of these, where one may be given as to the native tool."""
 
 
 class OutputFormat(Protocol):
@@ -35,5 +41,17 @@ def format_of(path: Path) -> OutputFormat:
     >>> format_of(Path("a.JSON")).PER_CONFIGURATION, format_of(Path("a.pb")).PER_CONFIGURATION
     (False, True)
     """
-    module: OutputFormat = importlib.import_module(FORMATS.get(path.suffix.lower(), _NATIVE))
+    module: OutputFormat = importlib.import_module(FORMATS.get(path.suffix.lower(), FORMATS[NATIVE]))
     return module
+
+
+def require_format(path: Path) -> None:
+    """Refuse a name that says no format; one in /dev is the native tool's protobuf.
+
+    Raises :class:`UsageError`.
+    """
+    if path.suffix.lower() not in FORMATS and not path.is_relative_to("/dev"):
+        raise UsageError(
+            f"--output_file_path={path}: the ending {path.suffix or '(none)'} says no format; use .json for all that "
+            "is known, .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf"
+        )

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from evaltools.report.files.markdown_text import escape, table
 from evaltools.report.words.gates import GateLine, GateOutcome, counts, lines
 
-_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
-_MARKED: Final = re.compile(r"([\\`*_\[\]!~$])")
 _HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")
 
 
 def markdown_summary(outcome: GateOutcome) -> bytes:
     """A heading with the worst verdict, a table, and below it why some did not pass."""
     found = list(lines(outcome))
-    rows = [_row(*_HEADINGS), _row(*("---" for _ in _HEADINGS)), *(_verdict_row(line) for line in found)]
+    rows = table(_HEADINGS, [_verdict_row(line) for line in found])
     reasons = [_reason(line) for line in found if not _passed(line)]
-    parts = [f"### evaltools gate: {outcome.verdict}", "\n".join(rows), "\n".join(reasons), escape(counts(outcome))]
+    parts = [f"### evaltools gate: {outcome.verdict}", rows, "\n".join(reasons), escape(counts(outcome))]
     text = "\n\n".join(part for part in parts if part) + "\n"
     return text.encode()
 
 
-def escape(text: str) -> str:
-    r"""A text of one line that reads in Markdown as it is.
-
-    >>> escape("a|b <c> *d*")
-    'a&#124;b &lt;c&gt; \\*d\\*'
-    """
-    marked = _MARKED.sub(r"\\\1", text)
-    return "".join(_ENTITIES.get(character, character) for character in marked)
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _verdict_row(line: GateLine) -> str:
+def _verdict_row(line: GateLine) -> list[str]:
     verdict = line.verdict if _passed(line) else f"**{line.verdict}**"
-    return _row(*map(escape, (line.run, line.configuration, line.limit, line.found)), verdict)
+    return [*map(escape, (line.run, line.configuration, line.limit, line.found)), verdict]
 
 
 def _reason(line: GateLine) -> str:
