@@ -98,7 +98,7 @@ def latency_ratio(
     first, second = np.maximum(times, half_a_step)
     logarithms = np.log(second / first)
     ratio = float(np.median(second / first))
-    count = min(len(set(numbers)) for numbers in zip(*processes, strict=True)) if processes else 1
+    count = min(len({pair[side] for pair in processes}) for side in (0, 1))
     if count < FEWEST_PROCESSES:
         count, bounds = 1, series_bounds(logarithms, confidence)
     else:
