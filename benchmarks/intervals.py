@@ -19,8 +19,9 @@ import numpy.typing as npt
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
 from evaltools.stats.coco_bootstrap import resample_weights
-from evaltools.stats.latency_ratio import latency_ratio
+from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.stats.median_interval import median_interval
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import examples_to_decide, examples_to_judge
 from evaltools.stats.proportions import PairedCounts, change_bound, change_interval, mcnemar_p, share_bound
 from evaltools.stats.resampled import ResampledChange, differing_examples
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> int:
     """Simulate and print a table."""
     trials = parse_flags("intervals", "", "", {"flags": PARAMETERS}, arguments).number("trials")
     print("| what | noise | given | coverage | wrong pass | wrong fail |\n|---|---|---|---|---|---|")
-    for simulate in (shares, paired_shares, few_differing, latency_ratios, medians):
+    for simulate in (shares, gates_of_several, paired_shares, few_differing, latency_ratios, medians):
         for row in simulate(trials):
             cells = [_percent(value) for value in (row.given, row.coverage, row.wrong_pass, row.wrong_fail)]
             print(f"| {row.what} | {row.noise} | {' | '.join(cells)} |", flush=True)
@@ -73,10 +74,23 @@ def shares(trials: int) -> Iterator[Row]:
         yield Row("top1 >= LIMIT", f"{count} examples, share {share:g}", 1.0, None, passes / trials, fails / trials)
 
 
+def gates_of_several(trials: int) -> Iterator[Row]:
+    """Gates with several limits that are all the truth itself: how often any of them is broken, Holm's first step."""
+    for number in (1, 4, 12):
+        chance = np.random.default_rng(9)
+        confidence = confidence_of_each(0.95, number)
+        fails = sum(
+            any(share_bound(count, 1000, confidence, upper=True) < 0.9 for count in successes)
+            for successes in chance.binomial(1000, 0.9, (trials, number)).tolist()
+        )
+        what = f"any of {number} limits top1 >= LIMIT"
+        yield Row(what, "1000 examples each, share 0.9", 1.0, None, None, fails / trials)
+
+
 def paired_shares(trials: int) -> Iterator[Row]:
     """The change of a share by Tango's score."""
     chance = np.random.default_rng(2)
-    for count, lost, gained in ((200, 0.02, 0.01), (1000, 0.02, 0.02), (5000, 0.01, 0.005)):
+    for count, lost, gained in ((200, 0.02, 0.01), (500, 0.02, 0.002), (1000, 0.02, 0.02), (5000, 0.01, 0.005)):
         truth = gained - lost
         held = passes = fails = 0
         for a, b, _ in chance.multinomial(count, [lost, gained, 1 - lost - gained], trials).tolist():
@@ -121,17 +135,38 @@ def few_differing(trials: int, numbers: tuple[int, ...] = (3, 6, 8, 12, 20, 40, 
 
 
 def latency_ratios(trials: int) -> Iterator[Row]:
-    """The ratio of two configurations whose pairs of times have autocorrelated noise."""
-    for count, memory in ((200, 0.0), (200, 0.5), (1000, 0.9)):
+    """The ratio of two configurations whose pairs of times have autocorrelated noise, and of processes that differ."""
+    for count, memory in ((200, 0.0), (50, 0.5), (200, 0.5), (1000, 0.9)):
         chance = np.random.default_rng(4)
         bounds = []
         for _ in range(trials):
-            own, other = (1e5 * np.exp(0.1 * _series(chance, count, memory)) for _ in range(2))
-            found = latency_ratio(own.round().astype(int).tolist(), (1.2 * other).round().astype(int).tolist())
-            bounds.append(
-                None if found is None or found.interval is None else (found.interval.low, found.interval.high)
-            )
-        yield _two_sided("latency ratio", f"{count} examples, AR(1) {memory:g}", bounds, 1.2)
+            own, other = (np.exp(0.1 * _series(chance, count, memory)) for _ in range(2))
+            bounds.append(_bounds_of(latency_ratio((1e5 * own).tolist(), (1.2e5 * other).tolist())))
+        yield _two_sided("latency ratio, of these processes", f"{count} examples, AR(1) {memory:g}", bounds, 1.2)
+    for workers in (3, 8):
+        chance = np.random.default_rng(8)
+        bounds = [_ratio_of_processes(chance, workers) for _ in range(trials)]
+        noise = f"{workers} processes of each, speeds differ by 1 %, 96 examples, AR(1) 0.5"
+        yield _two_sided("latency ratio, of such processes", noise, bounds, 1.2)
+
+
+def _ratio_of_processes(chance: Chance, workers: int) -> Bounds | None:
+    """96 examples in turn by so many processes of each configuration, each of which has a speed of its own."""
+    first: list[float] = []
+    second: list[float] = []
+    processes: list[tuple[int, int]] = []
+    for number in range(workers):
+        count = 96 // workers
+        speeds = np.exp(chance.normal(0, 0.01, 2))
+        own, other = (np.exp(0.01 * _series(chance, count, 0.5)) for _ in range(2))
+        first += (1e5 * speeds[0] * own).tolist()
+        second += (1.2e5 * speeds[1] * other).tolist()
+        processes += [(number, number)] * count
+    return _bounds_of(latency_ratio(first, second, processes))
+
+
+def _bounds_of(found: LatencyRatio | None) -> Bounds | None:
+    return None if found is None or found.interval is None else (found.interval.low, found.interval.high)
 
 
 def medians(trials: int) -> Iterator[Row]:

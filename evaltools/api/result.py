@@ -71,7 +71,7 @@ class Measured(Entry):
     def _figures(self) -> Mapping[str, float | None]:
         """Those of limits, and how many times as long as the reference it takes."""
         evidence = evidence_of(self._result, self.entry)
-        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio[0]}
+        ratio = {} if evidence.ratio is None else {"latency_ratio": evidence.ratio.ratio}
         return {**evidence.figures, **ratio}
 
 

@@ -34,6 +34,6 @@ def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
     )
 
 
-def _first_run_us(warm_up: Phase, regular: Phase) -> int | None:
+def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
     """The very first invocation in its process; None in a dry run."""
     return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.errors import InferenceError
+from evaltools.metrics.latency import whole_us
 from evaltools.result.benchmark import Phase
 from evaltools.runtime.session import Array, Session
 
@@ -69,11 +70,11 @@ def run_phase(
                 invoke_us, read_us = inference.invokes_us[0], inference.read_us
             except InferenceError as error:
                 failed, failure = failed + 1, str(error)
-                invoke_us, read_us = (clock() - begun) // 1000, 0
+                invoke_us, read_us = (clock() - begun) / 1000, 0.0
             now = clock()
             phase.invokes_us.append(invoke_us)
             phase.reads_us.append(read_us)
-            phase.starts_us.append((now - begun_ns) // 1000 - invoke_us - read_us)
+            phase.starts_us.append((now - begun_ns) // 1000 - whole_us(invoke_us) - whole_us(read_us))
             if rest.after_run(now):
                 now = clock()
     return Phase(phase.invokes_us, phase.reads_us, phase.starts_us, failed, failure)

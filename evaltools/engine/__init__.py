@@ -4,7 +4,7 @@ from evaltools.engine.execution import Execution, Shard, available_cores, sessio
 from evaltools.engine.journal import Finished, Journal
 from evaltools.engine.ledger import GivenUp, Stop, Tally
 from evaltools.engine.opening import NotMeasured, Open, Opened, open_all, open_configuration
-from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet
+from evaltools.engine.quiet import QuietTime, QuietTimes, examples_for_latency, measure_in_quiet, pooled
 from evaltools.engine.run import Outcome, PassOptions, run_pass
 from evaltools.engine.run_folder import run_journal
 from evaltools.engine.stages import StageTimes
@@ -37,6 +37,7 @@ __all__ = [
     "measure_in_quiet",
     "open_all",
     "open_configuration",
+    "pooled",
     "run_journal",
     "run_pass",
     "sessions_of_workers",

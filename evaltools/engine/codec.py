@@ -18,7 +18,7 @@ _NUMBERS: Final = re.compile("[<>|][biufcSUV][0-9]{1,9}")
 """Types whose bytes can be taken as they are; NumPy would read far more into a text."""
 
 
-_Microseconds = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Microseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53)]
 
 
 class Stored(msgspec.Struct, Generic[Observation], frozen=True, array_like=True):

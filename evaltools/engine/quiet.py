@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evaltools.engine.preparation import Preparer
@@ -17,11 +17,15 @@ _MOST: Final = 100
 
 @dataclass(frozen=True)
 class QuietTime:
-    """What the example of a number took in whole microseconds: each ``invoke``, and the last one with its reading."""
+    """What the example of a number took in microseconds: each ``invoke``, and the last one with its reading.
+
+    ``process`` numbers the processes of the configuration that ran examples in quiet.
+    """
 
     example: int
-    invokes_us: tuple[int, ...]
-    run_and_read_us: int
+    invokes_us: tuple[float, ...]
+    run_and_read_us: float
+    process: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,11 @@ class QuietTimes:
     taken: dict[str, list[QuietTime]] = field(default_factory=dict)
     interrupted: bool = False
 
-    def invokes_us(self, configuration: str) -> list[int]:
+    def invokes_us(self, configuration: str) -> list[float]:
         """The time of each ``invoke``."""
         return [time for taken in self.taken.get(configuration, []) for time in taken.invokes_us]
 
-    def run_and_read_us(self, configuration: str) -> list[int]:
+    def run_and_read_us(self, configuration: str) -> list[float]:
         """The time from the last ``invoke`` of each example until its outputs are read."""
         return [taken.run_and_read_us for taken in self.taken.get(configuration, [])]
 
@@ -51,6 +55,22 @@ def examples_for_latency(examples: Sequence[Example], wanted: int | None) -> lis
     chosen = min(max(count // _TENTH, _TENTH), _MOST) if wanted is None else wanted
     chosen = min(chosen, count)
     return [examples[round(place * (count - 1) / max(1, chosen - 1))] for place in range(chosen)]
+
+
+def pooled(
+    parts: Sequence[QuietTimes], are_same: Callable[[str, int], bool] = lambda _name, _part: False
+) -> QuietTimes:
+    """The times of several processes, one after the other.
+
+    ``are_same`` says of a configuration whether it ran in a part in the process that it ran in in the first one.
+    """
+    together = QuietTimes(sum(part.examples for part in parts), {}, any(part.interrupted for part in parts))
+    for number, part in enumerate(parts):
+        for name, times in part.taken.items():
+            earlier = together.taken.setdefault(name, [])
+            first = 1 + max(each.process for each in earlier) if earlier and not are_same(name, number) else 0
+            earlier.extend(replace(each, process=first + each.process) for each in times)
+    return together
 
 
 def measure_in_quiet(

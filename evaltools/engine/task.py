@@ -48,16 +48,16 @@ class Failure:
 class Record(Generic[Observation]):
     """What one configuration did with one example: an observation, or a failure.
 
-    ``invokes_us`` has the time of each ``invoke`` alone in whole microseconds, ``read_us`` that of reading the outputs
-    after the last one; a failed example has neither.
+    ``invokes_us`` has the time of each ``invoke`` alone in microseconds to the nanosecond, ``read_us`` that of reading
+    the outputs after the last one; a failed example has neither.
     """
 
     example: Example
     configuration: str
-    invokes_us: tuple[int, ...]
+    invokes_us: tuple[float, ...]
     observation: Observation | None
     failure: Failure | None = None
-    read_us: int | None = None
+    read_us: float | None = None
 
 
 class Task(Protocol[Observed]):

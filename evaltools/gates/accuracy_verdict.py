@@ -17,13 +17,13 @@ _ONE_SIDE: Final = 0.975
 
 
 def accuracy_verdict(
-    metric: str, counts: PairedCounts, margin: float = DEFAULT_MARGIN, p_value: float | None = None
+    metric: str, counts: PairedCounts, margin: float = DEFAULT_MARGIN, p_value: float | None = None, tests: int = 1
 ) -> Verdict:
     """A verdict on a share of examples, with the 95 % interval of its change (Tango's score).
 
     A change is ``worse`` or ``better`` only where McNemar's exact test agrees: ``p_value``, that of the counts
-    themselves where it is not corrected for other tests. Where nothing is decided, ``examples_needed`` is the number of
-    examples that would decide at the same rates in 80 % of cases.
+    themselves where it is not corrected for so many ``tests``. Where nothing is decided, ``examples_needed`` is the
+    number of examples that would decide at the same rates in 80 % of cases.
 
     >>> accuracy_verdict("top1", PairedCounts(5000, 41, 32)).examples_needed
     7172
@@ -32,7 +32,7 @@ def accuracy_verdict(
     """
     p_value = mcnemar_p(counts) if p_value is None else p_value
     found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= LEVEL)
-    needed = examples_to_judge(counts, margin, _ONE_SIDE) if found.kind == "not decided" else None
+    needed = examples_to_judge(counts, margin, _ONE_SIDE, LEVEL / tests) if found.kind == "not decided" else None
     return replace(found, p_value=p_value, examples_needed=needed)
 
 

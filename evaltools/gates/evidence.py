@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltools.stats.changes import Change, Share
-from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 
 
 @dataclass(frozen=True)
@@ -68,4 +68,4 @@ class Evidence:
     shares: Mapping[str, Share] = field(default_factory=dict)
     means: Mapping[str, Mean] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
-    ratio: tuple[float, Interval | None] | None = None
+    ratio: LatencyRatio | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaltools.errors import DataError
+from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import Decision, decide
 from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
@@ -14,6 +15,7 @@ from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.task_kind import kind_of
 
 
@@ -86,8 +88,32 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
         )
         return GateReport(run, _model_name(result), decisions)
     found = [evidence_of(result, entry) for entry in named]
-    decisions = tuple(decide(criterion, evidence) for evidence in found for criterion in gate.criteria)
-    return GateReport(run, _model_name(result), decisions)
+    held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
+    return GateReport(run, _model_name(result), tuple(decide_together(held)))
+
+
+def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision]:
+    """Decide limits of which none should be broken by chance: those with a confidence are corrected after Holm 1979.
+
+    That all of them are kept needs no correction: one that does not hold is kept by chance as rarely as if it were
+    alone.
+    """
+    of_confidence = sum(criterion.confidence is not None and not evidence.not_measured for criterion, evidence in held)
+    tests = max(1, of_confidence)
+    decisions = [decide(criterion, evidence, tests) for criterion, evidence in held]
+    while 0 < (remaining := of_confidence - _broken(held, decisions)) < tests:
+        tests = remaining
+        decisions = [
+            decide(*pair, tests) if decision.verdict == "inconclusive" else decision
+            for pair, decision in zip(held, decisions, strict=True)
+        ]
+    return decisions
+
+
+def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> int:
+    """How many limits with a confidence are."""
+    together = zip(held, decisions, strict=True)
+    return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
 
 def _nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
@@ -110,7 +136,7 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
         shares=judged.shares,
         means=judged.means,
         changes=judged.changes,
-        ratio=None if ratio is None else (ratio.ratio, ratio.interval),
+        ratio=None if ratio is None else LatencyRatio(ratio.pairs, ratio.ratio, ratio.interval, ratio.processes),
     )
 
 

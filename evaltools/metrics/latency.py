@@ -1,4 +1,4 @@
-"""Latency figures from raw microseconds, with the native tool's definitions."""
+"""Latency figures from raw times, those of the native tools as they count: in whole microseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Latency:
-    """Figures over one series, in microseconds. ``std_us`` is truncated twice, as the native tool does.
+    """Figures over one series, in microseconds.
+
+    ``p50_us`` and ``p90_us`` are those of the times as they were measured, to the nanosecond. All others are as the
+    native tools have them, of times rounded to whole microseconds; their ``std_us`` is truncated twice.
 
     With no value at all everything is 0. Where a native tool summed the series up, which tells no single times,
     ``first_us``, ``p50_us`` and ``p90_us`` are None, and the ``std_us`` of preprocessing is always 0.
@@ -29,29 +32,40 @@ class Latency:
     p90_us: float | None
 
 
-def summarise_latency(values_us: Sequence[int]) -> Latency:
-    """Summarise whole microseconds.
+def whole_us(microseconds: float) -> int:
+    """The nearest whole microsecond; cutting off would make every time half a microsecond too short on average.
+
+    >>> whole_us(1.499), whole_us(1.5)
+    (1, 2)
+    """
+    return math.floor(microseconds + 0.5)
+
+
+def summarise_latency(values_us: Sequence[float]) -> Latency:
+    """Summarise times in the order in which they were measured.
 
     ``avg = sum / count``; ``std = int(sqrt(int(population variance)))`` (tsl ``stats_calculator``, ``int64``).
 
-    >>> summarise_latency([1, 2, 6]).avg_us, summarise_latency([1, 2, 6]).std_us
-    (3.0, 2)
+    >>> found = summarise_latency([1.25, 1.75, 6])
+    >>> found.avg_us, found.std_us, found.p50_us
+    (3.0, 2, 1.75)
     """
     if not values_us:
         return Latency(0, 0, 0, 0, 0, 0, 0.0, 0, 0.0, 0.0)
-    count, total = len(values_us), sum(values_us)
+    whole = [whole_us(value) for value in values_us]
+    count, total = len(whole), sum(whole)
     average = total / count
-    variance = sum(value * value for value in values_us) / count - average * average
+    variance = sum(value * value for value in whole) / count - average * average
     p50, p90 = np.percentile(np.array(values_us, np.float64), [50, 90])
     return Latency(
         count=count,
-        first_us=values_us[0],
-        last_us=values_us[-1],
-        min_us=min(values_us),
-        max_us=max(values_us),
+        first_us=whole[0],
+        last_us=whole[-1],
+        min_us=min(whole),
+        max_us=max(whole),
         sum_us=total,
         avg_us=average,
-        std_us=0 if min(values_us) == max(values_us) else math.isqrt(max(0, int(variance))),
+        std_us=0 if min(whole) == max(whole) else math.isqrt(max(0, int(variance))),
         p50_us=float(p50),
         p90_us=float(p90),
     )

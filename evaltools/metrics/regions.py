@@ -56,16 +56,17 @@ def region_sums(test: Float64s, reference: Float64s, shape: tuple[int, ...]) -> 
     both = np.isfinite(test) & np.isfinite(reference)
     if not both.all():
         test, reference = np.where(both, test, 0.0), np.where(both, reference, 0.0)
-    with np.errstate(over="ignore"):
-        squares = np.stack((np.square(test - reference), np.square(reference)))
     channels = blocks = nothing
-    if shape and 2 <= shape[-1] <= MOST_CHANNELS:
-        sums = squares.reshape(2, -1, shape[-1]).sum(axis=1)
-        channels = np.stack((*sums, np.full(shape[-1], test.size / shape[-1])), axis=1)
-    if test.size >= 2 * BLOCKS:
-        starts = np.arange(BLOCKS) * test.size // BLOCKS
-        sums = np.add.reduceat(squares, starts, axis=1)
-        blocks = np.stack((*sums, np.diff(starts, append=test.size).astype(np.float64)), axis=1)
+    with np.errstate(over="ignore"):
+        sides = (test - reference, reference)
+        if shape and 2 <= shape[-1] <= MOST_CHANNELS:
+            rows = [side.reshape(-1, shape[-1]) for side in sides]
+            sums = [np.einsum("ij,ij->j", row, row) for row in rows]
+            channels = np.stack((*sums, np.full(shape[-1], test.size / shape[-1])), axis=1)
+        if test.size >= 2 * BLOCKS:
+            starts = np.arange(BLOCKS) * test.size // BLOCKS
+            sums = [np.add.reduceat(np.square(side), starts) for side in sides]
+            blocks = np.stack((*sums, np.diff(starts, append=test.size).astype(np.float64)), axis=1)
     return RegionSums(channels, blocks)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 TOP: Final = 5
+_MOST_POSITIONS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class ScoreAgreement:
     """Over ``positions`` score vectors (one per pixel for a map): how many have the same best class in both.
 
     ``tied_best`` counts those that have not only because one side gives the best classes of both the same score.
-    ``top5_common`` counts the classes that are among the five best of both; None with five classes or fewer.
+    ``top5_common`` counts the classes that are among the five best of both; None with five classes or fewer, and for
+    maps with more than 1000 positions, of which the best class alone is used.
     """
 
     positions: int
@@ -52,7 +54,7 @@ def compare_scores(test: npt.NDArray[Any], reference: npt.NDArray[Any]) -> Score
     changed = best != expected
     tied = (first[rows, best] == first[rows, expected]) | (second[rows, best] == second[rows, expected])
     same, ties = int(np.count_nonzero(~changed)), int(np.count_nonzero(changed & tied))
-    top5 = _common_top5(first, second) if classes > TOP else None
+    top5 = _common_top5(first, second) if classes > TOP and len(first) <= _MOST_POSITIONS else None
     return ScoreAgreement(len(first), same, top5, ties)
 
 

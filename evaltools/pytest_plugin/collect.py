@@ -58,14 +58,15 @@ class Gates(pytest.File):
             raise self.CollectError(str(error)) from None
         used: Counter[str] = Counter()
         for gate in gate_file.gates:
-            for criterion in gate.criteria:
+            for place, criterion in enumerate(gate.criteria):
                 name = f"{_label(gate)}: {criterion.text}"
                 used[name] += 1
                 numbered = f"{name} ({used[name]})" if used[name] > 1 else name
                 item: Limit = Limit.from_parent(
                     self,
                     name=numbered,
-                    gate=replace(gate, criteria=(criterion,)),
+                    gate=gate,
+                    place=place,
                     gate_file=gate_file,
                     settings=self._settings,
                 )
@@ -82,11 +83,12 @@ def _label(gate: Gate) -> str:
 
 
 class Limit(pytest.Item):
-    """One limit, held against every result and configuration that its gate names."""
+    """One limit, in its ``place`` among those of its gate, held against every result and configuration it names."""
 
-    def __init__(self, *, gate: Gate, gate_file: GateFile, settings: Settings, **others: Any) -> None:
+    def __init__(self, *, gate: Gate, place: int, gate_file: GateFile, settings: Settings, **others: Any) -> None:
         super().__init__(**others)
         self._gate: Final = gate
+        self._place: Final = place
         self._gate_file: Final = gate_file
         self._settings: Final = settings
         self.add_marker("accuracy_gate")
@@ -113,9 +115,11 @@ class Limit(pytest.Item):
         if failures:
             raise LimitNotKept("\n\n".join(failures))
         try:
-            reports = hold_gates([self._gate], results)
+            held = hold_gates([self._gate], results)
         except EvaltoolsError as error:
             raise LimitNotKept(str(error)) from None
+        own = slice(self._place, None, len(self._gate.criteria))
+        reports = [replace(report, decisions=report.decisions[own]) for report in held]
         self.user_properties += properties(reports)
         outcome = judge(reports, self._settings)
         if outcome.kind == "skip":

@@ -52,13 +52,13 @@ class LoggedMemory:
 class Phase:
     """Warm-up or regular runs in order; all lists are of the same length.
 
-    ``invokes_us`` are the times of ``invoke()`` alone, ``reads_us`` those of copying the outputs afterwards, in whole
-    microseconds; ``starts_us`` is when each invocation began, since the opening of the session began. ``failed_runs``
-    of them failed; ``failure`` is the reason of the last.
+    ``invokes_us`` are the times of ``invoke()`` alone, ``reads_us`` those of copying the outputs afterwards, in
+    microseconds to the nanosecond; ``starts_us`` is the whole microsecond in which each invocation began, since the
+    opening of the session began. ``failed_runs`` of them failed; ``failure`` is the reason of the last.
     """
 
-    invokes_us: list[int] = field(default_factory=list)
-    reads_us: list[int] = field(default_factory=list)
+    invokes_us: list[float] = field(default_factory=list)
+    reads_us: list[float] = field(default_factory=list)
     starts_us: list[int] = field(default_factory=list)
     failed_runs: int = 0
     failure: str | None = None
@@ -146,7 +146,7 @@ class BenchmarkFigures:
     warm_up: Latency
     inference: Latency
     run_and_read: Latency
-    percentiles: dict[str, int]
+    percentiles: dict[str, float]
     median_interval: Interval | None
     drift: Drift | None
 

@@ -46,14 +46,14 @@ class LostAttempt:
 class PartFigures:
     """What one configuration did in a part: so many examples, of which some failed.
 
-    ``invokes_us`` are its latencies there in whole microseconds, those of the quiet phase where there was one.
+    ``invokes_us`` are its latencies there in microseconds, those of the quiet phase where there was one.
     ``right`` of the examples were classified right, None where the task is another.
     """
 
     configuration: str
     examples: int
     failed: int
-    invokes_us: tuple[int, ...] = ()
+    invokes_us: tuple[float, ...] = ()
     right: int | None = None
 
 

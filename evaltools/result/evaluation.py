@@ -130,7 +130,9 @@ class ConfigurationResult:
 class LatencyComparison:
     """How many times as long as ``baseline`` the ``other`` takes: the median of the ratios of ``pairs`` examples.
 
-    ``interval`` is the 95 % interval (paired bootstrap), null for a single pair.
+    ``interval`` is the 95 % interval, null for fewer than four pairs, and where neighbouring ones resemble each other
+    too much. With several ``processes`` of each it allows for what such processes differ by; with one it is about the
+    two that ran, and others of the same configurations can be faster or slower.
     """
 
     baseline: str
@@ -138,6 +140,7 @@ class LatencyComparison:
     pairs: int
     ratio: float
     interval: Interval | None
+    processes: int = 1
 
 
 @dataclass(frozen=True)

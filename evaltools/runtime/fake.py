@@ -21,7 +21,7 @@ class FakeSession:
         self,
         function: Callable[[Sequence[Array]], tuple[Array, ...]],
         delegation: Delegation | None = None,
-        invoke_us: int = 100,
+        invoke_us: float = 100,
     ) -> None:
         self._function = function
         self._invoke_us = invoke_us

@@ -34,7 +34,6 @@ from evaltools.runtime.session import (
     Opening,
     RuntimeFacts,
     TensorSpec,
-    rounded_us,
 )
 from evaltools.runtime.support import require_support
 
@@ -140,15 +139,15 @@ class InterpreterSession:
             invokes_us = tuple(self._timed_invoke() for _ in range(invocations))
             start = time.perf_counter_ns()
             outputs = tuple(self._interpreter.get_tensor(index) for index in self._output_indices)
-            read_us = rounded_us(time.perf_counter_ns() - start)
+            read_us = (time.perf_counter_ns() - start) / 1000
         except (ValueError, RuntimeError, MemoryError) as error:
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {self._newly_reported(error)}") from error
         return Inference(outputs, invokes_us, read_us)
 
-    def _timed_invoke(self) -> int:
+    def _timed_invoke(self) -> float:
         start = time.perf_counter_ns()
         self._interpreter.invoke()
-        return rounded_us(time.perf_counter_ns() - start)
+        return (time.perf_counter_ns() - start) / 1000
 
     def _newly_reported(self, error: Exception) -> str:
         """The text of an error; the runtimes repeat the texts of all earlier errors in front of it."""

@@ -77,24 +77,15 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Inference:
-    """Outputs of one run (copies, in the model's order) and how long it took, in whole microseconds.
+    """Outputs of one run (copies, in the model's order) and how long it took, in microseconds to the nanosecond.
 
     ``invokes_us`` has the time of each ``invoke`` alone, ``read_us`` that of copying the outputs after the last one:
     some delegates only enqueue their work in ``invoke`` and wait for it there.
     """
 
     outputs: tuple[Array, ...]
-    invokes_us: tuple[int, ...]
-    read_us: int = 0
-
-
-def rounded_us(nanoseconds: int) -> int:
-    """The nearest whole microsecond; cutting off would make every time half a microsecond too short on average.
-
-    >>> rounded_us(1499), rounded_us(1500)
-    (1, 2)
-    """
-    return (nanoseconds + 500) // 1000
+    invokes_us: tuple[float, ...]
+    read_us: float = 0.0
 
 
 @dataclass(frozen=True)

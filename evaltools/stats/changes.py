@@ -19,8 +19,11 @@ class Change(Protocol):
     def bound(self, confidence: float, upper: bool) -> float:
         """With this confidence the true change is not above (``upper``), or not below, this."""
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
-        """How many examples decide whether the drop is at most ``limit`` in 80 % of cases, None where none is known."""
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
+        """How many examples decide whether the drop is at most ``limit`` in 80 % of cases, None where none is known.
+
+        That it is larger has to be shown beside so many ``tests``.
+        """
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,12 @@ class CountedChange:
         return self.counts.change
 
     def bound(self, confidence: float, upper: bool) -> float:
-        """Tango's, see :func:`~evaltools.stats.proportions.change_bound`."""
+        """By the flips, see :func:`~evaltools.stats.proportions.change_bound`."""
         return change_bound(self.counts, confidence, upper)
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """At the same rates."""
-        return examples_to_decide(self.counts, limit, confidence)
+        return examples_to_decide(self.counts, limit, confidence, tests)
 
 
 @dataclass(frozen=True)

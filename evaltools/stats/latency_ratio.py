@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
-from evaltools.stats.series import series_bounds
+from evaltools.stats.series import FEWEST_PROCESSES, clock_step, processes_bounds, series_bounds
 
 CLEAR_TREND: Final = 0.001
 """The p-value below which a trend is no chance."""
 MUCH_DRIFT: Final = 0.1
 """The change, up or down, above which a trend matters."""
-_RESOLUTION_US: Final = 0.5
 _MOST_LOGARITHM: Final = 700.0
 """Of a number that a float can hold."""
 _FEWEST_FOR_TREND: Final = 10
@@ -29,12 +29,14 @@ class LatencyRatio:
     """How many times as long as the first the second takes: the median of the ratios of ``pairs`` examples.
 
     Below 1 the second is faster. ``interval`` is null where there are fewer than four pairs, and where neighbouring
-    times resemble each other so much that all of them say no more than one or two would.
+    times resemble each other so much that all of them say no more than one or two would. With several ``processes`` of
+    each it allows for what such processes differ by; with one it is about the two that ran.
     """
 
     pairs: int
     ratio: float
     interval: Interval | None
+    processes: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,32 +59,60 @@ def is_clear(drift: Drift | None) -> bool:
     return drift is not None and abs(drift.change) > MUCH_DRIFT and drift.p_value < CLEAR_TREND
 
 
-def latency_ratio(first_us: Sequence[int], second_us: Sequence[int], confidence: float = 0.95) -> LatencyRatio | None:
+def at_confidence(ratio: float, interval: Interval, one_sided: float) -> Interval:
+    """The interval with more confidence at each end, by the normal distribution of the ratio's logarithm.
+
+    Never a narrower one than is given.
+
+    >>> found = at_confidence(0.5, Interval(0.45, 0.55), 0.995)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.435, 0.567)
+    """
+    wider = max(1.0, NormalDist().inv_cdf(one_sided) / NormalDist().inv_cdf(0.5 + interval.confidence / 2))
+    low, high = ratio * (interval.low / ratio) ** wider, ratio * (interval.high / ratio) ** wider
+    return Interval(low, high, max(interval.confidence, 2 * one_sided - 1))
+
+
+def latency_ratio(
+    first_us: Sequence[float],
+    second_us: Sequence[float],
+    processes: Sequence[tuple[int, int]] = (),
+    confidence: float = 0.95,
+) -> LatencyRatio | None:
     """The median ratio and its interval; ``first_us[i]`` and ``second_us[i]`` are of one example, in their order.
 
     Both feel the same slow moments of the machine, which the ratio of a pair does not show. The interval is that of the
     logarithms of the ratios as a series (see :func:`~evaltools.stats.series.series_bounds`), and at least as wide as
-    half a microsecond of both medians: times are whole microseconds. It is about these two processes on this machine,
-    not about other processes, whose speeds differ. Times of 0 us count as 1; None without a pair.
+    half a step of the clock is of both medians. It is about these two processes on this machine, not about other
+    processes, whose speeds differ. Where ``processes`` tells of three or more of each, every pair of them counts as one
+    value, and the interval is about such processes. Times of 0 count as half a step; None without a pair.
 
     >>> found = latency_ratio([100] * 5, [200] * 5)
     >>> found.ratio, round(found.interval.low, 3), round(found.interval.high, 3)
     (2.0, 1.985, 2.015)
     """
-    first, second = (np.maximum(np.asarray(times, np.float64), 1.0) for times in (first_us, second_us))
-    if not len(first):
+    times = np.asarray([first_us, second_us], np.float64)
+    if not times.size:
         return None
+    half_a_step = clock_step(times) / 2
+    first, second = np.maximum(times, half_a_step)
     logarithms = np.log(second / first)
     ratio = float(np.median(second / first))
-    bounds = series_bounds(logarithms, confidence)
+    count = min(len({pair[side] for pair in processes}) for side in (0, 1))
+    if count < FEWEST_PROCESSES:
+        count, bounds = 1, series_bounds(logarithms, confidence)
+    else:
+        places = [[place for place, each in enumerate(processes) if each == pair] for pair in set(processes)]
+        bounds = processes_bounds(np.array([np.median(logarithms[own]) for own in places]), confidence)
     if bounds is None:
         return LatencyRatio(len(first), ratio, None)
-    resolution = _RESOLUTION_US / float(np.median(first)) + _RESOLUTION_US / float(np.median(second))
+    resolution = half_a_step / float(np.median(first)) + half_a_step / float(np.median(second))
     low, high = min(bounds[0], math.log(ratio)) - resolution, max(bounds[1], math.log(ratio)) + resolution
-    return LatencyRatio(len(first), ratio, Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence))
+    interval = Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence)
+    return LatencyRatio(len(first), ratio, interval, count)
 
 
-def drift(times_us: Sequence[int]) -> Drift | None:
+def drift(times_us: Sequence[float]) -> Drift | None:
     """The trend of times in the order in which they were measured; None for fewer than 10.
 
     ``p_value`` is that of Kendall's tau against the order (Mann 1945), two-sided, by the normal distribution; of at

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from evaltools.stats.interval import Interval
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import expected_bound, share_bound, wilson_interval
+from evaltools.stats.proportions import share_bound, wilson_interval
 
 FEWEST_DIFFERING: Final = 10
 """With fewer examples that differ, those that were not seen may decide."""
@@ -37,14 +38,14 @@ class MeanChange:
 
         Student's t: ``change +- t(confidence, n - 1) deviation / sqrt(n)`` (W. S. Gosset 1908, the paired test). Where
         fewer than 10 examples differ, the differences say little about examples like those that were not seen. The
-        bound is then at least as far off as Tango's score puts it for ``n`` examples of which none changed, each of
+        bound is then at least as far off as the exact one puts it for ``n`` examples of which none changed, each of
         which could have changed by ``span``.
 
         >>> change = MeanChange(count=25, change=-0.02, deviation=0.05, differing=25, span=1.0)
         >>> round(change.bound(0.95, upper=False), 4)
         -0.0371
         >>> round(MeanChange(100, 0.0, 0.0, 0, 1.0).bound(0.95, upper=True), 4)
-        0.0263
+        0.0295
         """
         if self.count < 2:
             return math.nan
@@ -52,8 +53,8 @@ class MeanChange:
         found = self.change + reach if upper else self.change - reach
         if self.differing >= FEWEST_DIFFERING:
             return found
-        unseen = self.span * expected_bound(self.count, 0, 0, confidence, upper)
-        return max(found, unseen) if upper else min(found, unseen)
+        unseen = self.span * share_bound(0, self.count, confidence, upper=True)
+        return max(found, unseen) if upper else min(found, -unseen)
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Two-sided, with half of the error on each side; None for fewer than 2 examples.
@@ -71,19 +72,20 @@ class MeanChange:
         """The change of the scores with the other sign."""
         return replace(self, change=-self.change)
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """How many examples like these tell whether the mean dropped by at most ``limit``, in 80 % of cases.
 
-        None where none does, or where too many are needed.
+        None where none does, or where too many are needed. A larger drop is one of so many ``tests``.
         """
         distance = abs(self.change + limit)
         is_dropped = self.change < -limit
+        needed = confidence_of_each(confidence, tests) if is_dropped else confidence
         if distance == 0 or self.count < 2:
             return None
 
         def chance(count: int) -> float:
             many = replace(self, count=count, differing=round(self.differing * count / self.count))
-            reach = abs(self.change - many.bound(confidence, upper=is_dropped))
+            reach = abs(self.change - many.bound(needed, upper=is_dropped))
             return chance_of_mean(distance, reach, self.deviation / math.sqrt(count))
 
         return examples_needed(lambda count: chance(count) if count > 1 else 0.0, self.count)

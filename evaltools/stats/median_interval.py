@@ -11,48 +11,46 @@ import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
-from evaltools.stats.series import FEWEST_INDEPENDENT, independent_values
+from evaltools.stats.series import FEWEST_PROCESSES, clock_step, processes_bounds, series_bounds
 
-FEWEST_ROUNDS: Final = 3
-"""With two, Student's t is 12.7 deviations wide."""
-_BATCHES: Final = 10
 _FEWEST_TIMES: Final = 20
-_RESOLUTION: Final = 0.5
-"""Times are whole microseconds, so that no bound is surer than half of one."""
+_SHORTEST_US: Final = 0.5
+_MOST_LOGARITHM: Final = 700.0
+"""Of a number that a float can hold."""
 
 
-def median_interval(series: Sequence[Sequence[int]], confidence: float = 0.95) -> Interval | None:
+def median_interval(series: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval | None:
     """The interval of the median of times in microseconds; each series is of one process, in the order measured.
 
-    One series: neighbouring times resemble each other, so they are cut into 10 batches. The bounds are the second
-    smallest and the second largest of their medians, which hold the median with a confidence of 97.9 % where these are
-    independent (sign test; for other confidences the fitting ones), **for this process**. Several series: each
+    One series: neighbouring times resemble each other, so their logarithms are taken for as few independent ones as
+    they are worth (see :func:`~evaltools.stats.series.series_bounds`), **for this process**. Several series: each
     process has a speed of its own, so that one counts as one value, however many runs it made: Student's t on the
-    logarithms of the medians. Sources: method of batch means, Law and Kelton, "Simulation Modeling and Analysis",
-    chapter 9; Conover, "Practical Nonparametric Statistics", 3.2.
+    logarithms of the medians.
 
     None for one series of fewer than 20 times, or of times that resemble their neighbours so much that all of them are
-    worth too few (see :func:`~evaltools.stats.series.independent_values`); and for two series, whose interval would say
-    nothing.
+    worth too few; and for two series, whose interval would say nothing.
 
-    >>> median_interval([[5] * 20])
-    Interval(low=4.5, high=5.5, confidence=0.95)
+    >>> found = median_interval([[5] * 20])
+    >>> round(found.low, 3), round(found.high, 3)
+    (4.5, 5.5)
     """
     arrays = [np.asarray(values, np.float64) for values in series if len(values)]
+    bounds: tuple[float, float] | None = None
     if len(arrays) == 1 and len(arrays[0]) >= _FEWEST_TIMES:
-        medians = np.array([float(np.median(batch)) for batch in np.array_split(arrays[0], _BATCHES)])
-        if medians.std() > 0 and independent_values(medians) < FEWEST_INDEPENDENT:
-            return None
-        bounds = _of_batches(medians.tolist(), confidence)
-    elif len(arrays) >= FEWEST_ROUNDS:
-        bounds = _of_logarithms(np.log([max(1.0, float(np.median(values))) for values in arrays]), confidence)
-    else:
+        bounds = series_bounds(np.log(np.maximum(arrays[0], _SHORTEST_US)), confidence)
+    elif len(arrays) >= FEWEST_PROCESSES:
+        bounds = processes_bounds(np.log([_median(values) for values in arrays]), confidence)
+    if bounds is None:
         return None
-    return Interval(max(0.0, bounds[0] - _RESOLUTION), bounds[1] + _RESOLUTION, confidence)
+    low, high = math.exp(bounds[0]), math.exp(min(bounds[1], _MOST_LOGARITHM))
+    if len(arrays) == 1:
+        low, high = min(low, _median(arrays[0])), max(high, _median(arrays[0]))
+    half_a_step = clock_step(np.concatenate(arrays)) / 2
+    return Interval(max(0.0, low - half_a_step), high + half_a_step, confidence)
 
 
 def rounds_ratio(
-    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], confidence: float = 0.95
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], confidence: float = 0.95
 ) -> LatencyRatio | None:
     """How many times as long the second takes, from the medians of rounds in which both took a turn.
 
@@ -68,31 +66,13 @@ def rounds_ratio(
         return None
     logarithms = np.array([math.log(_median(other) / _median(one)) for one, other in rounds])
     ratio = math.exp(float(logarithms.mean()))
-    if len(rounds) < FEWEST_ROUNDS:
+    if len(rounds) < FEWEST_PROCESSES:
         return LatencyRatio(len(rounds), ratio, None)
-    return LatencyRatio(len(rounds), ratio, Interval(*_of_logarithms(logarithms, confidence), confidence))
+    low, high = processes_bounds(logarithms, confidence)
+    interval = Interval(math.exp(low), math.exp(min(high, _MOST_LOGARITHM)), confidence)
+    return LatencyRatio(len(rounds), ratio, interval, len(rounds))
 
 
-def _median(times: Sequence[int]) -> float:
-    """At least half a microsecond, which is what 0 stands for."""
-    return max(_RESOLUTION, float(np.median(np.asarray(times, np.float64))))
-
-
-def _of_logarithms(values: npt.NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    from scipy import special
-
-    quantile = float(special.stdtrit(len(values) - 1, 0.5 + confidence / 2))
-    half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
-    middle = float(values.mean())
-    return math.exp(middle - half), math.exp(min(middle + half, 700.0))
-
-
-def _of_batches(medians: Sequence[float], confidence: float) -> tuple[float, float]:
-    """As many are cut off at both ends as the sign test allows."""
-    from scipy import special
-
-    ordered = sorted(medians)
-    cut = 0
-    while 1 - 2 * special.bdtr(cut + 1, len(ordered), 0.5) >= confidence:
-        cut += 1
-    return ordered[cut], ordered[len(ordered) - 1 - cut]
+def _median(times: Sequence[float] | npt.NDArray[np.float64]) -> float:
+    """At least half a microsecond, which is what 0 stands for in whole ones; no invocation takes less."""
+    return max(_SHORTEST_US, float(np.median(np.asarray(times, np.float64))))

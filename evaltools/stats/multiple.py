@@ -20,3 +20,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = largest
     return adjusted
+
+
+def confidence_of_each(confidence: float, tests: int) -> float:
+    """The confidence that each of so many tests needs, so that any of them errs no more often than one would.
+
+    >>> round(confidence_of_each(0.95, 5), 3)
+    0.99
+    """
+    return 1 - (1 - confidence) / tests

@@ -5,6 +5,7 @@ A question is given as the chance that so many examples decide it, if the rates 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Final
@@ -12,7 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.stats.proportions import PairedCounts, change_scores
+from evaltools.stats.interval import Interval
+from evaltools.stats.multiple import confidence_of_each
+from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
 
 POWER: Final = 0.8
 """The chance with which a number of examples decides, wherever one is named."""
@@ -72,23 +75,23 @@ def examples_to_see(drop: float, flip_rate: float, power: float = POWER, alpha: 
     return examples_needed(lambda count: mcnemar_power(count, drop, flip_rate, alpha), power=power)
 
 
-def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95) -> int | None:
+def examples_to_decide(counts: PairedCounts, limit: float, confidence: float = 0.95, tests: int = 1) -> int | None:
     """How many examples with the observed rates decide whether the drop is at most ``limit``, in 80 % of cases.
 
     Decided: one of the one-sided bounds (see :func:`~evaltools.stats.proportions.change_bound`) lies on its side of the
-    limit. None where no number does it: the observed drop is the limit, or nothing was measured.
+    limit; that of a larger drop with the confidence that each of so many ``tests`` needs. None where no number does it:
+    the observed drop is the limit, or nothing was measured.
 
     >>> examples_to_decide(PairedCounts(200, 1, 0), limit=0.02)
-    373
+    386
     """
     if counts.count == 0 or counts.change == -limit:
         return None
-    quantile = NormalDist().inv_cdf(confidence)
 
     def chance(count: int) -> float:
         flips = _Flips(count, counts.lost / counts.count, counts.gained / counts.count)
-        kept = flips.most_lost(-limit, quantile)
-        not_broken = flips.most_lost(-limit, -quantile)
+        kept = flips.most_lost_within(-limit, confidence, above=True)
+        not_broken = flips.most_lost_within(-limit, confidence_of_each(confidence, tests), above=False)
         return flips.mean(flips.lost_at_most(kept) + flips.lost_more_than(not_broken))
 
     return examples_needed(chance, counts.count)
@@ -125,10 +128,42 @@ def examples_to_judge(
     return examples_needed(chance, counts.count)
 
 
-def examples_to_place(successes: int, count: int, limit: float, confidence: float) -> int | None:
+def examples_to_judge_figure(
+    change: float, interval: Interval, margin: float, count: int, alpha: float = 0.05
+) -> int | None:
+    """As :func:`examples_to_judge`, of any figure whose interval narrows with the square root of the examples.
+
+    ``interval`` is the 95 % one of ``count`` examples. Worse or better: an interval with the error ``alpha`` lies on
+    one side of no change. None where no number does it.
+
+    >>> examples_to_judge_figure(0.01, Interval(-0.005, 0.025), 0.005, 300)
+    1380
+    """
+    normal = NormalDist()
+    deviation = (interval.high - interval.low) / 2 / normal.inv_cdf(0.5 + interval.confidence / 2)
+    wider = normal.inv_cdf(1 - alpha / 2) / normal.inv_cdf(0.5 + interval.confidence / 2)
+    below, above = change - interval.low, interval.high - change
+    if not deviation > 0:
+        return None
+
+    def chance(examples: int) -> float:
+        scale = math.sqrt(count / examples)
+        found = NormalDist(change, deviation * scale)
+        worst, best = -wider * above * scale, wider * below * scale
+        least, most = max(worst, below * scale - margin), min(best, margin - above * scale)
+        equivalent = max(0.0, found.cdf(most) - found.cdf(least))
+        return found.cdf(worst) + 1 - found.cdf(best) + equivalent
+
+    return examples_needed(chance, count)
+
+
+def examples_to_place(
+    successes: int, count: int, limit: float, confidence: float, tests: tuple[int, int] = (1, 1)
+) -> int | None:
     """How many examples with the observed share tell on which side of ``limit`` it lies, in 80 % of cases.
 
-    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. None where no number does it.
+    By the exact bounds, see :func:`~evaltools.stats.proportions.share_bound`. That it lies below, or above, has to be
+    shown beside so many ``tests``. None where no number does it.
 
     >>> examples_to_place(180, 200, 0.85, 0.95)
     289
@@ -137,11 +172,12 @@ def examples_to_place(successes: int, count: int, limit: float, confidence: floa
 
     if count == 0 or successes == limit * count:
         return None
+    below, above = (confidence_of_each(confidence, number) for number in tests)
 
     def chance(examples: int) -> float:
         at_limit, found = stats.binom(examples, limit), stats.binom(examples, successes / count)
-        too_many_by_chance = at_limit.isf(1 - confidence)
-        too_few_by_chance = at_limit.ppf(1 - confidence) - 1
+        too_few_by_chance = at_limit.ppf(1 - below) - 1
+        too_many_by_chance = at_limit.isf(1 - above)
         return float(found.sf(too_many_by_chance) + found.cdf(too_few_by_chance))
 
     return examples_needed(chance, count)
@@ -193,12 +229,33 @@ class _Flips:
         """The probability of more lost ones, for each number of flips."""
         return 1 - self.lost_at_most(most)
 
+    def most_lost_within(self, change: float, confidence: float, above: bool) -> Ints:
+        """For each number of flips the most lost ones whose lower (``above``) or upper bound is not below ``change``.
+
+        -1 for none; the bounds are those of :func:`~evaltools.stats.proportions.change_bound`.
+        """
+        quantile, few = NormalDist().inv_cdf(confidence), self.numbers < FEW_FLIPS
+
+        def is_within(lost: Ints) -> npt.NDArray[np.bool_]:
+            scores = change_scores(self._count, lost, self.numbers - lost, change)
+            found: npt.NDArray[np.bool_] = scores >= (quantile if above else -quantile)
+            if few.any():
+                gained = self.numbers[few] - lost[few]
+                found[few] = (change_p(self._count, lost[few], gained, change, above) <= 1 - confidence) == above
+            return found
+
+        return self._most_lost(is_within)
+
     def most_lost(self, change: float, quantile: float) -> Ints:
         """For each number of flips the most lost ones that score ``quantile`` or more at ``change``, -1 for none."""
+        return self._most_lost(lambda lost: change_scores(self._count, lost, self.numbers - lost, change) >= quantile)
+
+    def _most_lost(self, holds: Callable[[Ints], npt.NDArray[np.bool_]]) -> Ints:
+        """For each number of flips the most lost ones for which it holds, as it does for fewer; -1 for none."""
         low, high = np.full_like(self.numbers, -1), self.numbers + 1
         while (high - low > 1).any():
             middle = np.maximum((low + high) // 2, 0)
-            is_so = change_scores(self._count, middle, self.numbers - middle, change) >= quantile
+            is_so = holds(middle)
             is_open = high - low > 1
             low, high = np.where(is_open & is_so, middle, low), np.where(is_open & ~is_so, middle, high)
         return low

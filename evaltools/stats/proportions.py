@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -12,8 +13,13 @@ import numpy.typing as npt
 
 from evaltools.stats.interval import Interval
 
+FEW_FLIPS: Final = 30
+"""With fewer the normal distribution is not near enough to that of Tango's score: limits would be broken too often."""
 _PRECISION: Final = 1e-13
-"""Of a bound that is found by halving."""
+"""Of a bound that is found by halving, and of one by exact probabilities a share of its distance."""
+_EXACT_PRECISION: Final = 1e-6
+_SAME_SCORE: Final = 1e-9
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Interval:
@@ -107,47 +113,101 @@ def change_z(counts: PairedCounts, change: float) -> float:
     return float(change_scores(counts.count, counts.lost, counts.gained, change))
 
 
-def change_scores(
-    count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: float
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def change_scores(count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: float) -> Numbers:
     """The score of :func:`change_z` for each of several numbers of flips, which need not be whole."""
     losses, gains = np.asarray(lost, np.float64), np.asarray(gained, np.float64)
-    second = -gains - losses + (2 * count - gains + losses) * change
-    third = -losses * change * (1 - change)
-    share_lost = (np.sqrt(np.maximum(0.0, second * second - 8 * count * third)) - second) / (4 * count)
-    variance = count * (2 * share_lost + change * (1 - change))
+    variance = count * (2 * _likeliest_share_lost(count, losses, gains, change) + change * (1 - change))
     distance = gains - losses - count * change
     has_spread = variance > 0
     no_spread = np.where(distance == 0, 0.0, np.copysign(math.inf, distance))
-    scores: np.ndarray[Any, np.dtype[np.float64]] = np.where(
-        has_spread, distance / np.sqrt(np.where(has_spread, variance, 1.0)), no_spread
-    )
+    scores: Numbers = np.where(has_spread, distance / np.sqrt(np.where(has_spread, variance, 1.0)), no_spread)
     return scores
 
 
+def _likeliest_share_lost(count: int, lost: Numbers, gained: Numbers, change: float) -> Numbers:
+    """The ``q`` of :func:`change_z`."""
+    second = -gained - lost + (2 * count - gained + lost) * change
+    third = -lost * change * (1 - change)
+    share: Numbers = (np.sqrt(np.maximum(0.0, second * second - 8 * count * third)) - second) / (4 * count)
+    return share
+
+
+def change_p(count: int, lost: npt.ArrayLike, gained: npt.ArrayLike, change: float, above: bool) -> Numbers:
+    """For each of several numbers of flips, how probable scores are that are so high (``above``) or so low, or more so.
+
+    Exact for a true ``change`` and the share of lost examples that is the most likely one then (B. E. Storer and C. Kim
+    1990): the sum of the probabilities of all such numbers of flips.
+
+    >>> change_p(200, [0, 5], [0, 0], -0.015, above=True).round(4)
+    array([0.0487, 0.9176])
+    """
+    from scipy import special
+
+    losses, gains = np.atleast_1d(np.asarray(lost, np.float64)), np.atleast_1d(np.asarray(gained, np.float64))
+    share_lost = np.maximum(_likeliest_share_lost(count, losses, gains, change), max(0.0, -change))[:, None]
+    share_gained = share_lost + change
+    flips = count * float((share_lost + share_gained).max())
+    most = min(count, math.ceil(flips + 8 * math.sqrt(flips) + 12))
+    other_losses, other_gains = (grid.ravel() for grid in np.mgrid[0 : most + 1, 0 : most + 1])
+    others = other_losses + other_gains <= most
+    other_losses, other_gains = other_losses[others], other_gains[others]
+    rest = count - other_losses - other_gains
+    ways = special.gammaln(count + 1) - sum(special.gammaln(each + 1) for each in (other_losses, other_gains, rest))
+    share_kept = np.maximum(0.0, 1 - share_lost - share_gained)
+    probabilities = np.exp(
+        ways
+        + special.xlogy(other_losses, share_lost)
+        + special.xlogy(other_gains, share_gained)
+        + special.xlogy(rest, share_kept)
+    )
+    own = change_scores(count, losses, gains, change)[:, None]
+    scores = change_scores(count, other_losses, other_gains, change)
+    beyond = scores >= own - _SAME_SCORE if above else scores <= own + _SAME_SCORE
+    found: Numbers = (probabilities * beyond).sum(axis=1)
+    return found
+
+
+@lru_cache(maxsize=1024)
 def change_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
     """One-sided bound of the change: with this confidence the true change is not above (``upper``), or not below, it.
 
-    Where Tango's score leaves the quantile of the normal distribution; -1 or 1 without examples.
+    Where Tango's score leaves the quantile of the normal distribution, and for fewer than 30 flips where its exact
+    probability is that of an error (:func:`change_p`); -1 or 1 without examples.
 
     >>> round(change_bound(PairedCounts(5000, 41, 32), 0.95, upper=False), 5)
     -0.00469
+    >>> round(change_bound(PairedCounts(5000, 0, 0), 0.95, upper=False), 5)
+    -0.0006
     """
-    return expected_bound(counts.count, counts.lost, counts.gained, confidence, upper)
-
-
-def expected_bound(count: int, lost: float, gained: float, confidence: float, upper: bool) -> float:
-    """The bound of :func:`change_bound` for expected numbers of flips, which need not be whole."""
+    by_score = _score_bound(counts, confidence, upper)
     edge = 1.0 if upper else -1.0
-    if count == 0:
+    if counts.lost + counts.gained >= FEW_FLIPS or by_score == edge:
+        return by_score
+
+    def is_excluded(change: float) -> bool:
+        return float(change_p(counts.count, counts.lost, counts.gained, change, not upper)[0]) <= 1 - confidence
+
+    inner, outer = counts.change, by_score
+    while abs(outer) < 1 and not is_excluded(outer):
+        inner, outer = outer, max(-1.0, min(1.0, counts.change + 1.25 * (outer - counts.change)))
+    while abs(outer - inner) > _EXACT_PRECISION * abs(outer - counts.change):
+        middle = (inner + outer) / 2
+        inner, outer = (inner, middle) if is_excluded(middle) else (middle, outer)
+    return outer
+
+
+def _score_bound(counts: PairedCounts, confidence: float, upper: bool) -> float:
+    """Where Tango's score leaves the quantile of the normal distribution."""
+    edge = 1.0 if upper else -1.0
+    if counts.count == 0:
         return edge
     quantile = NormalDist().inv_cdf(confidence)
     target = -quantile if upper else quantile
 
     def excess(change: float) -> float:
-        return float(change_scores(count, lost, gained, change)) - target
+        return change_z(counts, change) - target
 
-    inner, outer = (gained - lost) / count, edge * (1 - 1e-12)
+    inner, outer = counts.change, edge * (1 - 1e-12)
     if (inner - edge) * edge >= 0 or (excess(outer) > 0) == (excess(inner) > 0):
         return edge
     while abs(outer - inner) > _PRECISION:
@@ -169,4 +229,4 @@ def change_interval(counts: PairedCounts, confidence: float = 0.95) -> Interval:
     (-0.118, 0.059)
     """
     one_sided = (1 + confidence) / 2
-    return Interval(change_bound(counts, one_sided, False), change_bound(counts, one_sided, True), confidence)
+    return Interval(_score_bound(counts, one_sided, False), _score_bound(counts, one_sided, True), confidence)

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.stats.coco_bootstrap import resample_weights
+from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.power import chance_of_mean, examples_needed
-from evaltools.stats.proportions import expected_bound, share_bound
+from evaltools.stats.proportions import share_bound
 
 SEED: Final = 0
 """The same pictures are drawn for every configuration, in every run over the same pictures."""
@@ -50,20 +51,20 @@ class ResampledChange:
         The outer one of two. Student's t with as many degrees of freedom as examples differ, less one: they alone tell
         how much others vary. And the BCa percentile (Efron and Tibshirani 1993, chapter 14), whose quantile is that of
         the same t, which allows for differences that are mostly to one side. Where fewer than 10 examples differ, it
-        allows for as many more like them as the exact bound of so small a share does. Where more than 1 % of the draws
-        have no difference (a draw misses an example with a probability of 1/e), that alone tells, with changes of at
-        least what one example is of all, and Tango's bound for examples of which none flipped.
+        allows for as many more like them as the exact bound of so small a share does, and for their sizes. Where more
+        than 1 % of the draws have no difference (a draw misses an example with a probability of 1/e), that alone tells,
+        with changes of at least what one example is of all, and the exact bound for examples of which none changed.
 
         >>> round(ResampledChange(0.0, [0.0] * 1000, 5000, 0).bound(0.95, upper=True), 5)
-        0.00054
+        0.0006
         """
         if self.examples < FEWEST_EXAMPLES or not self.differences or not np.isfinite(self.differences).all():
             return math.nan
         draws = np.sort(np.asarray(self.differences, np.float64))
         if np.count_nonzero(draws == 0) > _RARE * draws.size:
-            unseen = expected_bound(self.examples, 0, 0, confidence, upper)
+            unseen = share_bound(0, self.examples, confidence, upper=True)
             more = self._reach_of_few(float(draws.std(ddof=1)), confidence, smallest=1 / self.examples)
-            return max(self.change + more, unseen) if upper else min(self.change - more, unseen)
+            return max(self.change + more, unseen) if upper else min(self.change - more, -unseen)
         quantile = self._t_quantile(confidence) * (1 if upper else -1)
         deviation = float(draws.std(ddof=1))
         bounds = [
@@ -91,13 +92,15 @@ class ResampledChange:
                 included = middle
         return 2 * excluded
 
-    def examples_to_decide(self, limit: float, confidence: float) -> int | None:
+    def examples_to_decide(self, limit: float, confidence: float, tests: int = 1) -> int | None:
         """How many examples like these decide whether the drop is at most ``limit``, in 80 % of cases.
 
-        With bounds that come closer with the square root of their number.
+        With bounds that come closer with the square root of their number. A larger drop is one of so many ``tests``.
         """
         distance = abs(self.change + limit)
-        reach = abs(self.change - self.bound(confidence, upper=self.change < -limit))
+        is_dropped = self.change < -limit
+        needed = confidence_of_each(confidence, tests) if is_dropped else confidence
+        reach = abs(self.change - self.bound(needed, upper=is_dropped))
         if distance == 0 or not reach > 0:
             return None
         deviation = float(np.std(self.differences, ddof=1)) if len(self.differences) > 1 else 0.0
@@ -113,11 +116,15 @@ class ResampledChange:
         return bound < 0 if upper else bound > 0
 
     def _reach_of_few(self, deviation: float, confidence: float, smallest: float) -> float:
+        """How far the change may be off, as their number and what each of them makes may be others: independent."""
         differing = round(self.differing)
         if differing == 0:
             return 0.0
         most = self.examples * share_bound(min(differing, self.examples), self.examples, confidence, upper=True)
-        return (most - differing) * max(deviation / math.sqrt(differing), smallest)
+        size = max(deviation / math.sqrt(differing), smallest)
+        beyond_noise = size * size * (1 - _NOISE / math.sqrt(len(self.differences)))
+        spread = math.sqrt(max(0.0, beyond_noise - (self.change / differing) ** 2))
+        return math.hypot((most - differing) * size, self._t_quantile(confidence) * math.sqrt(differing) * spread)
 
     def _t_quantile(self, confidence: float) -> float:
         """Wider by what the deviation of so few, with their own mean, is too small."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -14,7 +15,9 @@ from evaltools.metrics.coco_stats import CocoStats
 from evaltools.result.verdict import Verdict
 from evaltools.stats.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
+from evaltools.stats.means import FEWEST_DIFFERING
 from evaltools.stats.multiple import holm
+from evaltools.stats.power import examples_to_judge_figure
 from evaltools.stats.resampled import FEWEST_EXAMPLES, SEED, resampled_change
 from evaltools.tasks.coco.result import BoxComparison, CategoryChange, DetectionFigures, StatChange
 
@@ -137,8 +140,12 @@ def _family(change: StatChange) -> str:
 
 
 def verdicts_on_map(comparisons: Sequence[BoxComparison], margin: float) -> dict[str, list[Verdict]]:
-    """The verdicts on mAP by configuration, where its change is known; by the p that is corrected."""
+    """The verdicts on mAP by configuration, where its change is known; by the p that is corrected.
+
+    How many pictures would decide is not known where fewer than 10 make the change: they do not tell how others vary.
+    """
     found: dict[str, list[Verdict]] = {}
+    tests = Counter(entry.baseline for entry in comparisons if any(change.stat == "ap" for change in entry.changes))
     for comparison in comparisons:
         for change in comparison.changes:
             if change.stat == "ap":
@@ -147,7 +154,19 @@ def verdicts_on_map(comparisons: Sequence[BoxComparison], margin: float) -> dict
                 reasons = unchanged_reasons(
                     comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
                 )
+                needed = None
+                if verdict.kind == "not decided" and change.differing >= FEWEST_DIFFERING:
+                    level = LEVEL / tests[comparison.baseline]
+                    needed = examples_to_judge_figure(
+                        change.change, change.interval, margin, comparison.example_count, level
+                    )
                 found.setdefault(comparison.other, []).append(
-                    replace(verdict, against=comparison.baseline, p_value=change.p_value_holm, reasons=reasons)
+                    replace(
+                        verdict,
+                        against=comparison.baseline,
+                        p_value=change.p_value_holm,
+                        reasons=reasons,
+                        examples_needed=needed,
+                    )
                 )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -46,11 +47,12 @@ def topk_verdicts(comparisons: Sequence[Comparison], margin: float) -> dict[str,
     ``margin`` is a change, 0..1, that counts as none.
     """
     found: dict[str, list[Verdict]] = {}
+    tests = Counter(entry.baseline for entry in comparisons if entry.topk)
     for entry in comparisons:
         if entry.topk:
             top1 = entry.topk[0]
             counts = PairedCounts(entry.agreement.example_count, top1.lost, top1.gained)
-            verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm)
+            verdict = accuracy_verdict("top1", counts, margin, top1.p_value_holm, tests[entry.baseline])
             is_unchanged = verdict.kind == "not decided" and top1.lost == top1.gained == 0
             reasons = unchanged_reasons(counts.count, entry.identical, is_unchanged)
             found.setdefault(entry.other, []).append(replace(verdict, against=entry.baseline, reasons=reasons))

@@ -73,7 +73,7 @@ class ExampleAnswer:
     classes: list[int]
     scores: list[float | None]
     rank: int | None
-    invoke_us: int
+    invoke_us: float
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from evaltools.tasks.shared.one_pass import judge_records, sum_up
 class DiffNotes:
     """The times of the very first runs by configuration, and what the yardsticks showed."""
 
-    first_run_us: dict[str, int | None] = field(default_factory=dict)
+    first_run_us: dict[str, float | None] = field(default_factory=dict)
     look: YardstickRuns = field(default_factory=YardstickRuns)
 
 

@@ -91,7 +91,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def ready(self, opened: OpenConfigurations, journal: Journal[DiffObservation]) -> Ready[DiffObservation]:
         """The task with sessions that take the planned inputs; the first of their runs warms up."""
         request, material, sessions = self.request, self.material, opened.sessions
-        first_run_us: dict[str, int | None] = {}
+        first_run_us: dict[str, float | None] = {}
         if material.plan is not None and journal.fact(_NARROWED):
             material.plan.use(material.plan.narrowed())
 
@@ -195,10 +195,10 @@ def prepare_diff(request: DiffRequest) -> DiffEvaluation:
     return DiffEvaluation(request, prepare(request))
 
 
-def _first_runs_at(place: Place) -> dict[str, int | None]:
+def _first_runs_at(place: Place) -> dict[str, float | None]:
     """The times of the very first runs, by configurations with the place behind their names; none where none ran."""
     text = _fact_at(place, _FIRST_RUNS)
-    times: dict[str, int | None] = {} if text is None else decode(text, dict[str, int | None], place.folders[0])
+    times: dict[str, float | None] = {} if text is None else decode(text, dict[str, float | None], place.folders[0])
     return {name + place.suffix: time for name, time in times.items()}
 
 

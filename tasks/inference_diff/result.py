@@ -164,9 +164,9 @@ class RunTimes:
     goes on until the outputs are copied; ``invokes_us`` has each time that ``inference_latency`` sums up, in order.
     """
 
-    first_run_us: int | None
+    first_run_us: float | None
     run_and_read_latency: Latency
-    invokes_us: list[int]
+    invokes_us: list[float]
 
 
 @dataclass(frozen=True)

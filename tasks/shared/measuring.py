@@ -21,6 +21,7 @@ from evaltools.engine import (
     examples_for_latency,
     measure_in_quiet,
     open_all,
+    pooled,
     run_pass,
     sessions_of_workers,
     worker_count,
@@ -35,6 +36,7 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
+from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.run_identity import QUIET
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
@@ -175,9 +177,15 @@ def carry_out(
                 outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, trace.add, makers)
             quiet = None
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
-                usable = {name: session for name, session in workers[0].items() if name not in outcome.given_up}
+                usable = [
+                    {name: session for name, session in sessions.items() if name not in outcome.given_up}
+                    for sessions in workers
+                ]
                 chosen = examples_for_latency(examples, execution.latency_examples)
-                quiet = _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer)
+                quiet = pooled(
+                    _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer),
+                    lambda name, number: restarting[number][name] is restarting[0][name],
+                )
                 if quiet.interrupted:
                     outcome.stopped = "interrupted"
                 quiet = quiet if quiet.examples else None
@@ -206,13 +214,21 @@ def _most_workers(journal: Journal[Any], count: int) -> int:
 
 def _measure_in_quiet(
     maker: Preparer,
-    sessions: Mapping[str, Session],
+    workers: Sequence[Mapping[str, Session]],
     examples: Sequence[Example],
     invocations: int,
     observer: Observer,
-) -> QuietTimes:
+) -> list[QuietTimes]:
+    """By one worker after the other, where there are enough to tell how processes differ."""
+    workers = workers[: len(examples)] if min(len(workers), len(examples)) >= FEWEST_PROCESSES else workers[:1]
+    parts: list[QuietTimes] = []
     with counted(observer, QUIET_PHASE, len(examples)) as step:
-        return measure_in_quiet(maker, sessions, examples, invocations, step)
+        for number, sessions in enumerate(workers):
+            own = examples[number :: len(workers)]
+            parts.append(measure_in_quiet(maker, sessions, own, invocations, step))
+            if parts[-1].interrupted:
+                break
+    return parts
 
 
 @contextmanager

@@ -42,8 +42,8 @@ class ConfigurationSums:
 
     finished: int = 0
     failures: list[FailedExample] = field(default_factory=list)
-    invokes_us: array[int] = field(default_factory=lambda: array("q"))
-    run_and_read_us: array[int] = field(default_factory=lambda: array("q"))
+    invokes_us: array[float] = field(default_factory=lambda: array("d"))
+    run_and_read_us: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, record: Record[Any]) -> None:
         """Count one record."""
@@ -59,16 +59,21 @@ class ConfigurationSums:
 
 @dataclass
 class PairTimes:
-    """The times of the first ``invoke`` of each example that both configurations ran, in the same order."""
+    """The times of the first ``invoke`` of each example that both configurations ran, in the same order.
 
-    baseline_us: array[int] = field(default_factory=lambda: array("q"))
-    other_us: array[int] = field(default_factory=lambda: array("q"))
+    ``processes`` numbers the pairs of processes that ran them.
+    """
 
-    def add(self, baseline_us: Sequence[int], other_us: Sequence[int]) -> None:
+    baseline_us: array[float] = field(default_factory=lambda: array("d"))
+    other_us: array[float] = field(default_factory=lambda: array("d"))
+    processes: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, baseline_us: Sequence[float], other_us: Sequence[float], processes: tuple[int, int] = (0, 0)) -> None:
         """Take an example that may have failed."""
         if baseline_us and other_us:
             self.baseline_us.append(baseline_us[0])
             self.other_us.append(other_us[0])
+            self.processes.append(processes)
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,12 @@ class Sums:
     configurations: Mapping[str, ConfigurationSums]
     pairs: Mapping[Pair, PairTimes]
 
-    def invokes_us(self, configuration: str) -> Sequence[int]:
+    def invokes_us(self, configuration: str) -> Sequence[float]:
         """The times that a configuration's latency sums up."""
         quiet = self.measured.quiet
         return self.configurations[configuration].invokes_us if quiet is None else quiet.invokes_us(configuration)
 
-    def run_and_read_us(self, configuration: str) -> Sequence[int]:
+    def run_and_read_us(self, configuration: str) -> Sequence[float]:
         """The times from the last ``invoke`` of an example until its outputs are read."""
         quiet = self.measured.quiet
         if quiet is not None:
@@ -94,7 +99,7 @@ class Sums:
     def latency_ratio(self, pair: Pair) -> LatencyRatio | None:
         """How many times as long the second configuration of a pair takes, None where no example was timed on both."""
         times = self.pairs[pair]
-        return latency_ratio(times.baseline_us, times.other_us)
+        return latency_ratio(times.baseline_us, times.other_us, times.processes)
 
     def failed_examples(self) -> list[FailedExample]:
         """Each failure once: an input that cannot be made fails for all configurations together."""
@@ -154,9 +159,11 @@ def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
     """Those of the quiet phase, none where there was none."""
     times = PairTimes()
     if measured.quiet is not None:
-        own, theirs = ({each.example: each.invokes_us for each in measured.quiet.taken.get(name, [])} for name in pair)
-        for example in sorted(own.keys() & theirs.keys()):
-            times.add(own[example], theirs[example])
+        own, theirs = ({each.example: each for each in measured.quiet.taken.get(name, [])} for name in pair)
+        for example, baseline in own.items():
+            other = theirs.get(example)
+            if other is not None:
+                times.add(baseline.invokes_us, other.invokes_us, (baseline.process, other.process))
     return times
 
 

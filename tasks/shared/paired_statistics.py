@@ -16,7 +16,7 @@ def latency_comparisons(sums: Sums) -> list[LatencyComparison]:
     for baseline, other in sums.pairs:
         ratio = sums.latency_ratio((baseline, other))
         if ratio is not None:
-            found.append(LatencyComparison(baseline, other, ratio.pairs, ratio.ratio, ratio.interval))
+            found.append(LatencyComparison(baseline, other, ratio.pairs, ratio.ratio, ratio.interval, ratio.processes))
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
-from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record, Shard, Task
+from evaltools.engine import Journal, PassOptions, QuietTime, QuietTimes, Record, Shard, Task, pooled
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run import settle
 from evaltools.engine.run_folder import (
@@ -211,7 +211,7 @@ def merged_run(
         )
     measured = Measured(outcome, workers=0, merged_shards=folder_count)
     if quiet:
-        apart = replace(_pooled(quiet), examples=quiet_examples)
+        apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():
             apart.taken.setdefault(name, _times_of_pass(outcome.records[name]))
         measured = replace(measured, quiet=apart)
@@ -305,11 +305,3 @@ def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]
                 f"{folders[0]} holds shard {numbers[0]}, {folders[place]} holds shard {number}; give each shard of "
                 "one run once"
             )
-
-
-def _pooled(parts: Sequence[QuietTimes]) -> QuietTimes:
-    pooled = QuietTimes(sum(part.examples for part in parts))
-    for part in parts:
-        for name, times in part.taken.items():
-            pooled.taken.setdefault(name, []).extend(times)
-    return pooled

@@ -48,7 +48,7 @@ def test_the_interval_of_several_rounds_is_that_of_their_medians() -> None:
 def test_drift_is_told_of_one_round_only() -> None:
     """The medians of the thirds of 100 to 159 are 109.5 and 149.5."""
     times = list(range(100, 160))
-    rising = a_round(Phase(), Phase(times, [0] * 60, times))
+    rising = a_round(Phase(), Phase([*times], [0] * 60, times))
     found = figures_of([rising]).drift
     assert found is not None
     assert found.change == pytest.approx(149.5 / 109.5 - 1)

@@ -14,6 +14,7 @@ from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.benchmark.run import Benchmarked, run_benchmark
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
+from evaltools.metrics.latency import whole_us
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile, read_model
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
@@ -74,7 +75,7 @@ def test_configurations_take_turns_in_fresh_processes() -> None:
         assert row.figures.init.count == row.figures.first_run.count == 2
         assert row.figures.warm_up.count == 4
         firsts = [entry.warm_up.invokes_us[0] for entry in row.rounds]
-        assert row.figures.first_run.sum_us == sum(firsts)
+        assert row.figures.first_run.sum_us == sum(map(whole_us, firsts))
         for entry in row.rounds:
             moments = [*entry.warm_up.starts_us, *entry.regular.starts_us]
             assert moments == sorted(moments)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, Failure, Prepared, QuietTime, QuietTimes, examples_for_latency, measure_in_quiet
+from evaltools.engine import (
+    Example,
+    Failure,
+    Prepared,
+    QuietTime,
+    QuietTimes,
+    examples_for_latency,
+    measure_in_quiet,
+    pooled,
+)
 from evaltools.engine.preparation import Ready
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference
@@ -123,3 +132,18 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
 def test_without_examples_or_configurations_there_are_no_times() -> None:
     assert measure_in_quiet(Making(), {"a": Timed("a", [])}, [], 1) == QuietTimes(0, {"a": []})
     assert measure_in_quiet(Making(), {}, EXAMPLES[:2], 1) == QuietTimes(2, {})
+
+
+def test_processes_are_numbered_apart_but_where_all_share_one() -> None:
+    parts = [
+        QuietTimes(1, {"own": [QuietTime(0, (5,), 5)], "shared": [QuietTime(0, (7,), 7)]}),
+        QuietTimes(2, {"own": [QuietTime(1, (6,), 6), QuietTime(3, (6,), 6)], "shared": [QuietTime(1, (8,), 8)]}),
+    ]
+    found = pooled(parts, lambda name, part: name == "shared")
+    assert found.examples == 3
+    assert [(each.example, each.process) for each in found.taken["own"]] == [(0, 0), (1, 1), (3, 1)]
+    assert [(each.example, each.process) for each in found.taken["shared"]] == [(0, 0), (1, 0)]
+    again = pooled([found, found])
+    assert [each.process for each in again.taken["own"]] == [0, 1, 1, 2, 3, 3]
+    assert not found.interrupted
+    assert pooled([QuietTimes(interrupted=True)]).interrupted

@@ -17,8 +17,9 @@ from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, decide,
 from evaltools.gates.evidence import Evidence
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.stats.power import examples_to_place
-from evaltools.stats.proportions import PairedCounts
+from evaltools.stats.proportions import PairedCounts, change_scores
 from evaltools.stats.resampled import ResampledChange
 
 QUANTILE_95 = 1.6448536269514722
@@ -80,7 +81,7 @@ def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
         not_measured="no NNAPI here",
         cannot_exist=True,
         changes=flips(10, 0, 0).changes,
-        ratio=(0.5, None),
+        ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
     assert decided(limit, evidence) == Decision("x", limit, "not measured", "", "no NNAPI here", None, True)
@@ -92,7 +93,7 @@ def test_without_a_reference_only_what_needs_none_is_decided() -> None:
         share(9, 10),
         reference_not_measured="the reference died",
         changes=flips(10, 0, 0).changes,
-        ratio=(0.5, None),
+        ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
     assert verdict("top1 >= 0.9", evidence) == "pass"
@@ -137,24 +138,30 @@ def test_a_share_without_examples_has_no_interval() -> None:
     assert verdict("top1 >= 0.5 at 95 %", evidence) == "not measured"
 
 
-def likelihood_score(count: int, lost: int, gained: int) -> Callable[[float], float]:
-    """Tango's score as a function of the true change, with the rates under it found by search, not by formula."""
+def likeliest_share_lost(count: int, lost: int, gained: int, change: float) -> float:
+    """If the true change is this, found by search, not by formula."""
     rest = count - lost - gained
 
-    def score(change: float) -> float:
-        def unlikeliness(share_lost: float) -> float:
-            shares = np.array([share_lost, share_lost + change, 1 - 2 * share_lost - change])
-            return float(-np.sum(np.array([lost, gained, rest]) * np.log(np.maximum(shares, 1e-300))))
+    def unlikeliness(share_lost: float) -> float:
+        shares = np.array([share_lost, share_lost + change, 1 - 2 * share_lost - change])
+        return float(-np.sum(np.array([lost, gained, rest]) * np.log(np.maximum(shares, 1e-300))))
 
-        bounds = (max(0.0, -change), (1 - change) / 2)
-        found = optimize.minimize_scalar(unlikeliness, bounds=bounds, method="bounded", options={"xatol": 1e-13})
-        variance = count * (2 * float(found.x) + change - change * change)
+    bounds = (max(0.0, -change), (1 - change) / 2)
+    found = optimize.minimize_scalar(unlikeliness, bounds=bounds, method="bounded", options={"xatol": 1e-13})
+    return float(found.x)
+
+
+def likelihood_score(count: int, lost: int, gained: int) -> Callable[[float], float]:
+    """Tango's score as a function of the true change."""
+
+    def score(change: float) -> float:
+        variance = count * (2 * likeliest_share_lost(count, lost, gained, change) + change - change * change)
         return float((gained - lost - count * change) / math.sqrt(max(variance, 1e-30)))
 
     return score
 
 
-@pytest.mark.parametrize("counts", [(200, 12, 3), (5000, 41, 32), (300, 0, 9), (60, 0, 0), (44, 1, 0)])
+@pytest.mark.parametrize("counts", [(5000, 41, 32), (300, 0, 31), (400, 20, 10)])
 def test_the_bounds_of_a_drop_are_where_the_score_passes_the_quantile(counts: tuple[int, int, int]) -> None:
     score = likelihood_score(*counts)
     for drop in np.linspace(-0.1, 0.1, 41).round(4).tolist():
@@ -164,6 +171,25 @@ def test_the_bounds_of_a_drop_are_where_the_score_passes_the_quantile(counts: tu
     low, high = shown_interval(decided("top1 drop <= 0 at 95 %", flips(*counts)))
     assert score(-low) == pytest.approx(-QUANTILE_95, abs=0.01)
     assert score(-high) == pytest.approx(QUANTILE_95, abs=0.01)
+
+
+@pytest.mark.parametrize("counts", [(200, 12, 3), (150, 0, 9), (60, 0, 0), (44, 1, 0)])
+def test_few_flips_decide_where_as_clear_ones_are_less_probable_than_the_error(counts: tuple[int, int, int]) -> None:
+    """By the sum over all numbers of flips that there could be, with the most likely rates if the drop is the limit."""
+    count, lost, gained = counts
+    losses, gains = (grid.ravel() for grid in np.mgrid[0 : count + 1, 0 : count + 1])
+    losses, gains = losses[losses + gains <= count], gains[losses + gains <= count]
+    points = np.stack([losses, gains, count - losses - gains], axis=1)
+    for drop in (-0.05, -0.02, 0.0, 0.02, 0.045, 0.07, 0.11):
+        share_lost = likeliest_share_lost(*counts, -drop)
+        shares = [share_lost, max(0.0, share_lost - drop), 1 - 2 * share_lost + drop]
+        probabilities = stats.multinomial.pmf(points, count, shares)
+        scores, own = change_scores(count, losses, gains, -drop), change_scores(count, lost, gained, -drop)
+        if probabilities[scores >= own - 1e-9].sum() <= 0.05:
+            expected = "pass"
+        else:
+            expected = "fail" if probabilities[scores <= own + 1e-9].sum() <= 0.05 else "inconclusive"
+        assert verdict(f"top1 drop <= {drop} at 95 %", flips(*counts)) == expected, drop
 
 
 def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
@@ -209,7 +235,7 @@ def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
 
 
 def test_a_ratio_is_held_against_its_interval() -> None:
-    evidence = Evidence("x", ratio=(0.5, Interval(0.45, 0.6)))
+    evidence = Evidence("x", ratio=LatencyRatio(9, 0.5, Interval(0.45, 0.6)))
     limits = (0.44, 0.45, 0.5, 0.59, 0.6)
     at_most = [verdict(f"latency ratio <= {limit} at 95 %", evidence) for limit in limits]
     assert at_most == ["fail", "inconclusive", "inconclusive", "inconclusive", "pass"]
@@ -217,12 +243,12 @@ def test_a_ratio_is_held_against_its_interval() -> None:
     assert verdict("latency ratio <= 0.5", evidence) == "pass"
     assert verdict("latency ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency ratio <= 0.5 at 95 %", evidence)
-    assert undecided.found == "latency ratio 0.5 [0.45, 0.6]"
+    assert undecided.found == "latency ratio of these processes 0.5 [0.45, 0.6]"
     assert undecided.reason == "too few examples to tell; measure more, or where nothing else runs"
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
-    single = Evidence("x", ratio=(0.5, None))
+    single = Evidence("x", ratio=LatencyRatio(1, 0.5, None))
     assert verdict("latency ratio <= 0.5", single) == "pass"
     assert decided("latency ratio <= 0.5 at 95 %", single).reason == (
         "so few examples, or times that resemble their neighbours so much, give no interval; measure more"

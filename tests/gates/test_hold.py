@@ -6,12 +6,16 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, decide
+from evaltools.gates.evidence import Evidence
 from evaltools.gates.gate_file import Gate
-from evaltools.gates.hold import GateReport, evidence_of, hold_gates, report_unjudged
+from evaltools.gates.hold import GateReport, decide_together, evidence_of, hold_gates, report_unjudged
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.classification import ClassificationMetrics
@@ -22,6 +26,7 @@ from evaltools.result.evaluation import DelegationProof, EvaluationResult, Laten
 from evaltools.result.model import Model, Tensor
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
+from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.stats.proportions import PairedCounts
 from evaltools.task_kind import all_metrics
 from evaltools.tasks.imagenet.result import Classified, TopKChange
@@ -201,7 +206,7 @@ def test_what_is_taken_of_a_classifier() -> None:
         "agreement": 1.0,
     }
     assert found.changes == {"top1": CountedChange(PairedCounts(200, 12, 3))}
-    assert found.ratio == (0.5, Interval(0.4, 0.6))
+    assert found.ratio == LatencyRatio(9, 0.5, Interval(0.4, 0.6))
     assert found.figures.keys() <= all_metrics().keys()
 
 
@@ -302,3 +307,29 @@ def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
         replace(evidence_of(MADE, MADE.configurations[1]), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
     )
     assert (found.verdict, found.found) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None:
+    """Shares of which some are below their limit, by the exact test of each; one limit without a confidence."""
+    successes = np.random.default_rng(seed).binomial(200, [0.9, 0.85, 0.86, 0.84, 0.8, 0.83]).tolist()
+    evidence = [
+        Evidence(str(place), figures={"top1": number / 200}, shares={"top1": Share(number, 200)})
+        for place, number in enumerate(successes)
+    ]
+    limit, plain = parse_criterion("top1 >= 0.9 at 95 %"), parse_criterion("top1 >= 0.5")
+    found = decide_together([(limit, entry) for entry in evidence] + [(plain, evidence[0])])
+    p_values = stats.binom.cdf(successes, 200, 0.9)
+    rejected = multipletests(p_values, alpha=0.05, method="holm")[0].tolist()
+    assert [decision.verdict == "fail" for decision in found[:-1]] == rejected
+    assert found[-1].verdict == "pass"
+    for decision, p_value, is_rejected in zip(found, p_values, rejected, strict=False):
+        beyond = p_value <= 0.05 and not is_rejected
+        assert ("not clearly enough for one of" in decision.reason) == beyond
+
+
+def test_a_limit_that_is_kept_is_so_beside_any_number_of_others() -> None:
+    evidence = Evidence("x", figures={"top1": 0.95}, shares={"top1": Share(190, 200)})
+    limit = parse_criterion("top1 >= 0.91 at 95 %")
+    assert decide_together([(limit, evidence)])[0].verdict == "pass"
+    assert {decision.verdict for decision in decide_together([(limit, evidence)] * 20)} == {"pass"}

@@ -30,3 +30,10 @@ def test_first_last_and_percentiles() -> None:
 
 def test_no_value() -> None:
     assert summarise_latency([]).avg_us == 0.0
+
+
+def test_nanoseconds_are_in_the_percentiles_and_rounded_in_what_native_tools_print() -> None:
+    """Rounded to 6, 7 and 9: cut off, or rounded after summing up, the average would be 6.67 or 7.2."""
+    latency = summarise_latency([6.4, 6.6, 8.5])
+    assert (latency.p50_us, latency.sum_us, latency.avg_us, latency.std_us) == (6.6, 22, 22 / 3, 1)
+    assert (latency.first_us, latency.last_us, latency.min_us, latency.max_us) == (6, 9, 6, 9)

@@ -20,7 +20,7 @@ def test_few_and_short_times() -> None:
     assert latency_ratio([], []) is None
     short = latency_ratio([0, 0], [1, 2])
     assert short is not None
-    assert short.ratio == 1.5
+    assert short.ratio == 3.0, "0 us are half of one"
     single = latency_ratio([4], [2])
     assert single is not None
     assert (single.ratio, single.interval) == (0.5, None)
@@ -51,11 +51,16 @@ def test_about_95_of_100_intervals_hold_the_true_ratio(count: int, memory: float
 
 
 def test_whole_microseconds_make_no_interval_of_no_width() -> None:
-    """6.4 and 6.6 us, of which a clock shows 6 and 7."""
+    """6.4 and 6.6 us, of which a clock of whole microseconds shows 6 and 7, one of nanoseconds all."""
     found = latency_ratio([6] * 200, [7] * 200)
     assert found is not None
     assert found.interval is not None
     assert found.interval.low < 6.6 / 6.4 < found.interval.high
+    finer = latency_ratio([6.4, 6.401, 6.402, 6.403] * 50, [6.6, 6.602, 6.603, 6.601] * 50)
+    assert finer is not None
+    assert finer.interval is not None
+    assert finer.ratio == pytest.approx(6.6 / 6.4, abs=1e-3)
+    assert 1.029 < finer.interval.low < finer.interval.high < 1.033
 
 
 def test_a_series_that_only_rises_says_too_little_for_an_interval() -> None:
@@ -98,3 +103,20 @@ def test_no_drift_in_noise_nor_in_what_stands_still() -> None:
 @pytest.mark.parametrize("count", [10, 11, 5001])
 def test_any_number_of_times(count: int) -> None:
     assert drift(range(1, count + 1)) is not None
+
+
+def test_of_three_processes_of_each_every_pair_counts_once() -> None:
+    """Medians of the ratios 2, 2.2 and 2.1; where a configuration has one process alone, the series decides."""
+    first, second = [100.0] * 30, [200.0] * 10 + [220.0] * 10 + [210.0] * 10
+    numbers = [place // 10 for place in range(30)]
+    found = latency_ratio(first, second, [(number, number) for number in numbers])
+    assert found is not None
+    assert found.interval is not None
+    low, high = stats.t.interval(0.95, 2, np.mean(np.log([2, 2.2, 2.1])), stats.sem(np.log([2, 2.2, 2.1])))
+    assert (found.processes, found.ratio) == (3, 2.1)
+    assert found.interval.low == pytest.approx(np.exp(low), rel=0.01)
+    assert found.interval.high == pytest.approx(np.exp(high), rel=0.01)
+    alone = latency_ratio(first, second, [(number, 0) for number in numbers])
+    assert alone == latency_ratio(first, second)
+    assert alone is not None
+    assert alone.processes == 1

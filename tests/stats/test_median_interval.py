@@ -22,14 +22,13 @@ def simulated(generator: np.random.Generator, count: int, memory: float, median:
 
 @pytest.mark.once
 @pytest.mark.parametrize(("count", "memory"), [(50, 0.0), (107, 0.0), (400, 0.5), (2000, 0.9)])
-def test_of_one_process_more_than_95_percent_of_intervals_hold_the_median(count: int, memory: float) -> None:
-    """The sign test on 10 batches promises 97.9 %."""
+def test_of_one_process_95_percent_of_intervals_hold_the_median(count: int, memory: float) -> None:
     generator = np.random.default_rng(7)
     found = [median_interval([simulated(generator, count, memory)]) for _ in range(TRIALS)]
     given = [entry for entry in found if entry is not None]
-    assert len(given) / TRIALS >= 0.92
+    assert len(given) / TRIALS >= 0.98
     held = sum(entry.low <= TRUE_MEDIAN <= entry.high for entry in given)
-    assert 0.95 <= held / len(given) <= 0.997
+    assert 0.93 <= held / len(given) <= 0.975
 
 
 @pytest.mark.once
@@ -48,11 +47,13 @@ def test_of_several_processes_about_95_percent_hold_the_median_of_processes(roun
 
 
 def test_of_one_process_by_hand() -> None:
-    """Ten batches of two, whose medians are 1.5, 3.5, ..., 19.5 in some order; half a microsecond is the resolution."""
-    order = [9, 2, 6, 1, 8, 3, 10, 4, 7, 5]
-    found = median_interval([[time for batch in order for time in (2 * batch - 1, 2 * batch)]])
+    """Ten batches of three in an order without correlation, and the logarithms of their medians by Student's t."""
+    medians = [9.0, 2.0, 6.0, 1.0, 8.0, 3.0, 10.0, 4.0, 7.0, 5.0]
+    found = median_interval([[time for middle in medians for time in (middle, 0.5, 99.0)]])
     assert found is not None
-    assert (found.low, found.high) == (3.5 - 0.5, 17.5 + 0.5)
+    logarithms = np.log(medians)
+    low, high = stats.t.interval(0.95, 9, logarithms.mean(), stats.sem(logarithms))
+    assert (found.low, found.high) == pytest.approx((np.exp(low) - 0.25, np.exp(high) + 0.25))
 
 
 def test_times_that_only_rise_have_none() -> None:
@@ -68,13 +69,13 @@ def test_of_three_processes_by_hand() -> None:
     assert found.high == pytest.approx(np.exp(middle + half) + 0.5)
 
 
-def test_bounds_are_times_and_never_of_no_width() -> None:
+def test_outliers_at_the_end_and_times_that_stand_still_have_an_interval() -> None:
     found = median_interval([[75] * 27 + [50_000] * 3])
     assert found is not None
     assert 0 < found.low < 75 < found.high
     steady = median_interval([[53] * 50])
     assert steady is not None
-    assert steady.high - steady.low == 1
+    assert steady.high - steady.low == pytest.approx(1)
 
 
 def test_too_few_times_have_none() -> None:

@@ -9,9 +9,11 @@ import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
+from evaltools.stats.interval import Interval
 from evaltools.stats.power import (
     examples_to_decide,
     examples_to_judge,
+    examples_to_judge_figure,
     examples_to_place,
     examples_to_see,
     mcnemar_power,
@@ -122,6 +124,25 @@ def test_a_drop_on_the_limit_is_never_decided() -> None:
 
 
 def test_the_first_number_where_nothing_flipped() -> None:
-    """Without a flip the bound is -z^2 / (n + z^2), so n = z^2 (1 / limit - 1)."""
-    quantile = stats.norm.ppf(0.95)
-    assert examples_to_decide(PairedCounts(10, 0, 0), 0.005) == int(np.ceil(quantile**2 * (1 / 0.005 - 1)))
+    """Without a flip the bound is exact, 0.95 = 1 - (1 - limit)^n."""
+    assert examples_to_decide(PairedCounts(10, 0, 0), 0.005) == int(np.ceil(np.log(0.05) / np.log(1 - 0.005)))
+
+
+@pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.1), (0.08, 0.02), (0.03, 0.06)])
+def test_as_many_examples_as_said_judge_a_mean_in_80_of_100_cases(shift: float, margin: float) -> None:
+    """Of normal scores, by Student's interval."""
+    pilot = Interval(shift - 1.959964 / 10, shift + 1.959964 / 10)
+    needed = examples_to_judge_figure(shift, pilot, margin, 100)
+    assert needed is not None
+    drawn = np.random.default_rng(12).normal(shift, 1.0, (1500, needed))
+    means, errors = drawn.mean(axis=1), drawn.std(axis=1, ddof=1) / np.sqrt(needed)
+    reach = stats.t.ppf(0.975, needed - 1) * errors
+    decided = (np.abs(means) > reach) | (np.abs(means) + reach <= margin)
+    assert decided.mean() == pytest.approx(0.8, abs=0.03)
+    more = examples_to_judge_figure(shift, pilot, margin, 100, alpha=0.01)
+    assert more is not None
+    assert more >= needed
+
+
+def test_a_figure_that_does_not_vary_is_decided_by_no_number() -> None:
+    assert examples_to_judge_figure(0.0, Interval(0.0, 0.0), 0.01, 100) is None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.native.lines.benchmark import footprint_growth
 from evaltools.native.lines.stat_line import stat_figures
 from evaltools.proto import BENCHMARK, message_class
@@ -22,13 +22,13 @@ def native_benchmark_proto(row: BenchmarkRow, model_size_bytes: int, input_bytes
     int64 as ``min_ms`` and ``max_ms``; here they are 0.
     """
     warm_ups = [each.warm_up.invokes_us for each in row.rounds]
-    values_us = [value for each in row.rounds for value in each.regular.invokes_us]
+    values_us = [whole_us(value) for each in row.rounds for value in each.regular.invokes_us]
     warm_up = stat_figures([value for values in warm_ups for value in values])
     regular = stat_figures(values_us)
     message = message_class("BenchmarkResult", BENCHMARK)()
     latency = message.latency_metrics
     latency.init_ms = _mean([each.opening.total_us for each in row.rounds]) / 1e3
-    latency.first_inference_ms = _mean([values[0] for values in warm_ups if values]) / 1e3
+    latency.first_inference_ms = _mean([whole_us(values[0]) for values in warm_ups if values]) / 1e3
     latency.average_warm_up_ms = warm_up.avg_us / 1e3
     _fill_inference(latency, regular)
     _fill_memory(message, [each.memory for each in row.rounds])

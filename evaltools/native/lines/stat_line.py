@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.latency import summarise_latency, whole_us
 from evaltools.metrics.native_percentile import native_percentile
 from evaltools.result.benchmark import StatFigures
 
 
-def stat_figures(values_us: Sequence[int], percentiles: bool = True) -> StatFigures:
-    """The figures of whole microseconds in the order in which they were measured.
+def stat_figures(values_us: Sequence[float], percentiles: bool = True) -> StatFigures:
+    """The figures of times in the order in which they were measured, rounded to whole microseconds.
 
     >>> stat_figures([3, 1, 2]).std_us, stat_figures([3, 1, 2]).median_us
     (0, 2)
     """
     summary = summarise_latency(values_us)
-    p5, median, p95 = (native_percentile(values_us, percent) if percentiles else None for percent in (5, 50, 95))
+    p5, median, p95 = (
+        whole_us(native_percentile(values_us, percent)) if percentiles else None for percent in (5, 50, 95)
+    )
     return StatFigures(
         count=summary.count,
-        first_us=values_us[0] if values_us else 0,
+        first_us=summary.first_us or 0,
         last_us=summary.last_us,
         min_us=summary.min_us,
         max_us=summary.max_us,
@@ -47,8 +49,8 @@ def format_stat(figures: StatFigures) -> str:
     return f"{line} p5={figures.p5_us} median={figures.median_us} p95={figures.p95_us}"
 
 
-def stat_line(values_us: Sequence[int], percentiles: bool = True) -> str:
-    """The stat line of whole microseconds (tsl ``Stat::OutputToStream``).
+def stat_line(values_us: Sequence[float], percentiles: bool = True) -> str:
+    """The stat line of times (tsl ``Stat::OutputToStream``).
 
     >>> stat_line([3, 1, 2])
     'count=3 first=3 curr=2 min=1 max=3 avg=2 std=0 p5=1 median=2 p95=3'

@@ -13,7 +13,7 @@ from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, t
 from evaltools.report.files.benchmark.shown import Shown, shown_figures
 from evaltools.report.tables.cells import delegated, milliseconds, one_line, three_digits
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.stats.median_interval import FEWEST_ROUNDS
+from evaltools.stats.series import FEWEST_PROCESSES
 
 _WIDER_THAN_ANY: Final = 100_000
 _MOST_OPERATORS: Final = 5
@@ -140,7 +140,7 @@ def _median(shown: Shown) -> str:
     """The average where a log has no median."""
     if shown.median_us is None:
         return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
-    few = "rounds" if 1 < shown.rounds < FEWEST_ROUNDS else "runs"
+    few = "rounds" if 1 < shown.rounds < FEWEST_PROCESSES else "runs"
     span, note = shown.interval, "" if shown.is_logged and shown.rounds < 2 else f" [too few {few}]"
     interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
     return milliseconds(shown.median_us) + interval

@@ -70,7 +70,18 @@ def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    return f"{workers}, {rate}; {_latency(execution)}" if execution.examples_run else _latency(execution)
+    told = f"{_latency(execution)}{_processes(result)}"
+    return f"{workers}, {rate}; {told}" if execution.examples_run else told
+
+
+def _processes(result: EvaluationResult) -> str:
+    """What the intervals of speeds are about, where there are some."""
+    counts = [entry.processes for entry in result.latency_comparisons if entry.interval]
+    if not counts:
+        return ""
+    if min(counts) == 1:
+        return "; intervals of speeds are about these processes, others can differ by some percent"
+    return f"; intervals of speeds allow for what {min(counts)} processes of each differ by"
 
 
 def _latency(execution: ExecutionUsed) -> str:

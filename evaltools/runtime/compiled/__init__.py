@@ -30,7 +30,7 @@ from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
 from evaltools.runtime.process.interrupts import deferred_interrupt
 from evaltools.runtime.process.native_messages import native_messages
-from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec, rounded_us
+from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support
 
 _PACKAGE: Final = "ai_edge_litert"
@@ -156,7 +156,7 @@ class CompiledSession:
             outputs = tuple(
                 self._read(place, spec) for place, spec in zip(self._output_places, self.outputs, strict=True)
             )
-            read_us = rounded_us(time.perf_counter_ns() - start)
+            read_us = (time.perf_counter_ns() - start) / 1000
         except (ValueError, RuntimeError, MemoryError) as error:
             reason = " ".join(str(error).split())
             raise InferenceError(f"{self.facts.package} {self.facts.version}: {reason}") from error
@@ -168,10 +168,10 @@ class CompiledSession:
         self._compiled = None
         gc.collect()
 
-    def _timed_run(self) -> int:
+    def _timed_run(self) -> float:
         start = time.perf_counter_ns()
         self._compiled.run_by_index(self._signature, self._input_buffers, self._output_buffers)
-        return rounded_us(time.perf_counter_ns() - start)
+        return (time.perf_counter_ns() - start) / 1000
 
     def _read(self, place: int, spec: TensorSpec) -> Array:
         count = int(np.prod(spec.shape, dtype=np.int64))

@@ -61,8 +61,8 @@ class _Done:
     """What the child says after a run."""
 
     outputs: Parcel
-    invokes_us: tuple[int, ...]
-    read_us: int
+    invokes_us: tuple[float, ...]
+    read_us: float
     log_length: int
     peak_memory_kb: int
 

@@ -14,6 +14,7 @@ import pytest
 
 from evaltools.cli.benchmark.flags import REFUSED
 from evaltools.datasets import sample
+from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log
 from evaltools.proto import BENCHMARK, message_class
 from evaltools.result.benchmark import BenchmarkResult
@@ -51,9 +52,11 @@ def test_the_lines_are_the_native_ones_with_our_figures(tmp_path: Path) -> None:
     assert log.regular is not None
     assert log.warm_up is not None
     assert (log.regular.count, log.warm_up.count) == (5, 2)
-    assert log.regular.min_us == figures["inference"]["min_us"] == min(row["rounds"][0]["regular"]["invokes_us"])
+    assert (
+        log.regular.min_us == figures["inference"]["min_us"] == whole_us(min(row["rounds"][0]["regular"]["invokes_us"]))
+    )
     assert log.init_us == row["rounds"][0]["opening"]["total_us"]
-    assert log.first_inference_us == row["rounds"][0]["warm_up"]["invokes_us"][0]
+    assert log.first_inference_us == whole_us(row["rounds"][0]["warm_up"]["invokes_us"][0])
     assert log.model_size_mb == pytest.approx(Path(INT8).stat().st_size / 1e6, rel=1e-5)
     taken = row["delegates"][0]
     whole = (taken["nodes"], taken["partitions"]) == (row["delegation"]["total_nodes"], 1)

@@ -141,3 +141,16 @@ def test_what_two_runs_may_differ_in_is_all_that_is_left_out(tmp_path: Path) -> 
     result["part"]["examples"][2]["answers"]["test"]["scores"][0] += 1e-7
     output.write_text(json.dumps(result))
     assert figures(output) != found
+
+
+@pytest.mark.parametrize(("workers", "processes"), [(2, 1), (3, 3)])
+def test_intervals_of_speeds_allow_for_what_three_processes_differ_by(
+    workers: int, processes: int, tmp_path: Path
+) -> None:
+    output = tmp_path / "result.json"
+    done = evaltools_here(*imagenet(XNNPACK, f"--workers={workers}", f"--output_file_path={output}", pictures=60))
+    assert done.code == 0, done.err
+    (compared,) = json.loads(output.read_text())["latency_comparisons"]
+    assert (compared["pairs"], compared["processes"]) == (10, processes)
+    assert compared["interval"]["low"] < compared["ratio"] < compared["interval"]["high"]
+    assert ("3 processes of each" in done.err) == (processes == 3)

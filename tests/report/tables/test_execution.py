@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.tables.execution import print_execution, shares_in_words, verdict
-from evaltools.result.evaluation import ExecutionUsed, Restarted
+from evaltools.result.evaluation import ExecutionUsed, LatencyComparison, Restarted
+from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
 
@@ -19,11 +21,15 @@ def used(bound: str | None = "input", workers: int = 2, quiet: int | None = 12, 
     return ExecutionUsed(workers, 9, None, 0, quiet, {}, {}, **facts)
 
 
-def printed(execution: ExecutionUsed | None, elapsed_s: float = 2.0) -> list[str]:
+def printed(
+    execution: ExecutionUsed | None, elapsed_s: float = 2.0, comparisons: Sequence[LatencyComparison] = ()
+) -> list[str]:
     text = io.StringIO()
     found = result(configuration("a"))
     environment = replace(found.environment, elapsed_s=elapsed_s)
-    whole = replace(found, execution=execution, environment=environment, examples_done=9)
+    whole = replace(
+        found, execution=execution, environment=environment, examples_done=9, latency_comparisons=[*comparisons]
+    )
     print_execution(whole, make_console(text))
     return text.getvalue().splitlines()
 
@@ -121,3 +127,15 @@ def test_every_other_bound_has_its_advice(bound: str, words: str) -> None:
     found = verdict(used(bound, decode=9.0, **seconds))
     assert found.startswith(words)
     assert "a faster delegate" not in found
+
+
+@pytest.mark.parametrize(
+    ("comparison", "words"),
+    [
+        (LatencyComparison("a", "b", 9, 0.5, None), "over 12 examples"),
+        (LatencyComparison("a", "b", 9, 0.5, Interval(0.4, 0.6)), "these processes, others can differ by some percent"),
+        (LatencyComparison("a", "b", 9, 0.5, Interval(0.4, 0.6), 4), "for what 4 processes of each differ by"),
+    ],
+)
+def test_it_is_said_what_the_intervals_of_speeds_are_about(comparison: LatencyComparison, words: str) -> None:
+    assert printed(used("inference", inference=1), comparisons=[comparison])[0].endswith(words)

@@ -59,7 +59,7 @@ def test_a_change_and_its_interval_are_those_of_the_same_draws() -> None:
 def test_the_same_configuration_does_not_change() -> None:
     changes = changes_of_figures(figures("a", 7), figures("b", 7))
     assert {change.change for change in changes} == {0.0}
-    unseen = 1.959964**2 / (PICTURES + 1.959964**2)
+    unseen = 1 - 0.025 ** (1 / PICTURES)
     assert changes[0].interval.high == pytest.approx(unseen, rel=1e-4), "others may change, as far as so few show"
     said = "unchanged: no answer of 60 changes it; at most 4.9 % of such examples can (95 %)"
     assert change_in_words(verdict(changes)) == said

@@ -80,7 +80,7 @@ def configuration(name: str, times: list[int], role: str = "test") -> Configurat
 
 
 def run_times(times: list[int]) -> RunTimes:
-    return RunTimes(7000, summarise_latency([time + 500 for time in times]), times)
+    return RunTimes(7000, summarise_latency([time + 500 for time in times]), [*times])
 
 
 def result(*comparisons: DiffComparison, floor: tuple[OutputDifference, ...] = (), **changes: Any) -> EvaluationResult:

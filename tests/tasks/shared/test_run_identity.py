@@ -16,7 +16,6 @@ from evaltools.engine import (
     Finished,
     Journal,
     PassOptions,
-    QuietTime,
     QuietTimes,
     Record,
     Shard,
@@ -266,9 +265,10 @@ def test_shards_make_the_whole_whatever_their_order(order: Sequence[int], tmp_pa
     assert found.described == DESCRIBED
     assert quiet is not None
     assert quiet.examples == 4
-    assert sorted(quiet.taken["test"], key=lambda each: each.example) == [
-        QuietTime(number, (number,), 1000 + number) for number in (1, 2)
+    assert sorted((each.example, each.invokes_us, each.run_and_read_us) for each in quiet.taken["test"]) == [
+        (number, (number,), 1000 + number) for number in (1, 2)
     ]
+    assert [each.process for each in quiet.taken["test"]] == [0, 1], "each shard had processes of its own"
     assert quiet.run_and_read_us("reference") == [1005, 1005]
 
 

@@ -59,7 +59,7 @@ def _round_events(track: Track, measured: Round) -> list[Event]:
         track.complete("open", import_us, opened_us - import_us, {}),
         *_in_turn(track, stages, import_us),
     ]
-    end_us = opened_us
+    end_us: float = opened_us
     for name, phase in (("warm-up run", measured.warm_up), ("run", measured.regular)):
         for event in _phase_events(track, name, phase, end_us):
             events.append(event)
@@ -73,17 +73,17 @@ def _stages(opening: Opening) -> list[tuple[str, int]]:
     return [(name, max(0, duration)) for name, duration in known.items() if duration is not None]
 
 
-def _phase_events(track: Track, name: str, phase: Phase, free_us: int) -> Iterator[Event]:
+def _phase_events(track: Track, name: str, phase: Phase, free_us: float) -> Iterator[Event]:
     """Each run and the reading of its outputs, none before ``free_us``."""
     times = zip(phase.starts_us, phase.invokes_us, phase.reads_us, strict=True)
     for number, (start_us, invoke_us, read_us) in enumerate(times, 1):
-        start_us = max(start_us, free_us)
-        yield track.complete(name, start_us, invoke_us, {"number": number})
-        yield track.complete("read outputs", start_us + invoke_us, read_us, {"number": number})
-        free_us = start_us + invoke_us + read_us
+        begin_us = max(start_us, free_us)
+        yield track.complete(name, begin_us, invoke_us, {"number": number})
+        yield track.complete("read outputs", begin_us + invoke_us, read_us, {"number": number})
+        free_us = begin_us + invoke_us + read_us
 
 
-def _memory_events(track: Track, memory: Memory, moments_us: tuple[int, int, int]) -> list[Event]:
+def _memory_events(track: Track, memory: Memory, moments_us: tuple[float, float, float]) -> list[Event]:
     """Counters of what is known, at the start, after opening, and after the last run."""
     counters = {
         "resident memory": (memory.start_kb, memory.init_kb, memory.steady_kb),
@@ -124,8 +124,8 @@ def _in_turn(track: Track, stages: Sequence[tuple[str, int]], start_us: int) -> 
     return events
 
 
-def _end(event: Event) -> int:
+def _end(event: Event) -> float:
     start_us, duration_us = event["ts"], event["dur"]
-    assert isinstance(start_us, int)
-    assert isinstance(duration_us, int)
+    assert isinstance(start_us, int | float)
+    assert isinstance(duration_us, int | float)
     return start_us + duration_us
