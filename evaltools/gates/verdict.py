@@ -43,6 +43,8 @@ _SEVERAL: Final = 3
 _MOST_BY_CHANCE: Final = 0.5
 """Of the runs of an output that takes few values, a larger share does not look like earlier ones by chance."""
 _FEW_QUANTA: Final = 4
+_ALWAYS_LATE: Final = 8
+"""An output that is a run late in so many moves of the other side, and in all of them, is so by no chance."""
 _MANY_ELEMENTS: Final = 8
 """Two different outputs with so many whole numbers between their ends are not rounded to the same by chance."""
 
@@ -239,6 +241,8 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     reason = None if found.kind == "exact" or hardly_moves or yardsticks.other_model else _saturated(found)
     if reason is not None:
         return reason
+    if found.late >= _ALWAYS_LATE:
+        return Reason("repeated", {"repeated": found.late, "runs": found.runs})
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)

@@ -125,7 +125,8 @@ class OutputDifference:
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
     differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
     gives what it, or the other side, gave in an earlier run although the other side now gives another, ``displaced``
-    those in which the test's elements are the reference's, one place off.
+    those in which the test's elements are the reference's, one place off. ``late``: the number of runs in which one
+    side moves, if in each of them the other gives what that one gave before; else 0.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
 
@@ -161,6 +162,7 @@ class OutputDifference:
     farthest_block: Farthest | None = None
     repeated: int = 0
     displaced: int = 0
+    late: int = 0
     same_not_finite: int = 0
     of_kind: KindFigures | None = None
 
@@ -231,6 +233,7 @@ def summarise_differences(
         farthest_block=farthest_region([part.regions.blocks for part in parts], step),
         repeated=_repeated(parts),
         displaced=sum(part.displaced for part in parts),
+        late=_late(parts),
         of_kind=of_kind,
     )
 
@@ -250,6 +253,16 @@ def _repeated(parts: Sequence[TensorDifference]) -> int:
     pairs = [(part.test.digest, part.reference.digest) for part in parts]
     swapped = [(reference, test) for test, reference in pairs]
     return max(_repeats(pairs), _repeats(swapped), _lags(pairs), _lags(swapped))
+
+
+def _late(parts: Sequence[TensorDifference]) -> int:
+    """How often one side moves, 0 where the other side is not a run late every time."""
+    pairs = [(part.test.digest, part.reference.digest) for part in parts]
+    moves = []
+    for sides in (pairs, [(reference, test) for test, reference in pairs]):
+        moving = [(given, before) for (_, before), (given, other) in pairwise(sides) if other != before]
+        moves.append(len(moving) if all(given == before for given, before in moving) else 0)
+    return max(moves)
 
 
 def _lags(pairs: Sequence[tuple[int, int]]) -> int:

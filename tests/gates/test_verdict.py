@@ -388,6 +388,21 @@ def test_scores_that_saturate_may_come_twice() -> None:
     assert judge_output(found, yardsticks).reasons[0].kind != "repeated"
 
 
+def test_a_few_whole_numbers_that_come_a_run_late_every_time_are_diverged() -> None:
+    """Two scores that move by one or two quanta: each step may be rounding, all of them being late is none."""
+    steps = np.array([0, 1, 3, 2, 2, 1, 3, 2, 4, 2, 1, 3], np.int8)
+    reference = np.stack((steps, -steps), axis=1)
+    late = np.concatenate([reference[:1], reference[:-1]])
+    generous = Yardsticks({}, {"int8": over_quantised_runs(reference + np.int8(1), reference)}, 100)
+    found = over_quantised_runs(late, reference)
+    assert found.late == np.count_nonzero(np.diff(steps)) == 10
+    assert judge_output(found, generous).grade == "diverged"
+    late[5] += 1
+    found = over_quantised_runs(late, reference)
+    assert found.late == 0
+    assert all(reason.numbers.get("repeated") != 10 for reason in judge_output(found, generous).reasons)
+
+
 def test_whole_numbers_that_hardly_move_may_stand_still() -> None:
     """Three pixels in 12 000 of the reference are of another class, or one score moves by two quanta in one run."""
     reference = np.zeros((12, 1000), np.int64)
