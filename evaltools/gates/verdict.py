@@ -40,6 +40,8 @@ _INT8_SHARE: Final = 0.001
 _CONFIDENCE: Final = 0.95
 _CUT_OFF: Final = 0.05
 _SEVERAL: Final = 3
+_MOST_BY_CHANCE: Final = 0.5
+"""Of the runs of an output that takes few values, a larger share does not look like earlier ones by chance."""
 _FEW_QUANTA: Final = 4
 _ALWAYS_LATE: Final = 8
 """An output that is a run late in so many moves of the other side, and in all of them, is so by no chance."""
@@ -100,6 +102,9 @@ def judge_output(
     part = max(_judge_parts(judged, yardsticks), key=_by_grade_and_excess, default=decisive)
     if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
+    if decisive.grade != "equivalent" and found.displaced > _MOST_BY_CHANCE * found.runs:
+        displaced = Reason("displaced", {"displaced": found.displaced, "runs": found.runs})
+        decisive = replace(decisive, grade="diverged", reasons=[displaced, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
 
 
@@ -226,23 +231,26 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     Where the difference is that of a few roundings, or one quantum at most, the reference stands as still.
     """
     of_rounding = found.relative_rms is not None and found.relative_rms <= _rounding(found, yardsticks)
-    if of_rounding or _hardly_moves(found) or (found.quanta is not None and found.quanta.max <= 1):
+    hardly_moves = _hardly_moves(found)
+    small = found.kind == "exact" and hardly_moves
+    if of_rounding or small or (found.quanta is not None and found.quanta.max <= 1):
         return None
     reason = _frozen(found)
     if reason is not None:
         return reason
-    reason = None if found.kind == "exact" or yardsticks.other_model else _saturated(found)
+    reason = None if found.kind == "exact" or hardly_moves or yardsticks.other_model else _saturated(found)
     if reason is not None:
         return reason
     if found.late >= _ALWAYS_LATE:
         return Reason("repeated", {"repeated": found.late, "runs": found.runs})
     others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
-    is_varied = max(found.reference.distinct_outputs, found.test.distinct_outputs) == found.runs
+    distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)
     at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
     between_ends = (found.elements - at_ends) / found.runs
-    is_no_chance = is_varied and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
-    usual = found.runs * (2 * by_rounding + (0 if is_no_chance else 0.1))
+    is_no_chance = distinct == found.runs and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
+    by_chance = min(_MOST_BY_CHANCE, 2 * (1 - distinct / found.runs))
+    usual = found.runs * (max(by_chance, 2 * by_rounding) + (0 if is_no_chance else 0.1))
     return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
 
 

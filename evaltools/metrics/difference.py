@@ -21,6 +21,8 @@ Float64s = npt.NDArray[np.float64]
 _SMALLEST_NORMAL: Final = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}
 _CLEARLY_NORMAL: Final = 1e-6
 _ORDINARY_WIDTH: Final = 2
+_LEAST_DISPLACED: Final = 8
+"""Of fewer elements, chance may make the neighbours' alike."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class TensorDifference:
     are not equal, NaN being equal to NaN. ``native_error`` is in raw units.
     ``quanta`` counts elements off by 0, 1, 2 and more quanta. ``never_written`` counts denormal numbers of float32 or
     float64 that face an ordinary value (1e-6 or more): a sign of memory that was never written. ``same_shape`` is false
-    where the shapes differ, and nothing is compared.
+    where the shapes differ, and nothing is compared. ``displaced``: the test's elements are the reference's, one place
+    further or one place before.
     """
 
     elements: int
@@ -96,6 +99,7 @@ class TensorDifference:
     reference: Side
     scores: ScoreAgreement | None = None
     same_shape: bool = True
+    displaced: bool = False
 
 
 def compare_tensors(
@@ -149,6 +153,7 @@ def _compare_quantised(test: Array, reference: Array, scale: Scale, as_scores: b
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(test, reference) if as_scores else None,
+        displaced=_is_displaced(first, second, errors),
     )
 
 
@@ -185,7 +190,17 @@ def _compare_real(
         test=_side(test, first),
         reference=_side(reference, second),
         scores=compare_scores(first.reshape(test.shape), second.reshape(test.shape)) if as_scores else None,
+        displaced=all_finite and _is_displaced(first, second, errors),
     )
+
+
+def _is_displaced(test: Float64s, reference: Float64s, errors: Float64s) -> bool:
+    """Whether a tensor is nearer to the other one moved by one element: a quarter of the difference at most."""
+    if test.size < _LEAST_DISPLACED or not errors.any():
+        return False
+    largest = _dot(errors, errors) / 16
+    further, before = test[1:] - reference[:-1], test[:-1] - reference[1:]
+    return min(_dot(further, further), _dot(before, before)) < largest
 
 
 def _exact_errors(test: Array, reference: Array) -> Float64s:

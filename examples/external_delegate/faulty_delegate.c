@@ -151,7 +151,7 @@ static void write_number(int32_t type, void *data, size_t index, double value) {
 typedef struct {
     int tensor;
     void *kept; /* the output before, or the first one */
-    double largest; /* absolute value seen so far */
+    double largest; /* absolute value of the first output, 0 before it */
 } Output;
 
 static double spoiled(const Options *options, double value, double span, double largest) {
@@ -181,7 +181,9 @@ static void spoil_numbers(const Options *options, const TfLiteTensor *tensor, Ou
         const double value = read_number(tensor->type, tensor->data, i) - zero;
         low = fmin(low, value);
         high = fmax(high, value);
-        output->largest = fmax(output->largest, fabs(value));
+    }
+    if (output->largest == 0) {
+        output->largest = fmax(fabs(low), fabs(high));
     }
     for (size_t i = 0; i < count; i++) {
         if (options->channel < 0 || i % channels == (size_t)options->channel) {
@@ -284,6 +286,9 @@ static void *kernel_init(TfLiteContext *context, const char *buffer, size_t leng
         inner->node = *node;
         inner->registration = *registration;
         inner->node.temporaries = copied(node->temporaries, 0); /* prepare may replace it */
+        if (node->temporaries != NULL) {
+            node->temporaries->size = 0; /* else TensorFlow Lite takes their memory once the node is replaced */
+        }
     }
     for (int i = 0; i < params->output_tensors->size; i++) {
         kernel->outputs[kernel->output_count++].tensor = params->output_tensors->data[i];

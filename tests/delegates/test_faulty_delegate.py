@@ -52,6 +52,21 @@ def test_without_a_fault_the_outputs_are_those_of_the_cpu(
     assert "EXTERNAL 1 of " in told.err
 
 
+@pytest.mark.parametrize("runtime", ["litert", "tflite_runtime"])
+def test_a_node_that_needs_temporary_memory_keeps_it(runtime: str, faulty_delegate: Path, tmp_path: Path) -> None:
+    """A convolution whose filter is larger than a pixel spreads the picture out before it multiplies."""
+    model, result = tmp_path / "model.tflite", tmp_path / "result.json"
+    model.write_bytes(tiny_models.conv())
+    told = evaltools_here(
+        "diff", f"--model_file={model}", "--num_runs=3", f"--external_delegate_path={faulty_delegate}",
+        "--use_xnnpack=false", f"--runtime={runtime}", f"--reference=kernels=builtin runtime={runtime}",
+        f"--output_file_path={result}",
+    )  # fmt: skip
+    assert told.code == 0, told.err
+    (comparison,) = json.loads(result.read_text())["part"]["comparisons"]
+    assert comparison["outputs"][0]["difference"]["different"] == 0
+
+
 def test_an_offset_is_that_share_of_what_the_output_spans(faulty_delegate: Path, tmp_path: Path) -> None:
     """Three times inputs from 0 to 1 span nearly 3: a quarter of that is 0.75 on every element."""
     model, result = tmp_path / "model.tflite", tmp_path / "result.json"

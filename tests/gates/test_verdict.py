@@ -287,9 +287,10 @@ def test_boxes_of_another_class_have_no_partner() -> None:
 RUN = np.random.default_rng(5).normal(size=(40, 8, 16)).astype(np.float32)
 
 
-def over_runs(test: npt.NDArray[np.float32]) -> OutputDifference:
-    """Forty runs of an output of 8 x 16, against the same with a rounding of fp16 in it."""
-    return summarise_differences("y", "float32", [compare_tensors(*pair) for pair in zip(test, RUN, strict=True)])
+def over_runs(test: npt.NDArray[np.float32], reference: npt.NDArray[np.float32] = RUN) -> OutputDifference:
+    """Forty runs of an output of 8 x 16, against the same with a rounding of fp16 in it, or against others."""
+    pairs = zip(test, reference, strict=True)
+    return summarise_differences("y", "float32", [compare_tensors(*pair) for pair in pairs])
 
 
 ROUNDED = RUN.astype(np.float16).astype(np.float32)
@@ -415,6 +416,43 @@ def test_whole_numbers_that_hardly_move_may_stand_still() -> None:
     assert judge_output(over_quantised_runs(scores, moved), UNMEASURED).reasons[0].kind != "constant"
     moved[:, 0] = np.arange(12)
     assert judge_output(over_quantised_runs(scores, moved), UNMEASURED).reasons[0].kind == "constant"
+
+
+def test_a_score_that_moves_by_single_quanta_and_comes_a_run_late_is_diverged() -> None:
+    """Two roundings of the same scores are as far apart, but not those of the run before."""
+    scores = np.array([3, 4, 5, 4, 3, 5, 3, 4, 5, 3, 5, 4, 3, 5, 4, 3, 4, 5, 3, 4], np.int8)[:, None] * [[1, -1]]
+    reference = scores.astype(np.int8)
+    floor = over_quantised_runs(reference, reference + np.array([1, 0], np.int8))
+    late = np.concatenate((reference[:1], reference[:-1]))
+    verdict = judge_output(over_quantised_runs(late, reference), held_against([floor], {}, 30))
+    assert verdict.grade == "diverged"
+    assert verdict.reasons[0].kind == "repeated"
+
+
+def test_scores_that_come_again_on_the_right_side_too_may_come_again() -> None:
+    """Eight inputs give one and the same class all of the score; rounding adds three and takes one of these away."""
+    scores = np.zeros((20, 12), np.int8)
+    scores[:, 0], scores[:, 1] = 100, np.arange(20)
+    scores[:8, 1] = 0
+    test = scores.copy()
+    test[8:11, 1], test[0, 1] = 0, 9
+    found = over_quantised_runs(test, scores)
+    assert found.repeated > 2
+    assert all(reason.kind != "repeated" for reason in judge_output(found, UNMEASURED).reasons)
+    late = np.concatenate((scores[:1], scores[:-1]))
+    assert judge_output(over_quantised_runs(late[6:], scores[6:]), UNMEASURED).reasons[0].kind == "repeated"
+
+
+@pytest.mark.parametrize("places", [1, -1])
+def test_elements_that_stand_one_place_off_are_diverged_however_generous_the_tolerance(places: int) -> None:
+    smooth = np.cumsum(np.random.default_rng(2).standard_normal((20, 600)), axis=1).astype(np.float32) + 40
+    found = over_runs(np.roll(smooth, places, axis=1), smooth)
+    assert found.relative_rms is not None
+    verdict = judge_output(found, held_against([], {"int8": replace(found, displaced=0)}, 1))
+    assert verdict.grade == "diverged"
+    assert why(verdict).startswith("in 20 of 20 runs the elements stand one place off")
+    noisy = smooth * np.random.default_rng(4).normal(1, found.relative_rms, smooth.shape).astype(np.float32)
+    assert over_runs(noisy, smooth).displaced == 0
 
 
 def test_yardsticks_that_are_broken() -> None:

@@ -288,6 +288,9 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
     ),
     "repeated": _repeated,
+    "displaced": lambda reason: (
+        f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off"
+    ),
     "saturated": lambda reason: (
         f"the {reason.names['side']} is cut off: {reason.numbers['elements']} elements are just its "
         f"{reason.names['end']} value, {reason.numbers['value']:.4g}, and the other side goes beyond"
