@@ -42,7 +42,7 @@ def test_every_example_of_a_page_runs(page: str, folder: Path) -> None:
             program += content
         elif kind == "sh":
             _run_commands(content, folder)
-        elif kind == "toml" and "gates" in content:
+        elif kind == "toml" and "[[gates]]" in content:
             (folder / "gates.toml").write_text(content)
             judged = evaltools("gate", "result.json", cwd=folder)
             assert judged.code == 0, judged.out + judged.err

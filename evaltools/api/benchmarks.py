@@ -125,6 +125,8 @@ def benchmark(
     ``progress`` is called with the name of the configuration and the number of the round that begins. Prints nothing;
     Ctrl-C ends it with the rounds measured until then.
     """
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress: expected a function of a configuration's name and a round, got {progress!r}")
     models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
     given = [("graph", str(each)) for each in models]
     for name, value in options.items():

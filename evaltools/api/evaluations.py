@@ -117,6 +117,8 @@ def run(
 
     ``options`` are those of the task and those of ``evaltools run``. Everything else as for :func:`imagenet`.
     """
+    if not isinstance(task, str | TaskFunction):
+        raise UsageError(f'task: expected a function with @evaltools.task above it, or "FILE.py:NAME", got {task!r}')
     kind = OwnKind(located(task) if isinstance(task, TaskFunction) else load_task(task))
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from evaltools.api.benchmarks import Benchmark
 from evaltools.api.result import Result
+from evaltools.errors import UsageError
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
 from evaltools.result.json_file import read_json, read_result
@@ -20,14 +22,26 @@ class _Head(msgspec.Struct):
     task: str | None = None
 
 
+def path_of(given: object, what: str) -> Path:
+    """What was given as a path; raises :class:`~evaltools.errors.UsageError` for anything else.
+
+    >>> path_of("m.tflite", "a model")
+    PosixPath('m.tflite')
+    """
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise UsageError(f"{what}: expected a path, got {given!r}")
+
+
 def load(path: str | Path) -> Result | Benchmark:
     """The result of an evaluation or of a benchmark that a JSON file holds.
 
     Raises :class:`~evaltools.errors.DataError` for a file that holds none.
     """
-    if read_json(Path(path), _Head, "evaltools result").task is None:
-        return Benchmark(read_json(Path(path), BenchmarkResult, "evaltools benchmark result"))
-    return Result(read_result(Path(path)))
+    file = path_of(path, "the result to load")
+    if read_json(file, _Head, "evaltools result").task is None:
+        return Benchmark(read_json(file, BenchmarkResult, "evaltools benchmark result"))
+    return Result(read_result(file))
 
 
 def inspect(model: str | Path, *, run: bool = True) -> Inspection:
@@ -38,4 +52,4 @@ def inspect(model: str | Path, *, run: bool = True) -> Inspection:
     """
     from evaltools.tasks.inspection.task import inspect_model
 
-    return inspect_model(Path(model), run)
+    return inspect_model(path_of(model, "the model to inspect"), run)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaltools.api.files import path_of
 from evaltools.api.result import Result
-from evaltools.errors import LimitNotKept
+from evaltools.errors import LimitNotKept, UsageError
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
@@ -50,9 +51,11 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     ``configuration`` names the ones that they are about; ``*`` stands for anything. Raises
     :class:`~evaltools.errors.UsageError` for what is no limit.
     """
-    found = result if isinstance(result, Result) else Result(read_result(Path(result)))
+    found = result if isinstance(result, Result) else Result(read_result(path_of(result, "the result")))
     is_own = found.result.task == OWN
-    texts = [limits] if isinstance(limits, str) else limits
+    texts: object = [limits] if isinstance(limits, str) else limits
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(f"limits: expected texts such as ['top1 >= 0.70'], got {limits!r}")
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     reports = hold_gates([Gate("", "", "", configuration, criteria)], {"result": found.result})
     return GateReport(tuple(decision for report in reports for decision in report.decisions))

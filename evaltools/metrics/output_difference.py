@@ -124,9 +124,9 @@ class OutputDifference:
 
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
     differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
-    gives what it, or the other side, gave in an earlier run although the other side now gives another, ``displaced``
-    those in which the test's elements are the reference's, one place off. ``late``: the number of runs in which one
-    side moves, if in each of them the other gives what that one gave before; else 0.
+    gives what it, or the other side, gave in an earlier run although the other side now gives another. ``late``: the
+    number of runs in which one side moves, if in each of them the other gives what that one gave before; else 0.
+    ``displaced`` counts the runs in which the test's elements are the reference's, one place off.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
 
@@ -161,8 +161,8 @@ class OutputDifference:
     farthest_channel: Farthest | None = None
     farthest_block: Farthest | None = None
     repeated: int = 0
-    displaced: int = 0
     late: int = 0
+    displaced: int = 0
     same_not_finite: int = 0
     of_kind: KindFigures | None = None
 
@@ -232,8 +232,8 @@ def summarise_differences(
         farthest_channel=farthest_region([part.regions.channels for part in parts], step),
         farthest_block=farthest_region([part.regions.blocks for part in parts], step),
         repeated=_repeated(parts),
-        displaced=sum(part.displaced for part in parts),
         late=_late(parts),
+        displaced=sum(part.displaced for part in parts),
         of_kind=of_kind,
     )
 

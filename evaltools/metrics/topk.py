@@ -17,6 +17,11 @@ class TopKAccuracy:
     example_count: int
     accuracies: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        for share in self.accuracies:
+            if share < 0 or share > 1:
+                raise ValueError(f"an accuracy of {share:g} is no share, 0..1")
+
 
 def best_classes(scores: npt.NDArray[np.generic], k: int) -> npt.NDArray[np.intp]:
     """Indices of the k highest scores of a vector ``(N,)``, best first.

@@ -8,6 +8,7 @@ from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.stats.interval import Interval
+from evaltools.stats.proportions import PairedCounts
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ class Comparison:
     topk: list[TopKChange] = field(default_factory=list)
     identical: int = 0
     ties: int = 0
+
+    def __post_init__(self) -> None:
+        for entry in self.topk:
+            PairedCounts(self.agreement.example_count, entry.lost, entry.gained)
 
 
 @dataclass(frozen=True)

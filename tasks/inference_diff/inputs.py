@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,6 +73,7 @@ class RunInputs:
         random: Mapping[int, Provider],
         restart: Callable[[], None] = lambda: None,
         is_noise: Callable[[int], bool] = lambda _index: False,
+        remember: Collection[int] = (),
     ) -> None:
         self._count = count
         self._stored = stored
@@ -80,7 +81,7 @@ class RunInputs:
         self._restart = restart
         self._is_noise = is_noise
         self._next = 0
-        self.remember: frozenset[int] = frozenset()
+        self._remember = frozenset(remember)
         self._remembered: dict[int, tuple[Array, ...]] = {}
 
     def inputs(self, index: int) -> tuple[Array, ...]:
@@ -90,7 +91,7 @@ class RunInputs:
         if self._random:
             self._go_to(index)
         values = self._draw(index)
-        if index in self.remember:
+        if index in self._remember:
             self._remembered[index] = values
         return values
 
@@ -153,8 +154,15 @@ class InputPlan:
         self.source.begin_anew()
 
 
-def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions) -> InputPlan:
+def plan_inputs(
+    model: ModelFile,
+    tensors: Sequence[TensorInfo],
+    options: InputOptions,
+    remembered: Callable[[int], Collection[int]] = lambda _total: (),
+) -> InputPlan:
     """Decide about every input; ``tensors`` are the model's inputs as they are to be filled.
+
+    ``remembered`` gives, for the number of runs, those whose inputs need not be drawn again.
 
     Raises :class:`UsageError` and its kinds for ranges, files and pictures that do not fit.
     """
@@ -181,7 +189,14 @@ def plan_inputs(model: ModelFile, tensors: Sequence[TensorInfo], options: InputO
         if not gets_pictures or NOISE in kinds:
             random[position] = draw
         words.append(say)
-    source = RunInputs(len(tensors), stored, random, gaussian.restart, lambda index: kinds[index % len(kinds)] == NOISE)
+    source = RunInputs(
+        len(tensors),
+        stored,
+        random,
+        gaussian.restart,
+        lambda index: kinds[index % len(kinds)] == NOISE,
+        remembered(len(kinds)),
+    )
     names = tuple(
         f"run {index}: {pictures.path(index).name}" if pictures is not None and kind == PHOTOS else f"run {index}"
         for index, kind in enumerate(kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -184,10 +185,13 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     _check_limits(request, model, against)
     forced = forced_kinds(request.output_kinds, describe_outputs(model), output_names(model))
     comparison = OutputComparison(model, own, against, request.native, forced)
+    stateful = model.stateful or (pair is not None and pair.reference.stateful)
+    per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
+    keep = partial(runs_to_keep, count=request.yardstick_runs, stateful=stateful, bytes_per_run=per_run)
     source: InputSource
     plan = None
     if loaded is None:
-        plan = plan_inputs(model, inputs, request.inputs)
+        plan = plan_inputs(model, inputs, request.inputs, lambda total: {0, *keep(total)})
         source, names, kinds = plan.source, plan.example_ids, plan.kinds
     else:
         source, runs = loaded, _runs_asked_for(loaded, request.inputs.num_runs)
@@ -198,16 +202,12 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         require_new_folder(request.save_outputs)
         writer = OutputsWriter(request.save_outputs)
         source = SavingInputs(source, writer)
-    stateful = model.stateful or (pair is not None and pair.reference.stateful)
     if stateful and request.execution.shard.count > 1:
         raise UsageError(
             f"--shard_count={request.execution.shard.count}: {model.path} keeps a state from run to run, so that one "
             "host must do all runs; leave the shards out"
         )
-    per_run = _bytes(inputs) + (1 + len(request.tests)) * _bytes(model.outputs)
-    kept = runs_to_keep(len(names), request.yardstick_runs, stateful, per_run)
-    if plan is not None:
-        plan.source.remember = frozenset({0, *kept})
+    kept = keep(len(names))
     task = InferenceDiffTask(source, comparison, names, frozenset(kept), loaded, stateful)
     return DiffMaterial(
         model=model,

@@ -98,6 +98,8 @@ def _entry(name: str) -> EntryPoint:
     if name in installed:
         return installed[name]
     known = [*KINDS, *installed]
+    if name in KINDS:
+        raise UsageError(f"{name} is no task of your own and has a command and a function itself; for your own, {_HOW}")
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
 

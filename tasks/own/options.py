@@ -130,16 +130,25 @@ def _flag_default(wanted: type, default: Any) -> Value:
 
 
 def _help(hint: Any) -> tuple[str, Any]:
-    """The text of ``Annotated``, and the type without it."""
+    """The text of ``Annotated``, and the type without it; in ``Annotated[...] | None`` the text is the inner one's."""
+    if _is_union(hint):
+        texts = [_help(entry)[0] for entry in typing.get_args(hint)]
+        return next((text for text in texts if text), ""), hint
     if typing.get_origin(hint) is not typing.Annotated:
         return "", hint
     texts = [entry for entry in hint.__metadata__ if isinstance(entry, str)]
     return (texts[0] if texts else ""), hint.__origin__
 
 
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
 def _type_of(hint: Any) -> tuple[type | None, tuple[Value, ...], bool]:
     """Type, choices, and whether None is allowed; no type for what cannot be an option."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+    if typing.get_origin(hint) is typing.Annotated:
+        return _type_of(hint.__origin__)
+    if _is_union(hint):
         others = [entry for entry in typing.get_args(hint) if entry is not type(None)]
         if len(others) != 1:
             return None, (), False

@@ -77,3 +77,12 @@ class OwnPart:
     means: list[MetricMean]
     comparisons: list[MetricComparison]
     scores: list[ExampleScores] | None = None
+
+    def __post_init__(self) -> None:
+        for example in self.scores or ():
+            for configuration, values in example.scores.items():
+                if len(values) != len(self.metrics):
+                    raise ValueError(
+                        f"{configuration} has {len(values)} scores for {example.example!r}; there are "
+                        f"{len(self.metrics)} metrics"
+                    )

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,37 @@ def test_names_are_escaped_in_a_notebook(result: et.Result) -> None:
     assert "<p>nowhere was not measured: " in shown
 
 
+def test_a_saved_result_with_more_flips_than_examples_is_refused(result: et.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "r.json")
+    saved = json.loads((tmp_path / "r.json").read_text())
+    saved["part"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
+    (tmp_path / "r.json").write_text(json.dumps(saved))
+    with pytest.raises(et.DataError, match=f"r.json is no evaltools result: {PICTURES + 1} lost and 0 gained"):
+        et.load(tmp_path / "r.json")
+
+
+def test_a_saved_result_with_an_accuracy_above_one_is_refused(result: et.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "r.json")
+    saved = json.loads((tmp_path / "r.json").read_text())
+    saved["part"]["classified"]["<fast>"]["metrics"]["topk"]["accuracies"][0] = 5.0
+    (tmp_path / "r.json").write_text(json.dumps(saved))
+    with pytest.raises(et.DataError, match="an accuracy of 5 is no share"):
+        et.load(tmp_path / "r.json")
+
+
+def test_a_saved_result_with_a_score_too_few_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "m.tflite"
+    model.write_bytes(tiny_models.vector_input(length=4))
+    task, values = write_task(tmp_path), write_values(tmp_path)
+    found = et.run(f"{task}:brightness", model, values=values, record_examples=True)
+    found.save(tmp_path / "r.json")
+    saved = json.loads((tmp_path / "r.json").read_text())
+    next(iter(saved["part"]["scores"][0]["scores"].values())).pop()
+    (tmp_path / "r.json").write_text(json.dumps(saved))
+    with pytest.raises(et.DataError, match="scores for 'example00'; there are"):
+        et.load(tmp_path / "r.json")
+
+
 def test_a_table_has_a_row_per_configuration(result: et.Result) -> None:
     pandas = pytest.importorskip("pandas")
     frame = result.to_dataframe()
@@ -138,6 +170,24 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
     assert et.gate(tmp_path / "r.json", "top1 >= 0.3").verdict == "not measured"
     with pytest.raises(et.UsageError, match="no such figure 'topp1'. Did you mean top1?"):
         et.gate(result, ["topp1 >= 1.0"])
+
+
+def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) -> None:
+    wrong: Any = 3
+    calls: dict[str, Callable[[], object]] = {
+        "the result to load: expected a path, got 3": lambda: et.load(wrong),
+        "the model to inspect: expected a path, got 3": lambda: et.inspect(wrong),
+        "the result: expected a path, got 3": lambda: et.gate(wrong, ["top1 >= 0.5"]),
+        "limits: expected texts such as ['top1 >= 0.70'], got 3": lambda: et.gate(result, wrong),
+        "limits: expected texts such as ['top1 >= 0.70'], got [3]": lambda: et.gate(result, [wrong]),
+        "progress: expected a function": lambda: et.benchmark(sample.model_file("int8"), progress=wrong),
+        "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
+        "imagenet is no task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
+    }
+    for message, call in calls.items():
+        with pytest.raises(et.UsageError) as error:
+            call()
+        assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,7 @@ def test_remembered_runs_are_not_drawn_again() -> None:
         drawn.append(index)
         return np.array(len(drawn))
 
-    source = RunInputs(1, {}, {0: draw}, lambda: restarts.append(len(drawn)))
-    source.remember = frozenset({0, 2})
+    source = RunInputs(1, {}, {0: draw}, lambda: restarts.append(len(drawn)), remember={0, 2})
     for index in (0, 1, 2, 0, 2, 3):
         source.inputs(index)
     assert (drawn, restarts) == ([0, 1, 2, 3], [])

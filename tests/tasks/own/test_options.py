@@ -54,6 +54,15 @@ def test_the_text_of_annotated_is_the_help() -> None:
     assert images.parameter.help == "Folder of pictures. Required."
 
 
+def test_annotated_may_be_a_part_of_a_type_that_may_be_none() -> None:
+    def own(masks: Annotated[Path, "Folder of masks"] | None = None) -> None: ...
+
+    (masks,) = options_of(own, "own.py")
+    assert masks.parameter.help == "Folder of masks"
+    assert masks.read("here") == Path("here")
+    assert masks.read(None) is None
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
