@@ -96,8 +96,4 @@ def _given(accuracy: Accuracy, configuration: ConfigurationResult, path: Path) -
     value = configuration.figures.get(accuracy.figure)
     if value is None:
         return None
-    if not 0 <= value <= 1:
-        raise DataError(
-            f"{path}: {accuracy.label} of {configuration.name!r} is {value}, which is not in 0..1; was it edited?"
-        )
     return AccuracyGiven(accuracy.label, value, str(path))

@@ -74,7 +74,7 @@ def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationR
         result = msgspec.convert(document, EvaluationResult, str_keys=True)
         return replace(result, part=msgspec.convert(document, holder, str_keys=True).part)
     except msgspec.ValidationError as error:
-        raise DataError(f"{path} is no {_WHAT}: {error}") from error
+        raise _misfit(path, _WHAT, error) from error
 
 
 def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> ResultType:
@@ -87,7 +87,14 @@ def read_json(path: Path, kind: type[ResultType], what: str, hint: str = "") -> 
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}{hint}") from error
     except msgspec.DecodeError as error:
-        raise DataError(f"{path} is no {what}: {error}") from error
+        raise _misfit(path, what, error) from error
+
+
+def _misfit(path: Path, what: str, error: msgspec.DecodeError) -> DataError:
+    """A file that does not fit its types, or whose values cannot be together."""
+    if isinstance(error.__cause__, ValueError):
+        return DataError(f"{path}: its figures contradict each other ({error}); take the file as evaltools wrote it")
+    return DataError(f"{path} is no {what}: {error}")
 
 
 def json_schema(kind: type, title: str) -> dict[str, Any]:

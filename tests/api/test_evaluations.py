@@ -118,7 +118,9 @@ def test_a_saved_result_with_more_flips_than_examples_is_refused(result: et.Resu
     saved = json.loads((tmp_path / "r.json").read_text())
     saved["part"]["comparisons"][0]["topk"][0]["lost"] = PICTURES + 1
     (tmp_path / "r.json").write_text(json.dumps(saved))
-    with pytest.raises(et.DataError, match=f"r.json is no evaltools result: {PICTURES + 1} lost and 0 gained"):
+    with pytest.raises(
+        et.DataError, match=rf"r.json: its figures contradict each other \({PICTURES + 1} lost and 0 gained"
+    ):
         et.load(tmp_path / "r.json")
 
 

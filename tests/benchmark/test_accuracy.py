@@ -127,7 +127,6 @@ def test_configurations_not_measured_as_asked_are_left_out(tmp_path: Path) -> No
         (replace(result(entry("a", 0.5)), execution=SHARD), "is shard 1/3, a part of the examples"),
         (result(entry("a", 0.5, fallback="no GPU")), "none of its configurations was measured"),
         (results.result(configuration("a"), answered={"a": NOTHING}), "none of its configurations was measured"),
-        (result(entry("a", 7.0)), r"top-1 of 'a' is 7.0, which is not in 0..1; was it edited\?"),
     ],
 )
 def test_a_file_without_accuracies_of_all_examples_is_refused(

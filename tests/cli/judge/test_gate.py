@@ -265,7 +265,8 @@ def test_a_result_whose_figures_cannot_be_is_refused(folder: Path) -> None:
     completed = gate(folder, "nightly.json")
     assert (completed.code, completed.out) == (2, "")
     assert (
-        "the figures of a result contradict each other (21 lost and 0 gained of 20 examples cannot be)" in completed.err
+        "nightly.json: its figures contradict each other (21 lost and 0 gained of 20 examples cannot be"
+        in completed.err
     )
 
 
