@@ -13,6 +13,7 @@ from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
+from evaltools.report.words.gates import decision_in_words
 from evaltools.result.json_file import read_result
 from evaltools.task_kind import OWN
 
@@ -36,13 +37,13 @@ class GateReport:
     def require(self) -> None:
         """Raise :class:`~evaltools.errors.LimitNotKept` unless every limit is kept."""
         if not self.passed:
-            raise LimitNotKept("\n".join(_line(each) for each in self.decisions if each.verdict != "pass"))
+            raise LimitNotKept("\n".join(decision_in_words(each) for each in self.decisions if each.verdict != "pass"))
 
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
 
     def __repr__(self) -> str:
-        return "\n".join(_line(each) for each in self.decisions)
+        return "\n".join(decision_in_words(each) for each in self.decisions)
 
 
 def gate(result: Result | str | Path, limits: Sequence[str], configuration: str = "*") -> GateReport:
@@ -59,9 +60,3 @@ def gate(result: Result | str | Path, limits: Sequence[str], configuration: str 
     criteria = tuple(parse_criterion(text, of_own_task=is_own) for text in texts)
     reports = hold_gates([Gate("", "", "", configuration, criteria)], {"result": found.result})
     return GateReport(tuple(decision for report in reports for decision in report.decisions))
-
-
-def _line(decision: Decision) -> str:
-    parts = [decision.found, decision.reason]
-    said = "; ".join(part for part in parts if part)
-    return f"{decision.configuration}: {decision.limit}: {decision.verdict}{f': {said}' if said else ''}"

@@ -4,44 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.evidence import Evidence
 from evaltools.parameter import did_you_mean
+from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import at_confidence
 from evaltools.stats.means import mean_bound
 from evaltools.stats.multiple import confidence_of_each
-from evaltools.stats.power import POWER, examples_to_place
+from evaltools.stats.power import examples_to_place
 from evaltools.stats.proportions import share_bound
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "not measured"]
 GATE_VERDICTS: Final[tuple[GateVerdict, ...]] = ("pass", "inconclusive", "fail", "not measured")
 """From best to worst."""
-_AT_THE_LIMIT: Final = "what was found is so close to the limit that no number of examples would tell; move the limit"
-_MEASURE_MORE: Final = "measure more"
-_ALL_EQUAL: Final = "all scores are equal, or there is only one, so nothing tells how others would be; measure more"
-_DAMAGED: Final = "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a limit was held against: ``figure`` in the words of limits, such as ``top1 drop``, and its ``value``.
+
+    ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
+    of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
+    with bounds.
+
+    >>> Found("top1 drop", 0.005, 0.001, 0.009).high
+    0.009
+    """
+
+    figure: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    output: str | None = None
+    processes: int | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
     """The verdict on one limit for one configuration.
 
-    ``found`` is what the limit was held against, in words; ``reason`` says what is missing, and the next step.
-    ``examples_needed`` would decide an inconclusive one in 80 % of cases, null where no number would, or none is known.
-    ``cannot_exist``: no Python runtime can create what was asked for, or its package is not installed here.
+    ``found`` is what the limit was held against, None where there is nothing; ``reason`` why it did not pass, None
+    where ``found`` says it all. ``examples_needed`` would decide an inconclusive one in 80 % of cases, None where no
+    number would, or none is known. ``cannot_exist``: no Python runtime can create what was asked for, or its package is
+    not installed here.
     """
 
     configuration: str
     limit: str
     verdict: GateVerdict
-    found: str
-    reason: str = ""
+    found: Found | None = None
+    reason: Reason | None = None
     examples_needed: int | None = None
     cannot_exist: bool = False
 
@@ -63,8 +81,7 @@ def decide(criterion: Criterion, evidence: Evidence, tests: int = 1) -> Decision
             evidence.configuration,
             criterion.text,
             "not measured",
-            "",
-            evidence.not_measured,
+            reason=evidence.not_measured,
             cannot_exist=evidence.cannot_exist,
         )
     if criterion.is_relative and evidence.reference_not_measured is not None:
@@ -83,24 +100,27 @@ def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     value = evidence.figures[criterion.figure]
     if value is None:
-        reason = f"{criterion.figure} has no value: there is nothing in the data that it could be measured on"
-        return _missing(criterion, evidence, reason)
+        return _missing(criterion, evidence, Reason("no_value", names={"figure": criterion.figure}))
+    found = Found(criterion.figure, value)
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
-        return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)}")
-    found = f"{criterion.figure} {_number(value)}"
+        return _compared(criterion, evidence, found)
     mean = evidence.means.get(criterion.figure)
     if mean is not None:
         counted = (mean.mean, mean.deviation, mean.count)
         if mean_bound(*counted, criterion.confidence, upper=True) is None:
-            return Decision(evidence.configuration, criterion.text, "inconclusive", found, _ALL_EQUAL)
+            return Decision(evidence.configuration, criterion.text, "inconclusive", found, Reason("all_equal"))
         return _bounded(criterion, evidence, found, partial(_mean_bounds, *counted), tests)
     if share is None or share.count == 0:
-        return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
+        return _missing(criterion, evidence, _no_interval(criterion))
     counts = (share.successes, share.count)
     of_each_side = (1, tests) if criterion.at_most else (tests, 1)
     place = partial(examples_to_place, *counts, criterion.value, criterion.confidence, of_each_side)
     return _bounded(criterion, evidence, found, partial(_share_bounds, *counts), tests, place)
+
+
+def _no_interval(criterion: Criterion) -> Reason:
+    return Reason("no_interval", names={"figure": criterion.figure})
 
 
 def _mean_bounds(mean: float, deviation: float, count: int, confidence: float) -> Interval:
@@ -116,11 +136,13 @@ def _drop_bounds(change: Change, confidence: float) -> Interval:
     return Interval(0.0 - change.bound(confidence, upper=True), 0.0 - change.bound(confidence, upper=False))
 
 
-def _no_such_figure(criterion: Criterion, evidence: Evidence) -> str:
+def _no_such_figure(criterion: Criterion, evidence: Evidence) -> Reason:
+    names = {"figure": criterion.figure}
     if not criterion.metric.is_of_own_task:
-        return f"this result has no {criterion.figure} ({criterion.metric.meaning})"
+        return Reason("no_such_figure", names=names | {"meaning": criterion.metric.meaning})
+    there_are = ", ".join(evidence.figures)
     hint = did_you_mean(criterion.figure, evidence.figures)
-    return f"this result has no figure {criterion.figure!r}.{hint} It has {', '.join(evidence.figures)}"
+    return Reason("no_such_own_figure", names=names | {"hint": hint, "there_are": there_are})
 
 
 def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
@@ -129,55 +151,46 @@ def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Deci
         return _missing(criterion, evidence, _no_such_figure(criterion, evidence))
     mean = evidence.means.get(criterion.figure)
     wanted = "rise" if mean is not None and mean.better == "lower" else "drop"
+    names = {"figure": criterion.figure, "wanted": wanted}
     if criterion.kind != wanted:
-        worse = "lower" if wanted == "rise" else "higher"
-        reason = f"{worse} is better for {criterion.figure}: write '{criterion.figure} {wanted} <= ...'"
-        return _missing(criterion, evidence, reason)
+        return _missing(criterion, evidence, Reason("other_direction", names=names))
     change = evidence.changes.get(criterion.figure)
     if change is None:
-        reason = (
-            f"there is no change of {criterion.figure} against a reference; run with a reference on the same examples"
-        )
-        return _missing(criterion, evidence, reason)
-    drop = 0.0 - change.change
+        return _missing(criterion, evidence, Reason("no_change", names=names))
+    found = Found(f"{criterion.figure} {wanted}", 0.0 - change.change)
     if criterion.confidence is None:
-        return _compared(criterion, evidence, drop, f"{criterion.figure} {wanted} {_number(drop)}")
-    found = f"{criterion.figure} {wanted} {_number(drop)}"
+        return _compared(criterion, evidence, found)
     decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, tests)
     return _bounded(criterion, evidence, found, partial(_drop_bounds, change), tests, decisive)
 
 
 def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decision:
     if evidence.ratio is None:
-        return _missing(criterion, evidence, "there is no reference whose times belong to the same examples")
+        return _missing(criterion, evidence, Reason("no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
     if criterion.confidence is None:
-        return _compared(criterion, evidence, ratio, f"latency ratio {_number(ratio)}")
+        return _compared(criterion, evidence, Found("latency ratio", ratio))
     if interval is None:
-        return _missing(
-            criterion,
-            evidence,
-            "so few examples, or times that resemble their neighbours so much, give no interval; measure more",
-        )
-    which = "these" if evidence.ratio.processes == 1 else f"such ({evidence.ratio.processes})"
-    found = f"latency ratio of {which} processes {_number(ratio)}"
-    bounds = partial(at_confidence, ratio, interval)
-    return _bounded(criterion, evidence, found, bounds, tests, advice=f"{_MEASURE_MORE}, or where nothing else runs")
+        return _missing(criterion, evidence, Reason("no_ratio_interval"))
+    found = Found("latency ratio", ratio, processes=evidence.ratio.processes)
+    return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), tests)
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     """The worst of the outputs that the limit is about and that have such a figure."""
     named = [
-        (names[0], values[criterion.figure])
+        Found(criterion.figure, values[criterion.figure], output=names[0])
         for names, values in evidence.outputs
         if criterion.figure in values and (criterion.output is None or criterion.output in names)
     ]
     if not named:
-        known = ", ".join(names[0] for names, _ in evidence.outputs) or "none"
-        reason = f"no output {criterion.output!r} has {criterion.figure}; outputs of this result: {known}"
-        return _missing(criterion, evidence, reason)
-    name, value = max(named, key=lambda entry: _badness(criterion, entry[1]))
-    return _compared(criterion, evidence, value, f"{criterion.figure} {_number(value)} in {name}")
+        names = {
+            "output": str(criterion.output),
+            "figure": criterion.figure,
+            "there_are": ", ".join(names[0] for names, _ in evidence.outputs) or "none",
+        }
+        return _missing(criterion, evidence, Reason("no_such_output", names=names))
+    return _compared(criterion, evidence, max(named, key=lambda found: _badness(criterion, found.value)))
 
 
 def _badness(criterion: Criterion, value: float | None) -> float:
@@ -187,11 +200,11 @@ def _badness(criterion: Criterion, value: float | None) -> float:
     return value if criterion.at_most else -value
 
 
-def _compared(criterion: Criterion, evidence: Evidence, value: float | None, found: str) -> Decision:
-    if _is_no_number(value):
-        return Decision(evidence.configuration, criterion.text, "fail", found, _DAMAGED)
-    assert value is not None
-    kept = value <= criterion.value if criterion.at_most else value >= criterion.value
+def _compared(criterion: Criterion, evidence: Evidence, found: Found) -> Decision:
+    if _is_no_number(found.value):
+        return Decision(evidence.configuration, criterion.text, "fail", found, Reason("no_number"))
+    assert found.value is not None
+    kept = found.value <= criterion.value if criterion.at_most else found.value >= criterion.value
     return Decision(evidence.configuration, criterion.text, "pass" if kept else "fail", found)
 
 
@@ -202,31 +215,27 @@ def _is_no_number(value: float | None) -> bool:
 def _bounded(
     criterion: Criterion,
     evidence: Evidence,
-    figure: str,
+    found: Found,
     bounds: Callable[[float], Interval],
     tests: int,
     how_many: Callable[[], int | None] | None = None,
-    advice: str = _MEASURE_MORE,
 ) -> Decision:
-    """``bounds`` are one-sided ones by their confidence; ``how_many`` examples would do, ``advice`` if nobody knows."""
+    """``bounds`` are one-sided ones by their confidence; ``how_many`` examples would do, None if nobody knows."""
     assert criterion.confidence is not None
     interval = bounds(criterion.confidence)
     if math.isnan(interval.low) or math.isnan(interval.high):
-        return _missing(criterion, evidence, f"{criterion.figure} has no interval in this result")
-    found = f"{figure} [{_number(interval.low)}, {_number(interval.high)}]"
+        return _missing(criterion, evidence, _no_interval(criterion))
+    found = replace(found, low=interval.low, high=interval.high)
     decision = partial(Decision, evidence.configuration, criterion.text, found=found)
     if interval.high <= criterion.value if criterion.at_most else interval.low >= criterion.value:
         return decision(verdict="pass")
     is_beyond = _is_broken(criterion, interval)
     if is_beyond and _is_broken(criterion, bounds(confidence_of_each(criterion.confidence, tests))):
         return decision(verdict="fail")
-    start = f"beyond it, but not clearly enough for one of {tests} limits" if is_beyond else "too few examples to tell"
-    if how_many is None:
-        return decision(verdict="inconclusive", reason=f"{start}; {advice}")
-    needed = how_many()
-    if needed is None:
-        return decision(verdict="inconclusive", reason=_AT_THE_LIMIT)
-    reason = f"{start}; about {needed} would do in {100 * POWER:g} % of cases if they are like these"
+    needed = None if how_many is None else how_many()
+    if how_many is not None and needed is None:
+        return decision(verdict="inconclusive", reason=Reason("at_the_limit"))
+    reason = Reason("beyond_for_one", {"limits": tests}) if is_beyond else Reason("too_few")
     return decision(verdict="inconclusive", reason=reason, examples_needed=needed)
 
 
@@ -234,12 +243,8 @@ def _is_broken(criterion: Criterion, interval: Interval) -> bool:
     return interval.low > criterion.value if criterion.at_most else interval.high < criterion.value
 
 
-def _missing(criterion: Criterion, evidence: Evidence, reason: str) -> Decision:
-    return Decision(evidence.configuration, criterion.text, "not measured", "", reason)
-
-
-def _number(value: float | None) -> str:
-    return "no number" if value is None else f"{value:.4g}"
+def _missing(criterion: Criterion, evidence: Evidence, reason: Reason) -> Decision:
+    return Decision(evidence.configuration, criterion.text, "not measured", reason=reason)
 
 
 def worst_verdict(decisions: Sequence[Decision]) -> GateVerdict:

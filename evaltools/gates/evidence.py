@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.latency_ratio import LatencyRatio
 
@@ -60,9 +61,9 @@ class Evidence:
     """
 
     configuration: str
-    not_measured: str | None = None
+    not_measured: Reason | None = None
     cannot_exist: bool = False
-    reference_not_measured: str | None = None
+    reference_not_measured: Reason | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
     outputs: Sequence[OutputFigures] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)

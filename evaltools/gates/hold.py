@@ -15,6 +15,7 @@ from evaltools.metrics.metric import present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.metrics import METRICS
 from evaltools.result.places import against_reference, reference_of
+from evaltools.result.verdict import Reason
 from evaltools.stats.latency_ratio import LatencyRatio
 from evaltools.task_kind import kind_of
 
@@ -50,8 +51,8 @@ def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> lis
         reports += [_hold(gate, run, result) for run, result in about.items()]
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
-            reason = f"no result is about it; there are {there_are}"
-            reports.append(GateReport(gate.run, gate.model, _nothing_shown(gate, reason)))
+            nothing = _nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
+            reports.append(GateReport(gate.run, gate.model, nothing))
     return reports
 
 
@@ -60,8 +61,8 @@ def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResul
     reports = []
     for run, result in results.items():
         if not any(_is_about(gate, run, result) for gate in gates):
-            reason = f"no gate is about {_described(run, result)}; add one, or leave the result out"
-            nothing = Decision("*", "no limit", "not measured", "", reason)
+            reason = Reason("no_gate", names={"result": _described(run, result)})
+            nothing = Decision("*", "no limit", "not measured", reason=reason)
             reports.append(GateReport(run, _model_name(result), (nothing,)))
     return reports
 
@@ -83,10 +84,8 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
     named = [entry for entry in tests if gate.names(entry.name)]
     if not named:
         there_are = ", ".join(entry.name for entry in tests) or "none"
-        decisions = _nothing_shown(
-            gate, f"no configuration is named {gate.configuration!r} in {run}; there are {there_are}"
-        )
-        return GateReport(run, _model_name(result), decisions)
+        names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
+        return GateReport(run, _model_name(result), _nothing_shown(gate, Reason("no_configuration", names=names)))
     found = [evidence_of(result, entry) for entry in named]
     held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
     return GateReport(run, _model_name(result), tuple(decide_together(held)))
@@ -116,8 +115,8 @@ def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Deci
     return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
 
-def _nothing_shown(gate: Gate, reason: str) -> tuple[Decision, ...]:
-    return tuple(Decision(gate.configuration, limit.text, "not measured", "", reason) for limit in gate.criteria)
+def _nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
+    return tuple(Decision(gate.configuration, limit.text, "not measured", reason=reason) for limit in gate.criteria)
 
 
 def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) -> Evidence:
@@ -140,22 +139,22 @@ def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) ->
     )
 
 
-def _why_not_its_own(result: EvaluationResult, configuration: ConfigurationResult) -> str | None:
+def _why_not_its_own(result: EvaluationResult, configuration: ConfigurationResult) -> Reason | None:
     if configuration.status == "not measured":
-        return configuration.reason or "not measured"
+        return Reason.of_text(configuration.reason or "not measured")
     if configuration.fallback is not None:
-        return f"it was measured on the CPU instead of what it asked for: {configuration.fallback}"
+        return Reason("fallback", names={"why": configuration.fallback})
     if not result.complete:
-        return f"the run ended early ({result.stopped}); its figures are those of a part of the examples"
+        return Reason("ended_early", names={"why": str(result.stopped)})
     return None
 
 
-def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult) -> str | None:
+def _why_no_reference(result: EvaluationResult, configuration: ConfigurationResult) -> Reason | None:
     reference = reference_of(configuration, result.configurations)
     if reference is None:
-        return "this result has no reference to hold it against; run with one"
+        return Reason("no_reference")
     if reference.status == "not measured":
-        return f"the reference was not measured: {reference.reason}"
+        return Reason("reference_not_measured", names={"why": str(reference.reason)})
     if reference.fallback is not None:
-        return f"the reference was measured on the CPU instead of what it asked for: {reference.fallback}"
+        return Reason("reference_fallback", names={"why": reference.fallback})
     return None

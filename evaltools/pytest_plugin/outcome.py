@@ -10,6 +10,7 @@ from evaltools.gates.decide import Decision
 from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.settings import Settings
 from evaltools.report.tables.cells import one_line
+from evaltools.report.words.gates import found_in_words, reason_in_words
 
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
@@ -49,8 +50,8 @@ def properties(reports: Sequence[GateReport]) -> list[tuple[str, str]]:
             values = {
                 "model": report.model,
                 "verdict": decision.verdict,
-                "found": decision.found,
-                "reason": decision.reason,
+                "found": found_in_words(decision.found),
+                "reason": reason_in_words(decision),
                 "examples_needed": "" if decision.examples_needed is None else str(decision.examples_needed),
             }
             place = _place(report, decision)
@@ -69,18 +70,20 @@ def _place(report: GateReport, decision: Decision) -> str:
 def _line(entries: Sequence[tuple[GateReport, Decision]]) -> str:
     return one_line(
         "; ".join(
-            _headline(report, decision) + (f", {decision.reason}" if decision.found and decision.reason else "")
+            _headline(report, decision)
+            + (f", {reason_in_words(decision)}" if decision.found and decision.reason else "")
             for report, decision in entries
         )
     )
 
 
 def _headline(report: GateReport, decision: Decision) -> str:
-    return f"{_place(report, decision)}: {decision.verdict}: {decision.found or decision.reason}"
+    said = found_in_words(decision.found) or reason_in_words(decision)
+    return f"{_place(report, decision)}: {decision.verdict}: {said}"
 
 
 def _block(report: GateReport, decision: Decision) -> str:
-    reason = decision.reason if decision.found else ""
+    reason = reason_in_words(decision) if decision.found else ""
     if decision.verdict == "inconclusive":
         reason += ". That is no proof: the limit may be broken"
     lines = {"limit": decision.limit, "model": report.model, "reason": reason}

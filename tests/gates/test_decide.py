@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,8 +12,10 @@ from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from evaltools.gates.criteria import parse_criterion
-from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, decide, worst_verdict
+from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, decide, worst_verdict
 from evaltools.gates.evidence import Evidence
+from evaltools.report.words.gates import found_in_words, reason_in_words
+from evaltools.result.verdict import Reason
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
@@ -48,57 +49,66 @@ def outputs(*values: tuple[str, dict[str, float | None]]) -> Evidence:
 
 
 def shown_interval(found: Decision) -> tuple[float, float]:
-    ends = re.search(r"\[(\S+), (\S+)\]", found.found)
-    assert ends is not None, found.found
-    return float(ends[1]), float(ends[2])
+    assert found.found is not None
+    assert found.found.low is not None
+    assert found.found.high is not None
+    return found.found.low, found.found.high
 
 
 def test_a_figure_at_the_limit_keeps_it() -> None:
     evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9})
     assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
     assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
-    assert decided("latency_ms <= 4", evidence).found == "latency_ms 5"
+    assert found_in_words(decided("latency_ms <= 4", evidence).found) == "latency_ms 5"
 
 
 def test_a_figure_that_is_nan_breaks_both_limits_and_one_without_a_value_shows_nothing() -> None:
     for sign in ("<=", ">="):
         damaged = decided(f"latency_ms {sign} 5", Evidence("x", figures={"latency_ms": math.nan}))
-        assert (damaged.verdict, damaged.found) == ("fail", "latency_ms nan")
+        assert (damaged.verdict, found_in_words(damaged.found)) == ("fail", "latency_ms nan")
         nothing = decided(f"ap_small {sign} 0.5", Evidence("x", figures={"ap_small": None}))
         assert nothing.verdict == "not measured"
-        assert nothing.reason == "ap_small has no value: there is nothing in the data that it could be measured on"
+        assert (
+            reason_in_words(nothing)
+            == "ap_small has no value: there is nothing in the data that it could be measured on"
+        )
 
 
 def test_a_figure_that_the_result_lacks_is_not_measured() -> None:
     found = decided("top10 >= 0.5", Evidence("x", figures={"top1": 0.9}))
-    assert (found.verdict, found.reason) == ("not measured", "this result has no top10 (Top-10 accuracy, 0..1)")
+    assert (found.verdict, reason_in_words(found)) == (
+        "not measured",
+        "this result has no top10 (Top-10 accuracy, 0..1)",
+    )
 
 
 @pytest.mark.parametrize("limit", ["top1 >= 0.1", "top1 drop <= 1", "latency ratio <= 99", "snr_db >= 0"])
 def test_what_was_not_measured_keeps_no_limit(limit: str) -> None:
     evidence = replace(
         share(9, 10),
-        not_measured="no NNAPI here",
+        not_measured=Reason.of_text("no NNAPI here"),
         cannot_exist=True,
         changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"snr_db": 99.0})).outputs,
     )
-    assert decided(limit, evidence) == Decision("x", limit, "not measured", "", "no NNAPI here", None, True)
+    assert decided(limit, evidence) == Decision(
+        "x", limit, "not measured", reason=Reason.of_text("no NNAPI here"), cannot_exist=True
+    )
     assert decided(limit, replace(evidence, not_measured=None)).verdict == "pass"
 
 
 def test_without_a_reference_only_what_needs_none_is_decided() -> None:
     evidence = replace(
         share(9, 10),
-        reference_not_measured="the reference died",
+        reference_not_measured=Reason.of_text("the reference died"),
         changes=flips(10, 0, 0).changes,
         ratio=LatencyRatio(1, 0.5, None),
         outputs=outputs(("y", {"max_error": 0.0})).outputs,
     )
     assert verdict("top1 >= 0.9", evidence) == "pass"
     for limit in ("top1 drop <= 1", "latency ratio <= 1", "max_error <= 1", "agreement >= 0"):
-        assert (decided(limit, evidence).verdict, decided(limit, evidence).reason) == (
+        assert (decided(limit, evidence).verdict, reason_in_words(decided(limit, evidence))) == (
             "not measured",
             "the reference died",
         )
@@ -122,7 +132,7 @@ def test_how_many_examples_with_the_same_share_would_decide_is_said_with_its_pow
     found = decided("top1 >= 0.88 at 95 %", share(180, 200))
     assert found.verdict == "inconclusive"
     assert found.examples_needed == examples_to_place(180, 200, 0.88, 0.95)
-    assert found.reason == (
+    assert reason_in_words(found) == (
         f"too few examples to tell; about {found.examples_needed} would do in 80 % of cases if they are like these"
     )
 
@@ -130,7 +140,7 @@ def test_how_many_examples_with_the_same_share_would_decide_is_said_with_its_pow
 def test_a_share_at_the_limit_is_decided_by_no_number_of_examples() -> None:
     found = decided("top1 >= 0.9 at 95 %", share(180, 200))
     assert (found.verdict, found.examples_needed) == ("inconclusive", None)
-    assert found.reason.endswith("no number of examples would tell; move the limit")
+    assert reason_in_words(found).endswith("no number of examples would tell; move the limit")
 
 
 def test_a_share_without_examples_has_no_interval() -> None:
@@ -197,21 +207,21 @@ def test_so_many_examples_with_the_same_flips_would_decide_a_drop() -> None:
     assert found.verdict == "inconclusive"
     needed = found.examples_needed
     assert needed is not None
-    assert f"about {needed} would do" in found.reason
+    assert f"about {needed} would do" in reason_in_words(found)
     assert likelihood_score(needed, round(0.010 * needed), round(0.008 * needed))(-0.005) > QUANTILE_95
 
 
 def test_a_drop_without_a_confidence_is_the_one_that_was_found() -> None:
     evidence = flips(200, 3, 2)
     assert [verdict(f"top1 drop <= {limit}", evidence) for limit in ("0.4 points", "0.5 points")] == ["fail", "pass"]
-    assert decided("top1 drop <= 0", evidence).found == "top1 drop 0.005"
-    assert decided("top1 drop <= 0", flips(200, 0, 0)).found == "top1 drop 0"
+    assert found_in_words(decided("top1 drop <= 0", evidence).found) == "top1 drop 0.005"
+    assert found_in_words(decided("top1 drop <= 0", flips(200, 0, 0)).found) == "top1 drop 0"
 
 
 def test_a_drop_that_was_not_taken_names_the_next_step() -> None:
     found = decided("top5 drop <= 0.1 at 95 %", flips(10, 0, 0))
     assert found.verdict == "not measured"
-    assert "no change of top5 against a reference; run with a reference on the same examples" in found.reason
+    assert "no change of top5 against a reference; run with a reference on the same examples" in reason_in_words(found)
 
 
 def resampled(differences: Sequence[float], change: float = -0.01, examples: int = 100) -> Evidence:
@@ -231,7 +241,7 @@ def test_the_bounds_of_a_resampled_drop_are_those_of_its_draws() -> None:
 @pytest.mark.parametrize("evidence", [resampled([]), resampled([0.0, 0.0], examples=1), resampled([math.nan] * 9)])
 def test_what_cannot_be_resampled_has_no_interval(evidence: Evidence) -> None:
     found = decided("ap drop <= 0.1 at 95 %", evidence)
-    assert (found.verdict, found.reason) == ("not measured", "ap has no interval in this result")
+    assert (found.verdict, reason_in_words(found)) == ("not measured", "ap has no interval in this result")
 
 
 def test_a_ratio_is_held_against_its_interval() -> None:
@@ -243,18 +253,18 @@ def test_a_ratio_is_held_against_its_interval() -> None:
     assert verdict("latency ratio <= 0.5", evidence) == "pass"
     assert verdict("latency ratio <= 0.49", evidence) == "fail"
     undecided = decided("latency ratio <= 0.5 at 95 %", evidence)
-    assert undecided.found == "latency ratio of these processes 0.5 [0.45, 0.6]"
-    assert undecided.reason == "too few examples to tell; measure more, or where nothing else runs"
+    assert found_in_words(undecided.found) == "latency ratio of these processes 0.5 [0.45, 0.6]"
+    assert reason_in_words(undecided) == "too few examples to tell; measure more, or where nothing else runs"
 
 
 def test_a_ratio_of_one_pair_or_of_none() -> None:
     single = Evidence("x", ratio=LatencyRatio(1, 0.5, None))
     assert verdict("latency ratio <= 0.5", single) == "pass"
-    assert decided("latency ratio <= 0.5 at 95 %", single).reason == (
+    assert reason_in_words(decided("latency ratio <= 0.5 at 95 %", single)) == (
         "so few examples, or times that resemble their neighbours so much, give no interval; measure more"
     )
     none = decided("latency ratio <= 0.5", Evidence("x"))
-    assert (none.verdict, none.reason) == (
+    assert (none.verdict, reason_in_words(none)) == (
         "not measured",
         "there is no reference whose times belong to the same examples",
     )
@@ -262,10 +272,10 @@ def test_a_ratio_of_one_pair_or_of_none() -> None:
 
 def test_the_worst_output_decides_and_is_named() -> None:
     evidence = outputs(("a", {"max_quanta": 2.0}), ("b", {"max_error": 9.0}), ("c", {"max_quanta": 5.0}))
-    assert decided("max_quanta <= 1", evidence).found == "max_quanta 5 in c"
+    assert found_in_words(decided("max_quanta <= 1", evidence).found) == "max_quanta 5 in c"
     assert verdict("max_quanta <= 5", evidence) == "pass"
     snr = outputs(("a", {"snr_db": 60.0}), ("b", {"snr_db": 30.0}), ("c", {"snr_db": math.inf}))
-    assert decided("snr_db >= 40", snr) == Decision("x", "snr_db >= 40", "fail", "snr_db 30 in b")
+    assert decided("snr_db >= 40", snr) == Decision("x", "snr_db >= 40", "fail", Found("snr_db", 30.0, output="b"))
     assert verdict("snr_db >= 30", snr) == "pass"
 
 
@@ -274,8 +284,8 @@ def test_the_worst_output_decides_and_is_named() -> None:
 def test_an_output_without_a_number_breaks_every_limit(broken: float | None, limit: str) -> None:
     found = decided(limit, outputs(("a", {"max_error": 0.0}), ("b", {"max_error": broken})))
     assert found.verdict == "fail"
-    assert found.found in ("max_error no number in b", "max_error nan in b")
-    assert found.reason.startswith("no number: a side has NaN or infinite values or another shape")
+    assert found_in_words(found.found) in ("max_error no number in b", "max_error nan in b")
+    assert reason_in_words(found).startswith("no number: a side has NaN or infinite values or another shape")
 
 
 def test_one_output_by_name_or_number_leaves_the_others_alone() -> None:
@@ -287,16 +297,19 @@ def test_one_output_by_name_or_number_leaves_the_others_alone() -> None:
 
 def test_an_output_that_is_not_there_is_not_measured() -> None:
     evidence = outputs(("a", {"max_error": 9.0}), ("b", {}))
-    assert decided("max_error[c] <= 1", evidence).reason == "no output 'c' has max_error; outputs of this result: a, b"
+    assert (
+        reason_in_words(decided("max_error[c] <= 1", evidence))
+        == "no output 'c' has max_error; outputs of this result: a, b"
+    )
     assert verdict("max_error[b] <= 1", evidence) == "not measured"
     without = decided("max_error[c] <= 1", Evidence("x", figures={"top1": 0.5}))
-    assert without.reason == "no output 'c' has max_error; outputs of this result: none"
-    assert "this result has no max_quanta (inference_diff: " in decided("max_quanta <= 1", evidence).reason
+    assert reason_in_words(without) == "no output 'c' has max_error; outputs of this result: none"
+    assert "this result has no max_quanta (inference_diff: " in reason_in_words(decided("max_quanta <= 1", evidence))
 
 
 def test_not_measured_is_worse_than_fail_and_that_than_inconclusive() -> None:
     assert GATE_VERDICTS == ("pass", "inconclusive", "fail", "not measured")
-    made = {name: Decision("x", "top1 >= 0.5", name, "") for name in GATE_VERDICTS}
+    made = {name: Decision("x", "top1 >= 0.5", name) for name in GATE_VERDICTS}
     for place, name in enumerate(GATE_VERDICTS):
         assert worst_verdict([made[other] for other in reversed(GATE_VERDICTS[: place + 1])]) == name
     assert worst_verdict([]) == "not measured"

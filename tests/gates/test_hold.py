@@ -22,8 +22,10 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_error import NativeError
 from evaltools.metrics.output_difference import OutputDifference, Quanta, Values
+from evaltools.report.words.gates import found_in_words, reason_in_words
 from evaltools.result.evaluation import DelegationProof, EvaluationResult, LatencyComparison
 from evaltools.result.model import Model, Tensor
+from evaltools.result.verdict import Reason
 from evaltools.stats.changes import CountedChange, Share
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import LatencyRatio
@@ -97,21 +99,23 @@ def test_patterns_choose_results_and_configurations() -> None:
 def test_a_gate_about_nothing_is_not_measured_and_says_what_there_is() -> None:
     found = held(MADE, gate("top1 >= 0.5", "top2 >= 0.5", task="coco"), gate("top1 >= 0.5"))
     assert [entry.verdict for entry in found] == ["not measured", "not measured", "pass"]
-    assert found[0].reason == "no result is about it; there are nightly (imagenet of m.tflite)"
+    assert reason_in_words(found[0]) == "no result is about it; there are nightly (imagenet of m.tflite)"
     assert hold_gates([gate("top1 >= 0.5", run="weekly", model="x*")], {}) == [
         GateReport(
-            "weekly", "x*", (Decision("*", "top1 >= 0.5", "not measured", "", "no result is about it; there are none"),)
+            "weekly",
+            "x*",
+            (Decision("*", "top1 >= 0.5", "not measured", reason=Reason("no_result", names={"there_are": "none"})),),
         )
     ]
 
 
 def test_an_unknown_configuration_is_not_measured_and_says_which_there_are() -> None:
     found = held(MADE, gate("top1 >= 0.5", configuration="fats"))
-    assert [(entry.configuration, entry.verdict, entry.reason) for entry in found] == [
+    assert [(entry.configuration, entry.verdict, reason_in_words(entry)) for entry in found] == [
         ("fats", "not measured", "no configuration is named 'fats' in nightly; there are fast")
     ]
     alone = held(result(REFERENCE), gate("top1 >= 0.5", configuration="reference"))
-    assert alone[0].reason == "no configuration is named 'reference' in nightly; there are none"
+    assert reason_in_words(alone[0]) == "no configuration is named 'reference' in nightly; there are none"
 
 
 def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
@@ -119,7 +123,7 @@ def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
     assert [report.run for report in hold_gates(gates, results)] == ["nightly"]
     (report,) = report_unjudged(gates, results)
     assert (report.run, [entry.verdict for entry in report.decisions]) == ("weekly", ["not measured"])
-    assert report.decisions[0].reason == (
+    assert reason_in_words(report.decisions[0]) == (
         "no gate is about weekly (imagenet of m.tflite); add one, or leave the result out"
     )
 
@@ -149,7 +153,9 @@ def test_a_result_that_no_gate_is_about_shows_nothing() -> None:
 def test_what_did_not_run_as_asked_keeps_no_limit(
     made: EvaluationResult, reason: str, cannot_exist: bool, limit: str
 ) -> None:
-    assert one(made, limit) == Decision("fast", limit, "not measured", "", reason, None, cannot_exist)
+    decision = one(made, limit)
+    assert (decision.verdict, decision.found, decision.cannot_exist) == ("not measured", None, cannot_exist)
+    assert reason_in_words(decision) == reason
 
 
 @pytest.mark.parametrize(
@@ -168,7 +174,7 @@ def test_a_reference_that_is_none_leaves_nothing_to_compare_with(reference: dict
     made = replace(flips, configurations=[replace(REFERENCE, **reference), flips.configurations[1]])
     for limit in ("top1 drop <= 1 at 95 %", "agreement >= 0", "latency ratio <= 9"):
         found = held(made, gate(limit, configuration="fast"))
-        assert [(entry.verdict, entry.reason) for entry in found] == [("not measured", reason)]
+        assert [(entry.verdict, reason_in_words(entry)) for entry in found] == [("not measured", reason)]
     assert [entry.verdict for entry in held(made, gate("top1 >= 0.5", configuration="fast"))] == ["pass"]
 
 
@@ -290,7 +296,7 @@ def test_another_shape_breaks_every_limit(figure: str) -> None:
 
 def test_texts_and_outputs_without_elements_have_no_distance() -> None:
     made = diff(TEXT, output(elements=0, compared=0, max=None, snr_db=None), output(output="y"))
-    assert one(made, "max_error <= 1").found == "max_error 0.75 in y"
+    assert found_in_words(one(made, "max_error <= 1").found) == "max_error 0.75 in y"
     assert one(made, "max_error[0] <= 1").verdict == "not measured"
     assert one(made, "snr_db >= -999").verdict == "fail"
     assert one(diff(replace(TEXT, different=0)), "snr_db >= 999").verdict == "pass"
@@ -306,7 +312,7 @@ def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
         parse_criterion("top1 drop <= 0.5 points at 95 %"),
         replace(evidence_of(MADE, MADE.configurations[1]), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
     )
-    assert (found.verdict, found.found) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")
+    assert (found.verdict, found_in_words(found.found)) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -325,7 +331,7 @@ def test_of_several_limits_those_are_broken_that_holm_rejects(seed: int) -> None
     assert found[-1].verdict == "pass"
     for decision, p_value, is_rejected in zip(found, p_values, rejected, strict=False):
         beyond = p_value <= 0.05 and not is_rejected
-        assert ("not clearly enough for one of" in decision.reason) == beyond
+        assert ("not clearly enough for one of" in reason_in_words(decision)) == beyond
 
 
 def test_a_limit_that_is_kept_is_so_beside_any_number_of_others() -> None:

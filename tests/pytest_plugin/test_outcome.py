@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.outcome import judge, properties
 from evaltools.pytest_plugin.settings import Settings
+from evaltools.result.verdict import Reason
 
 LENIENT = Settings("skip", strict=False)
 
 
 def decided(name: str, verdict: GateVerdict, cannot_exist: bool = False) -> Decision:
-    found = "" if verdict == "not measured" else "top1 0.5"
-    reason = "" if verdict in ("pass", "fail") else f"because of {name}"
+    found = None if verdict == "not measured" else Found("top1", 0.5)
+    reason = None if verdict in ("pass", "fail") else Reason.of_text(f"because of {name}")
     return Decision(name, "top1 >= 0.5", verdict, found, reason, None, cannot_exist)
 
 
@@ -79,16 +80,16 @@ def test_a_skip_says_all_reasons_in_one_line() -> None:
 
 
 def test_words_of_native_code_cannot_command_the_terminal() -> None:
-    crashed = Decision("x", "top1 >= 0.5", "not measured", "", "died\n\x1b[2J")
+    crashed = Decision("x", "top1 >= 0.5", "not measured", reason=Reason.of_text("died\n\x1b[2J"))
     assert judge(reported(crashed), LENIENT).text.splitlines()[0] == "run/x: not measured: died??[2J"
 
 
 def test_properties_hold_what_was_found() -> None:
-    undecided = Decision("c", "top1 >= 0.5", "inconclusive", "top1 0.5 [0.4, 0.6]", "too few", 300)
+    undecided = Decision("c", "top1 >= 0.5", "inconclusive", Found("top1", 0.5, 0.4, 0.6), Reason("too_few"), 300)
     assert properties(reported(undecided)) == [
         ("run/c.model", "model.tflite"),
         ("run/c.verdict", "inconclusive"),
         ("run/c.found", "top1 0.5 [0.4, 0.6]"),
-        ("run/c.reason", "too few"),
+        ("run/c.reason", "too few examples to tell; about 300 would do in 80 % of cases if they are like these"),
         ("run/c.examples_needed", "300"),
     ]

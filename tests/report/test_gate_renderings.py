@@ -13,7 +13,7 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from evaltools.cli.shared.terminal import make_console
-from evaltools.gates.decide import Decision, GateVerdict
+from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
@@ -21,6 +21,7 @@ from evaltools.report.files.markdown_text import escape
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import GateOutcome, counts, outcome_of
 from evaltools.result.json_file import encode_json
+from evaltools.result.verdict import Reason
 
 NASTY = 'a|b <script>&amp; `x` *y* _z_ [l](u) \\| "q" \x1b[31m\x00\udc80\ufffe line\r\nbreak\n\n# h'
 
@@ -30,15 +31,17 @@ def outcome(*reports: GateReport) -> GateOutcome:
 
 
 def decision(verdict: GateVerdict = "pass", configuration: str = "fast", **more: object) -> Decision:
-    found = "" if verdict == "not measured" else "top1 0.9"
+    found = None if verdict == "not measured" else Found("top1", 0.9)
     return Decision(configuration, "top1 >= 0.9", verdict, found, **more)  # type: ignore[arg-type]
 
 
 MIXED = outcome(
     GateReport("a", "m.tflite", (decision(), decision("fail"))),
-    GateReport("b", "n.tflite", (decision("inconclusive", reason="about 500 would do", examples_needed=500),)),
-    GateReport("a", "m.tflite", (decision("not measured", reason="it died"),)),
-    GateReport("b", "n.tflite", (decision("not measured", reason="no NNAPI", cannot_exist=True),)),
+    GateReport(
+        "b", "n.tflite", (decision("inconclusive", reason=Reason.of_text("about 500 would do"), examples_needed=500),)
+    ),
+    GateReport("a", "m.tflite", (decision("not measured", reason=Reason.of_text("it died")),)),
+    GateReport("b", "n.tflite", (decision("not measured", reason=Reason.of_text("no NNAPI"), cannot_exist=True),)),
 )
 PASSED = outcome(GateReport("a", "m.tflite", (decision(),)))
 HOSTILE = outcome(
@@ -46,13 +49,15 @@ HOSTILE = outcome(
         NASTY,
         NASTY,
         (
-            Decision(NASTY, NASTY, "fail", NASTY, NASTY),
-            Decision(NASTY, NASTY, "not measured", "", NASTY),
-            Decision("1. x", "- y", "not measured", "", NASTY, cannot_exist=True),
+            Decision(NASTY, NASTY, "fail", Found(NASTY, 1.0, output=NASTY), Reason.of_text(NASTY)),
+            Decision(NASTY, NASTY, "not measured", reason=Reason.of_text(NASTY)),
+            Decision("1. x", "- y", "not measured", reason=Reason.of_text(NASTY), cannot_exist=True),
         ),
     )
 )
-EMPTY_NAMES = outcome(GateReport("", "", (Decision("", "top1 >= 0.5", "not measured", "", "no result"),)))
+EMPTY_NAMES = outcome(
+    GateReport("", "", (Decision("", "top1 >= 0.5", "not measured", reason=Reason.of_text("no result")),))
+)
 
 
 def printed(made: GateOutcome, width: int = 160) -> list[str]:
@@ -193,8 +198,15 @@ def test_json_has_every_decision() -> None:
                 "configuration": "fast",
                 "limit": "top1 >= 0.9",
                 "verdict": "inconclusive",
-                "found": "top1 0.9",
-                "reason": "about 500 would do",
+                "found": {
+                    "figure": "top1",
+                    "value": 0.9,
+                    "low": None,
+                    "high": None,
+                    "output": None,
+                    "processes": None,
+                },
+                "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,
                 "cannot_exist": False,
             }

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.gates.decide import GATE_VERDICTS, Decision, GateVerdict, worst_verdict
+from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, worst_verdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.tables.cells import one_line
+from evaltools.result.verdict import TEXT
+from evaltools.stats.power import POWER
 
 _ANY: Final = "*"
 
@@ -57,7 +59,7 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
                 model=_text(report.model) or _ANY,
                 configuration=_text(decision.configuration) or _ANY,
                 limit=_text(decision.limit),
-                found=_text(decision.found),
+                found=_text(found_in_words(decision.found)),
                 verdict=decision.verdict,
                 explanation=_explanation(decision),
                 cannot_exist=decision.cannot_exist,
@@ -66,8 +68,89 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
 
 def _explanation(decision: Decision) -> str:
     """Why it did not pass, with the next step where there is one."""
-    found = f"found {_text(decision.found)}" if decision.found else ""
-    return "; ".join(part for part in (found, _text(decision.reason)) if part)
+    found = f"found {_text(found_in_words(decision.found))}" if decision.found else ""
+    return "; ".join(part for part in (found, _text(reason_in_words(decision))) if part)
+
+
+def found_in_words(found: Found | None) -> str:
+    """What a limit was held against; nothing where there is nothing.
+
+    >>> found_in_words(Found("latency ratio", 0.5, 0.45, 0.6, processes=1))
+    'latency ratio of these processes 0.5 [0.45, 0.6]'
+    >>> found_in_words(Found("max_error", None, output="boxes"))
+    'max_error no number in boxes'
+    """
+    if found is None:
+        return ""
+    processes = {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
+    span = "" if found.low is None else f" [{_number(found.low)}, {_number(found.high)}]"
+    output = "" if found.output is None else f" in {found.output}"
+    return f"{found.figure}{processes} {_number(found.value)}{span}{output}"
+
+
+def _number(value: float | None) -> str:
+    return "no number" if value is None else f"{value:.4g}"
+
+
+_MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
+_REASONS: Final = {
+    TEXT: "{text}",
+    "fallback": f"it was {_MEASURED_ON_THE_CPU}",
+    "ended_early": "the run ended early ({why}); its figures are those of a part of the examples",
+    "no_reference": "this result has no reference to hold it against; run with one",
+    "reference_not_measured": "the reference was not measured: {why}",
+    "reference_fallback": f"the reference was {_MEASURED_ON_THE_CPU}",
+    "no_result": "no result is about it; there are {there_are}",
+    "no_gate": "no gate is about {result}; add one, or leave the result out",
+    "no_configuration": "no configuration is named {configuration!r} in {run}; there are {there_are}",
+    "no_such_figure": "this result has no {figure} ({meaning})",
+    "no_such_own_figure": "this result has no figure {figure!r}.{hint} It has {there_are}",
+    "no_such_output": "no output {output!r} has {figure}; outputs of this result: {there_are}",
+    "no_value": "{figure} has no value: there is nothing in the data that it could be measured on",
+    "no_number": "no number: a side has NaN or infinite values or another shape, or the reference is 0 everywhere",
+    "no_interval": "{figure} has no interval in this result",
+    "no_change": "there is no change of {figure} against a reference; run with a reference on the same examples",
+    "no_reference_times": "there is no reference whose times belong to the same examples",
+    "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
+    "measure more",
+    "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
+    "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
+    "too_few": "too few examples to tell",
+    "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
+}
+_BETTER: Final = {"drop": "higher", "rise": "lower"}
+
+
+def reason_in_words(decision: Decision) -> str:
+    """Why a limit was not kept, and the next step; nothing where what was found says it all.
+
+    >>> from evaltools.result.verdict import Reason
+    >>> reason_in_words(Decision("x", "top1 >= 0.7", "inconclusive", reason=Reason("too_few"), examples_needed=300))
+    'too few examples to tell; about 300 would do in 80 % of cases if they are like these'
+    """
+    reason = decision.reason
+    if reason is None:
+        return ""
+    if reason.kind == "other_direction":
+        figure, wanted = reason.names["figure"], reason.names["wanted"]
+        return f"{_BETTER[wanted]} is better for {figure}: write '{figure} {wanted} <= ...'"
+    text = _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+    if reason.kind not in ("too_few", "beyond_for_one"):
+        return text
+    if decision.examples_needed is not None:
+        return f"{text}; about {decision.examples_needed} would do in {100 * POWER:g} % of cases if they are like these"
+    is_of_times = decision.found is not None and decision.found.processes is not None
+    return f"{text}; measure more{', or where nothing else runs' if is_of_times else ''}"
+
+
+def decision_in_words(decision: Decision) -> str:
+    """A decision in one line.
+
+    >>> decision_in_words(Decision("xnnpack", "top1 >= 0.7", "pass", Found("top1", 0.75)))
+    'xnnpack: top1 >= 0.7: pass: top1 0.75'
+    """
+    said = "; ".join(part for part in (found_in_words(decision.found), reason_in_words(decision)) if part)
+    return f"{decision.configuration}: {decision.limit}: {decision.verdict}{f': {said}' if said else ''}"
 
 
 def _text(text: str) -> str:
@@ -77,7 +160,7 @@ def _text(text: str) -> str:
 def counts(outcome: GateOutcome) -> str:
     """How many limits came out how.
 
-    >>> kept, left = Decision("x", "top1 >= 0.7", "pass", ""), Decision("y", "top1 >= 0.7", "not measured", "")
+    >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
     >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
     '2 limits held against configurations: 1 not measured, 1 pass'
     """
