@@ -44,7 +44,7 @@ class PassOptions:
     invocations: int = 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome(Generic[Observation]):
     """Everything measured in a pass.
 
@@ -178,13 +178,15 @@ class _Pass(Generic[Observation]):
         except KeyboardInterrupt:
             interrupted = True
         self._journal.flush()
-        outcome = _outcome(self._journal, self._ledger, self._sessions[0])
-        outcome.elapsed_s = time.perf_counter() - start
-        outcome.examples_run = self._tally.done - self._known
-        outcome.stages = self._stages
-        if interrupted and outcome.stopped is None:
-            outcome.stopped = "interrupted"
-        return outcome
+        return _outcome(
+            self._journal,
+            self._ledger,
+            self._sessions[0],
+            interrupted,
+            examples_run=self._tally.done - self._known,
+            elapsed_s=time.perf_counter() - start,
+            stages=self._stages,
+        )
 
     def _take_from_journal(self) -> None:
         """What was finished before."""
@@ -301,7 +303,13 @@ class _Pass(Generic[Observation]):
         return False
 
 
-def _outcome(journal: Journal[Observation], ledger: Ledger, configurations: Iterable[str]) -> Outcome[Observation]:
+def _outcome(
+    journal: Journal[Observation],
+    ledger: Ledger,
+    configurations: Iterable[str],
+    interrupted: bool = False,
+    **carried_out: Any,
+) -> Outcome[Observation]:
     """What was settled; records of a configuration end where it was given up."""
     ends = {
         name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
@@ -311,6 +319,7 @@ def _outcome(journal: Journal[Observation], ledger: Ledger, configurations: Iter
         preprocessing_us=journal.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,
         failed_examples=ledger.tally.failed_examples,
-        stopped=ledger.stopped,
+        stopped=ledger.stopped or ("interrupted" if interrupted else None),
         given_up=ledger.given_up,
+        **carried_out,
     )

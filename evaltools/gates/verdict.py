@@ -24,7 +24,9 @@ GRADES: Final[tuple[Grade, ...]] = ("equivalent", "fp16", "bf16", "int8", "not d
 
 UNIT_ROUNDOFF: Final[Mapping[str, float]] = {"float32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-8}
 AMPLIFIED: Final = 0.1
-"""Beyond this relative size, a difference that rounding explains decides nothing."""
+"""Where rounding itself is beyond this relative size, a difference that it explains decides nothing."""
+_SMALL: Final = 0.1
+"""But one that is no more than this share of it shows that the sides are alike."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 _FLOOR_FACTOR: Final = 4.0
 _YARDSTICK_FACTOR: Final = 2.0
@@ -437,13 +439,14 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
 
 
 def _decided(grade: Grade, found: OutputDifference, yardsticks: Yardsticks) -> Grade:
-    """``not decided`` where the model makes rounding itself as large as a difference that is not small."""
-    if grade == "diverged" or size_of(found) <= AMPLIFIED:
+    """``not decided`` where the model makes rounding itself large, unless the difference is small beside that."""
+    if grade == "diverged":
         return grade
     by_rounding = _coarsest(yardsticks, size_of)[0]
     if grade in yardsticks.precisions:
         by_rounding = max(by_rounding, size_of(yardsticks.precisions[grade]))
-    return "not decided" if by_rounding > AMPLIFIED else grade
+    is_small = size_of(found) <= max(_SMALL * by_rounding, _rounding(found, yardsticks))
+    return "not decided" if by_rounding > AMPLIFIED and not is_small else grade
 
 
 def _with_amplified(grade: Grade, reasons: list[Reason]) -> list[Reason]:

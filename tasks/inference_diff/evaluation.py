@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Open, Opened, Outcome, PassOptions, open_all
+from evaltools.engine import Journal, Open, Opened, PassOptions, open_all
 from evaltools.engine.run_folder import RunIdentity, decode, encode, journals_of
 from evaltools.errors import ImageError, InferenceError
 from evaltools.model import ModelFile
@@ -144,8 +144,8 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         if self.request.execution.shard.count > 1:
             return ready
         _close(opened)
-        look = self._look(opened, measured.outcome, observer, open_with)
-        return replace(ready, notes=replace(ready.notes, look=look))
+        look = self._look(opened, measured, observer, open_with)
+        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
 
     def after_merge(
         self,
@@ -165,23 +165,23 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             _close(opened)
             if not opened:
                 return ready
-            look = self._look(opened, measured.outcome, observer, open_with, not elsewhere)
-        return replace(ready, notes=replace(ready.notes, look=look))
+            look = self._look(opened, measured, observer, open_with, not elsewhere)
+        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
 
     def _look(
         self,
         opened: Sequence[Opened],
-        outcome: Outcome[DiffObservation],
+        measured: Measured,
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
     ) -> YardstickRuns:
         """Measure the yardsticks, where that was asked for and the pass went to its end."""
-        if not self.request.yardstick_runs or outcome.stopped is not None:
+        if not self.request.yardstick_runs or measured.stopped is not None:
             return YardstickRuns()
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
-            return measure_yardsticks(self.request, self.material, opened, reruns, outcome, open_with, step)
+            return measure_yardsticks(self.request, self.material, opened, reruns, measured.outcome, open_with, step)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]

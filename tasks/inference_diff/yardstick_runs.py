@@ -61,8 +61,6 @@ def measure_yardsticks(
             alike = held_against_the_cpu(request, material, opened, inputs, outputs, open_with)
     except KeyboardInterrupt:
         look = YardstickRuns(interrupted=True)
-    if look.interrupted:
-        outcome.stopped = "interrupted"
     against = request.reference.name if request.reference else LOCAL_REFERENCE
     return YardstickRuns(look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem, alike)
 

@@ -35,13 +35,15 @@ Asked = TypeVar("Asked", bound=TaskRequest)
 class Ready(Generic[Observation]):
     """A task, and how it is run, unless nothing can be measured (``runs`` false).
 
-    ``notes`` are what the evaluation found out on the way there.
+    ``notes`` are what the evaluation found out on the way there. ``interrupted``: Ctrl-C ended what came after the
+    pass.
     """
 
     task: Task[Observation]
     setup: PassSetup
     notes: Any = None
     runs: bool = True
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,11 +217,12 @@ def _assemble(
     findings = evaluation.findings(described, measured, ready)
     configurations = with_conditions(findings.configurations, findings.sums)
     pictures = evaluation.pictures
+    stopped = measured.stopped or ("interrupted" if ready.interrupted else None)
     result = EvaluationResult(
         schema_version=SCHEMA_VERSION,
         task=evaluation.name,
-        complete=bool(outcome.examples_done) and outcome.stopped is None,
-        stopped=outcome.stopped,
+        complete=bool(outcome.examples_done) and stopped is None,
+        stopped=stopped,
         examples_done=outcome.examples_done,
         environment=describe_environment(list(evaluation.request.command), started_at, outcome.elapsed_s),
         model=describe_model(evaluation.model),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltools.engine import Execution, Outcome, QuietTimes
+from evaltools.engine import Execution, Outcome, QuietTimes, Stop
 from evaltools.result.evaluation import ExecutionUsed, Restarted
 from evaltools.runtime.process.restarting import Restarts
 
@@ -16,6 +16,7 @@ class Measured:
     """What a pass gave, and how it was carried out.
 
     ``quiet`` has the latencies of the quiet phase, None where there was none: with one worker the pass itself is quiet.
+    ``interrupted``: Ctrl-C ended that phase.
     ``not_traced`` says why the trace could not be written. ``peak_memory_kb`` is the largest resident memory of a
     process of each configuration, in units of 1024 bytes.
     """
@@ -28,6 +29,12 @@ class Measured:
     startup_seconds: Mapping[str, float] = field(default_factory=dict)
     not_traced: str | None = None
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def stopped(self) -> Stop | None:
+        """Why it ended before the last example or latency, if it did."""
+        return self.outcome.stopped or ("interrupted" if self.interrupted else None)
 
 
 def nothing_measured(configurations: Mapping[str, object]) -> Measured:

@@ -175,7 +175,7 @@ def carry_out(
                     on_progress(tally)
 
                 outcome = run_pass(task, workers, journal, setup.reference, options, examples, tell, trace.add, makers)
-            quiet = None
+            quiet, interrupted = None, False
             if outcome.stopped is None and (most > 1 or execution.latency_examples):
                 usable = [
                     {name: session for name, session in sessions.items() if name not in outcome.given_up}
@@ -186,8 +186,7 @@ def carry_out(
                     _measure_in_quiet(makers[0], usable, chosen, options.invocations, observer),
                     lambda name, number: restarting[number][name] is restarting[0][name],
                 )
-                if quiet.interrupted:
-                    outcome.stopped = "interrupted"
+                interrupted = quiet.interrupted
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
         return Measured(
@@ -198,6 +197,7 @@ def carry_out(
             startup_seconds=startup.seconds,
             not_traced=trace.failure,
             peak_memory_kb=_peak_memory_kb(restarting or [opened.sessions]),
+            interrupted=interrupted,
         )
     finally:
         for sessions in restarting:
