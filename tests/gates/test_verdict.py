@@ -91,6 +91,18 @@ def test_half_of_the_signal_lost_is_diverged_whatever_the_yardsticks() -> None:
     assert grades(yardsticks, real(0.5), real(0.51)) == ["not decided", "diverged"]
 
 
+def test_what_a_model_amplifies_decides_only_where_the_difference_is_a_tenth_of_it() -> None:
+    yardsticks = held_against([real(2e-6)], {"fp16": real(1e-3), "bf16": real(0.2)}, 1)
+    assert grades(yardsticks, real(0.019), real(0.021), real(0.4), real(0.41)) == [
+        "bf16",
+        "not decided",
+        "not decided",
+        "diverged",
+    ]
+    noisy = held_against([real(0.2)], {}, 1)
+    assert grades(noisy, real(0.019), real(0.021)) == ["equivalent", "not decided"]
+
+
 def test_only_the_precisions_that_were_measured_are_granted() -> None:
     assert grades(held_against([], {"int8": real(0.1)}, 1), real(0.001)) == ["int8"]
 

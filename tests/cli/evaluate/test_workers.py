@@ -152,6 +152,6 @@ def test_intervals_of_speeds_allow_for_what_three_processes_differ_by(
     assert done.code == 0, done.err
     (compared,) = json.loads(output.read_text())["latency_comparisons"]
     assert (compared["pairs"], compared["processes"]) == (10, processes)
-    if compared["interval"] is not None:  # none where the machine is so busy that times resemble their neighbours
-        assert compared["interval"]["low"] < compared["ratio"] < compared["interval"]["high"]
-    assert ("3 processes of each" in done.err) == (processes == 3)
+    interval = compared["interval"]  # none where the machine is so busy that times resemble their neighbours
+    assert interval is None or interval["low"] < compared["ratio"] < interval["high"]
+    assert ("3 processes of each" in done.err) == (processes == 3 and interval is not None)
