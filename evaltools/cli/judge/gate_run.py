@@ -29,6 +29,7 @@ from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import GateOutcome, outcome_of
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import encode_json, read_result
+from evaltools.task_kind import KINDS, kind_of
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
@@ -50,6 +51,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     file = read_gate_file(_gate_file(flags))
     sources = _named(results, file) if results else _runs(file)
     runs = [read_run(source, file.path.parent) for source in sources]
+    _require_possible(file, runs)
     files = _planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
     console = make_console()
     found = _results(runs, console)
@@ -105,6 +107,21 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
             )
         files[name] = word
     return [RunSource(name, result=Path(word)) for name, word in files.items()]
+
+
+def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
+    """Refuse limits on figures that the task of a run never has, before anything is run."""
+    of_tasks = {name: {metric.name for metric in kind_of(name).metrics} for name in KINDS}
+    for run in runs:
+        task = "" if run.request is None else run.request.task
+        of_others = set().union(*of_tasks.values()) - of_tasks.get(task, set())
+        about = [gate for gate in file.gates if not gate.model and gate.is_about(run.source.name, task, task, "")]
+        for criterion in (criterion for gate in about for criterion in gate.criteria if task in of_tasks):
+            if criterion.figure in of_others:
+                raise UsageError(
+                    f"{file.path}: {criterion.text!r} is held against run {run.source.name}, which is of {task} and "
+                    f"has no {criterion.figure} ({criterion.metric.meaning}); say which task or run it is about"
+                )
 
 
 def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:

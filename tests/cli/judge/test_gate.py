@@ -183,11 +183,25 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
 
 
 def test_a_command_that_gives_no_result_is_an_error(folder: Path) -> None:
-    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=none.tflite"\n')
+    write_gates(folder, "latency_ms <= 999", more='[runs.live]\ncommand = "diff --model_file=none.tflite"\n')
     completed = gate(folder, "--junit=j.xml")
     assert (completed.code, completed.out) == (2, "")
     assert "run live: no result from 'evaltools diff --model_file=none.tflite' (exit code 2)" in completed.err
     assert not (folder / "j.xml").exists()
+
+
+def test_a_limit_on_what_the_task_of_a_run_never_has_is_refused_before_anything_runs(folder: Path) -> None:
+    live = '[runs.live]\ncommand = "diff --model_file=none.tflite"\n'
+    write_gates(folder, KEPT, more=live)
+    completed = gate(folder)
+    assert (completed.code, completed.out) == (2, "")
+    assert (
+        "'top1 >= 0.5' is held against run live, which is of inference_diff and has no top1 (Top-1 accuracy, 0..1); "
+        "say which task or run it is about"
+    ) in completed.err
+    assert "run live: evaltools" not in completed.err
+    write_gates(folder, KEPT, more=f'task = "imagenet"\n[[gates]]\nlimits = ["max_error <= 1"]\n{live}')
+    assert "run live: evaltools" in gate(folder).err
 
 
 def test_pyproject_stands_in_for_gates_toml(folder: Path) -> None:
@@ -272,7 +286,7 @@ def test_a_result_whose_figures_cannot_be_is_refused(folder: Path) -> None:
 
 def test_what_a_command_reads_is_not_overwritten(folder: Path) -> None:
     shutil.copy(sample.labels_file(), folder / "labels.txt")
-    write_gates(folder, KEPT, more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n')
+    write_gates(folder, "latency_ms <= 999", more='[runs.live]\ncommand = "diff --model_file=labels.txt"\n')
     completed = gate(folder, "--markdown=labels.txt")
     assert completed.code == 2
     assert "--markdown=labels.txt would overwrite an input of this run" in completed.err
