@@ -46,7 +46,7 @@ class DelegateSettings:
         A delegate that is switched off in so many words (``use_gpu=false``) may keep its other flags, so that a script
         can toggle it.
         """
-        placed: dict[_Place, Value] = {}
+        placed: dict[_NumberedFlag, Value] = {}
         for place, value in _placed((name, _parsed(name, text)) for name, text in flags):
             if placed.setdefault(place, value) != value:
                 parameter = PARAMETERS[place.name]
@@ -60,7 +60,7 @@ class DelegateSettings:
         return settings
 
     @cached_property
-    def _all(self) -> Mapping[_Place, Value]:
+    def _all(self) -> Mapping[_NumberedFlag, Value]:
         return dict(_placed(self.given, self.left_out))
 
     @cached_property
@@ -141,7 +141,7 @@ class DelegateSettings:
             raise UsageError("--delegate_serialize_dir and --delegate_serialize_token work only together; give both")
 
 
-class _Place(NamedTuple):
+class _NumberedFlag(NamedTuple):
     """A flag, and which of several delegates of a kind it belongs to, counted from 1."""
 
     name: str
@@ -150,14 +150,14 @@ class _Place(NamedTuple):
 
 def _placed(
     given: Iterable[tuple[str, Value]], left_out: frozenset[str] = frozenset()
-) -> Iterator[tuple[_Place, Value]]:
+) -> Iterator[tuple[_NumberedFlag, Value]]:
     seen: dict[str, int] = {}
     for name, value in given:
         owner = owner_of(name)
         if owner is not None and name == owner.enabled_by:
             seen[owner.name] = _number_after(seen.get(owner.name, 0), owner, left_out)
         number = seen.get(owner.name) if owner is not None and owner.is_repeatable else None
-        yield _Place(name, number or _number_after(0, owner, left_out)), value
+        yield _NumberedFlag(name, number or _number_after(0, owner, left_out)), value
 
 
 def _number_after(number: int, owner: Delegate | None, left_out: frozenset[str]) -> int:

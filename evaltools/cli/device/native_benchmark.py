@@ -63,7 +63,7 @@ class BenchmarkPlace:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _NativeRounds:
     """What is run on every device: ``arguments`` of each candidate, started ``rounds`` times."""
 
     request: BenchmarkRequest
@@ -125,7 +125,7 @@ class NativeBenchmark:
         return place, replace(part, delegate_lines=lines)
 
 
-def _plan(options: Options, request: BenchmarkRequest, root: str) -> _Plan:
+def _plan(options: Options, request: BenchmarkRequest, root: str) -> _NativeRounds:
     sent = SentFiles(root)
     stated = _native_words(options, sent)
     arguments = []
@@ -136,7 +136,7 @@ def _plan(options: Options, request: BenchmarkRequest, root: str) -> _Plan:
         threads = threads.replace("--num_interpreter_threads", "--num_threads")
         graph = f"--graph={sent.take_file(candidate.model.path)}"
         arguments.append((graph, threads, *stated, *delegates))
-    return _Plan(request, tuple(request.candidates), tuple(arguments), sent, request.options.rounds)
+    return _NativeRounds(request, tuple(request.candidates), tuple(arguments), sent, request.options.rounds)
 
 
 def _native_words(options: Options, sent: SentFiles) -> list[str]:
@@ -149,7 +149,7 @@ def _native_words(options: Options, sent: SentFiles) -> list[str]:
     ]
 
 
-def _run_native(plan: _Plan, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> PartDone:
+def _run_native(plan: _NativeRounds, binary: Path, temporary: Path, devices: DevicesUsed, serial: str) -> PartDone:
     work = plan.work([binary], results_of(len(plan.steps)))
     program = NativeProgram(work.files[binary], plan.steps)
     folder = Path(tempfile.mkdtemp(dir=temporary))
@@ -177,7 +177,7 @@ def beside(printed: str, logcat: str) -> str:
 
 
 def _run_app(
-    plan: _Plan, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
+    plan: _NativeRounds, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
 ) -> tuple[list[_Start], DevicePart]:
     device = devices.device(serial)
     app = BenchmarkApp(own.app_package, own.app_activity)
@@ -214,7 +214,7 @@ def _run_app(
     return [_Start(run.log, run.log, run.failure) for run in runs], part
 
 
-def _rows(plan: _Plan, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:
+def _rows(plan: _NativeRounds, starts: Sequence[_Start], runtime: RuntimeUsed) -> list[BenchmarkRow]:
     rows = []
     for number, candidate in enumerate(plan.candidates):
         own = [start for which, start in zip(plan.order, starts, strict=True) if which == number]

@@ -170,7 +170,7 @@ def _try_all(
     journal: Journal[object],
     console: Console,
     observer: Observer,
-) -> tuple[_Plan, _Tried]:
+) -> tuple[_DeviceEvaluation, _Tried]:
     """Begin the run, or go on with it; without devices where all its parts are done."""
     is_each = own.split == SPLIT_EACH
     run = _read_begun(journal, own, there)
@@ -187,7 +187,7 @@ def _try_all(
         if against is not None:
             request, there = against, device_request(against, own.root)
         manifests = _manifests(Path(temporary), there)
-        plan = _Plan(kind, request, there, examples, run.count, manifests, is_each, against is not None)
+        plan = _DeviceEvaluation(kind, request, there, examples, run.count, manifests, is_each, against is not None)
         host = (plan.here(folder, console),) if own.include_host else ()
         tried = _Tried(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
         if devices is None:
@@ -251,7 +251,7 @@ def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, exa
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _DeviceEvaluation:
     """What devices are to do, and what this computer makes of it."""
 
     kind: EvaluationKind

@@ -51,7 +51,7 @@ def evaluate_native(
         with DevicesUsed(own, console) as devices:
             count = _part_count(own, inputs, len(devices.serials))
             jobs = jobs_of(own.split, devices.serials, count)
-            outcome = _do(_Plan(binary, inputs, count, own.root, Path(temporary)), jobs, devices, console)
+            outcome = _do(_NativeEvaluation(binary, inputs, count, own.root, Path(temporary)), jobs, devices, console)
         found = complete_parts("native", own.split, devices.facts, jobs, outcome, lambda done: done.part)
         runs = [run for done in found.done.values() for run in done.runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
@@ -79,7 +79,7 @@ class _Done:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _NativeEvaluation:
     """What is run on every device."""
 
     binary: Path
@@ -143,7 +143,7 @@ def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     return 1
 
 
-def _do(plan: _Plan, jobs: Sequence[Job], devices: DevicesUsed, console: Console) -> PoolOutcome[_Done]:
+def _do(plan: _NativeEvaluation, jobs: Sequence[Job], devices: DevicesUsed, console: Console) -> PoolOutcome[_Done]:
     kills, took = Kills(), dict[str, dict[str, NativeDelegation]]()
 
     def do(serial: str, job: Job) -> _Done:
@@ -179,7 +179,7 @@ def _differences(
 
 
 def _runs(
-    plan: _Plan, done: PartDone, steps: Sequence[tuple[int, StepDone]], facts: DeviceFacts, place: str
+    plan: _NativeEvaluation, done: PartDone, steps: Sequence[tuple[int, StepDone]], facts: DeviceFacts, place: str
 ) -> tuple[NativeRun, ...]:
     """A part's runs, from steps with the numbers of their configurations.
 
