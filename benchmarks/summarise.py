@@ -103,7 +103,9 @@ def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[flo
     start = time.perf_counter()
     outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
-    figures = imagenet_figures(described, Measured(outcome), TOP_K)
+    figures = imagenet_figures(
+        described, Measured(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
+    )
     configurations = with_conditions(figures.configurations, figures.sums)
     latency_comparisons(figures.sums)
     end = time.perf_counter()

@@ -29,8 +29,8 @@ from evaltools.cli.shared.flags import parse_flags
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
 from evaltools.report.words.verdicts import outputs_in_words
-from evaltools.result.json_file import read_result
 from evaltools.result.verdict import Verdict
+from evaltools.result_file import read_result
 
 Array = npt.NDArray[Any]
 Fault = Callable[[list[Array], int], None]

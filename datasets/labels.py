@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +27,13 @@ def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> La
 
     Lines are UTF-8; other bytes are kept as they are (surrogates), so that equal bytes stay equal labels. A byte order
     mark is dropped, and the ``\r`` of Windows line ends, unless ``keep_carriage_return`` (what the native tools do:
-    such labels then never match). Raises :class:`DataError` for a missing, empty or non-text file.
+    such labels then never match). Of a model they are those in its metadata.
+
+    Raises :class:`DataError` for a missing, empty or non-text file, and for a model without labels.
     """
     content = read_bytes(path, flag, "a text file")
+    if path.suffix == ".tflite":
+        content = _packed_labels(content, f"{flag}={path}")
     text = decode_text(content, f"{flag}={path}")
     if not keep_carriage_return:
         text = text.replace("\r\n", "\n")
@@ -36,6 +43,33 @@ def read_labels(path: Path, flag: str, keep_carriage_return: bool = False) -> La
     if not lines:
         raise DataError(f"{flag}={path} is empty; it must have one label per line")
     return LabelFile(path, tuple(lines), hashlib.sha256(content).hexdigest())
+
+
+def _packed_labels(model: bytes, where: str) -> bytes:
+    """The one text file that is packed behind a model, as its metadata have it."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(model)) as packed:
+            texts = [name for name in packed.namelist() if name.endswith(".txt")]
+            if len(texts) == 1:
+                return packed.read(texts[0])
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        texts = []
+    raise DataError(f"{where} has {len(texts) or 'no'} label files in its metadata; give a text file of labels")
+
+
+def labels_beside(model: Path) -> Path | None:
+    """Where the labels of a model are, None where there are none: in its metadata, or in a file beside it.
+
+    That is ``MODEL.txt``, ``MODEL_labels.txt``, ``labels.txt`` or ``labelmap.txt``, in this order.
+    """
+    if not model.is_file():
+        return None
+    try:
+        read_labels(model, "")
+    except DataError:
+        names = (f"{model.stem}.txt", f"{model.stem}_labels.txt", "labels.txt", "labelmap.txt")
+        return next((model.parent / name for name in names if (model.parent / name).is_file()), None)
+    return model
 
 
 def read_denylist(path: Path, flag: str, example_count: int) -> frozenset[int]:

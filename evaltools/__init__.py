@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from evaltools.errors import OutputError as OutputError
     from evaltools.errors import TaskError as TaskError
     from evaltools.errors import UsageError as UsageError
+    from evaltools.metrics.metric import Metric as Metric
     from evaltools.tasks.own.definition import Example as Example
-    from evaltools.tasks.own.definition import Metric as Metric
+    from evaltools.tasks.own.definition import Mean as Mean
     from evaltools.tasks.own.definition import Task as Task
     from evaltools.tasks.own.definition import mean as mean
     from evaltools.tasks.own.definition import task as task
@@ -62,7 +63,8 @@ _MODULES = {
         "TaskError",
         "UsageError",
     ),
-    "evaltools.tasks.own.definition": ("Example", "Metric", "Task", "mean", "task"),
+    "evaltools.metrics.metric": ("Metric",),
+    "evaltools.tasks.own.definition": ("Example", "Mean", "Task", "mean", "task"),
     "evaltools.tasks.own.pictures": ("image_input", "pairs"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -43,7 +43,7 @@ other; requests hold what becomes of such flags. execution: how the work is done
 what becomes of the records, and what is shown. run: where a run is kept, and which part of it this is.
 """
 
-_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _TYPES: Final[Mapping[type, TypeName]] = {bool: "bool", int: "int32", float: "float", str: "string"}
 _INT32_LIMIT: Final = 1 << 31
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
@@ -71,7 +71,8 @@ class Parameter:
     which this one has no effect, ``NAME=VALUE|VALUE``, or ``NAME`` for any value but its default; those that a command
     lacks do not count. ``in_parts`` is the value for the parts of a run that is divided among devices: what it asks for
     is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
-    tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise.
+    tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
+    a shorter name beside that of the native tools. ``positional``: words that are no flags are values of this one.
     """
 
     name: str
@@ -90,6 +91,8 @@ class Parameter:
     refused_on_devices: str = ""
     not_native: NotNative | None = None
     declared_type: TypeName | None = None
+    short: str = ""
+    positional: bool = False
 
     @property
     def type(self) -> TypeName:
@@ -141,7 +144,7 @@ class Parameter:
             return text
         try:
             if self.type == "bool":
-                return _BOOLEANS[text]
+                return BOOLEANS[text]
             if self.type == "float":
                 return _finite(float(text))
             return _int32(text)

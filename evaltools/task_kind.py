@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from evaltools.extensions import METRICS as OTHER_METRICS
 from evaltools.extensions import installed
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltools.extensions import Installed
-    from evaltools.gates.evidence import Judged
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+    from evaltools.result.evidence import Judged
     from evaltools.result.section import Section
 
 KINDS: Final = {
@@ -42,6 +42,10 @@ _OUTSIDE: Final = "evaltools.tasks.own"
 """Finds those that are not in the tree: ``FILE.py:NAME``, and installed ones, which may be one function."""
 
 
+Detail = Literal["answer", "figures", "all"]
+"""How much of a result is shown on stderr: the answer alone (``--quiet``), figures too, or all (``--verbose``)."""
+
+
 class TaskReport(Protocol):
     """How a task's figures are shown: a module or an object with these functions."""
 
@@ -51,8 +55,8 @@ class TaskReport(Protocol):
     def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         """Put the figures of one configuration into the native tool's ``EvaluationStageMetrics``."""
 
-    def print_figures(self, result: EvaluationResult, console: Console) -> None:
-        """The figures for a person, on stderr."""
+    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
+        """The figures for a person, on stderr; ``detail`` is ``figures`` or ``all``."""
 
     def sections(self, result: EvaluationResult) -> Sequence[Section]:
         """What a page has besides the figures of all tasks."""
@@ -155,9 +159,9 @@ def kind_names() -> list[str]:
 
 def kind_of(name: str) -> TaskKind:
     """The task of that name; raises :class:`UsageError` for a name that is none."""
-    place = KINDS.get(name)
-    if place is not None:
-        kind: TaskKind = _at(place)
+    address = KINDS.get(name)
+    if address is not None:
+        kind: TaskKind = _at(address)
         return kind
     outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
     return outside
@@ -171,8 +175,8 @@ def request_kind(name: str) -> RequestKind:
     return kind_of(name)
 
 
-def _at(place: str) -> Any:
-    module, _, attribute = place.partition(":")
+def _at(address: str) -> Any:
+    module, _, attribute = address.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 

@@ -31,7 +31,8 @@ def native_messages() -> bytes:
 
 def schema_of_results() -> bytes:
     """The JSON Schema of the result."""
-    from evaltools.result.json_file import result_schema, schema_text
+    from evaltools.result.json_file import schema_text
+    from evaltools.result_file import result_schema
 
     return schema_text(result_schema()).encode()
 

@@ -28,6 +28,10 @@ AnyPath = str | Path
 _OTHERWISE: Final = {
     "config": "give tests=",
     "configs": "give tests=",
+    "sweep": "give tests=",
+    "plot": "it is drawn by the command line alone",
+    "quiet": "nothing is printed anyway",
+    "verbose": "nothing is printed anyway",
     "output_file_path": "call .save() of the result",
     "detections_path": "it is written by the command line alone",
     "disagreements_path": "it is written by the command line alone",
@@ -43,7 +47,7 @@ def imagenet(
     *,
     images: AnyPath,
     ground_truth: AnyPath,
-    labels: AnyPath,
+    labels: AnyPath | None = None,
     reference: OneConfiguration | None = None,
     tests: Tests = None,
     progress: bool | OnProgress | None = None,
@@ -53,7 +57,8 @@ def imagenet(
 
     ``tests`` maps names to configurations. ``options`` are those of ``evaltools imagenet`` by their names, such as
     ``num_images=100`` or ``run_dir="run"``. Prints nothing. Raises :class:`~evaltools.errors.UsageError` and its kinds
-    before any long work for what is wrong; Ctrl-C ends it with what was measured until then.
+    before any long work for what is wrong; Ctrl-C ends it with what was measured until then. Without ``labels``, those
+    in the model's metadata or in a file beside it are taken.
     """
     named = {"ground_truth_images_path": images, "ground_truth_labels": ground_truth, "model_output_labels": labels}
     return _evaluate(evaluation_kind("imagenet"), model, named, options, reference, tests, progress)
@@ -142,10 +147,10 @@ def _evaluate(
         if name in CONFIGURATION_PARAMETERS:
             raise UsageError(f'{name} is about a configuration; give tests={{"{name}": Configuration({name}=...)}}')
     stated = {name: value for name, value in named.items() if value is not None}
-    read = kind.with_stated_paths(Options.of({"model_file": str(model), **stated, **options}, kind.parameters))
-    missing = [f"{name}=..." for name, parameter in kind.parameters.items() if parameter.required and name not in read]
-    if missing:
-        raise UsageError(f"missing: {', '.join(missing)}")
+    given = Options.of({"model_file": str(model), **stated, **options}, kind.parameters)
+    read = kind.with_stated_paths(given, Path.cwd())
+    if missing := kind.missing(read):
+        raise UsageError(f"missing: {', '.join(f'{name}=...' for name in missing)}")
     request = Request(kind.name, read, kind.reference(read, reference_text(reference)), read_tests(tests))
     observer = observer_of(progress)
     is_only_here = isinstance(kind, OwnKind) and kind.loaded.origin is None

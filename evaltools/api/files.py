@@ -12,7 +12,8 @@ from evaltools.api.result import Result
 from evaltools.errors import UsageError
 from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.inspection import Inspection
-from evaltools.result.json_file import read_json, read_result
+from evaltools.result.json_file import read_json
+from evaltools.result_file import read_result
 
 
 class _Head(msgspec.Struct):

@@ -14,7 +14,7 @@ from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
 from evaltools.report.words.gates import decision_in_words
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.task_kind import OWN
 
 

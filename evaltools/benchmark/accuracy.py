@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.errors import DataError
 from evaltools.result.benchmark import AccuracyGiven
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.task_kind import Accuracy, kind_of
 
 _THREADS: Final = "--num_interpreter_threads="

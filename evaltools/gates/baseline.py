@@ -12,9 +12,9 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from evaltools.errors import DataError
-from evaltools.gates.evidence import Mean
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Mean
 from evaltools.result.json_file import encode_json, read_json
 from evaltools.task_kind import kind_of
 

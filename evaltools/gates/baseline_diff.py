@@ -9,9 +9,9 @@ from typing import Final
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
-from evaltools.gates.evidence import Mean
 from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
 from evaltools.metrics.metric import Metric, metric_of_own_task
+from evaltools.result.evidence import Mean
 from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import mean_change
@@ -101,6 +101,8 @@ def _setup(
     found = []
     if before.model_sha256 != now.model_sha256:
         found.append(f"another model file: {before.model} then, {now.model} now, with other content")
+    elif before.model != now.model:
+        found.append(f"the model is called {now.model} now, {before.model} then; it is the same")
     if before.example_count != now.example_count:
         found.append(f"{before.example_count} examples then, {now.example_count} now")
     elif before.examples_sha256 != now.examples_sha256:

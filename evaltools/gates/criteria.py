@@ -33,6 +33,7 @@ class Criterion:
     ``kind``: the figure itself, its ``drop`` or ``rise`` against the reference, or its ``ratio`` to that of the
     reference.
     ``at_most`` tells ``<=`` from ``>=``. ``confidence``, 0.5..1, asks for a bound instead of the figure as it is found.
+    ``unit`` is that in which the limit is written; ``value`` of a share is 0..1 all the same.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Criterion:
     at_most: bool
     value: float
     confidence: float | None
+    unit: str = ""
 
     @property
     def figure(self) -> str:
@@ -85,6 +87,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         at_most=found["sign"] == "<=",
         value=_value(found["value"], unit),
         confidence=float(found["confidence"]) / 100 if found["confidence"] else None,
+        unit="points" if unit == "point" else unit,
     )
     _require_sense(criterion, known)
     _require_unit(criterion, unit)

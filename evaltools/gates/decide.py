@@ -31,7 +31,7 @@ class Found:
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
     of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
-    with bounds.
+    with bounds. ``unit`` is that of the limit, in which a person is told: a share, 0..1, in ``%`` or ``points``.
 
     >>> Found("top1 drop", 0.005, 0.001, 0.009).high
     0.009
@@ -43,6 +43,7 @@ class Found:
     high: float | None = None
     output: str | None = None
     processes: int | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
     value = evidence.figures[criterion.figure]
     if value is None:
         return _missing(criterion, evidence, Reason("no_value", names={"figure": criterion.figure}))
-    found = Found(criterion.figure, value)
+    found = Found(criterion.figure, value, unit=criterion.unit)
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
@@ -157,7 +158,7 @@ def _decide_change(criterion: Criterion, evidence: Evidence, tests: int) -> Deci
     change = evidence.changes.get(criterion.figure)
     if change is None:
         return _missing(criterion, evidence, Reason("no_change", names=names))
-    found = Found(f"{criterion.figure} {wanted}", 0.0 - change.change)
+    found = Found(f"{criterion.figure} {wanted}", 0.0 - change.change, unit=criterion.unit)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
     decisive = partial(change.examples_to_decide, criterion.value, criterion.confidence, tests)
@@ -169,17 +170,17 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
         return _missing(criterion, evidence, Reason("no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
     if criterion.confidence is None:
-        return _compared(criterion, evidence, Found("latency ratio", ratio))
+        return _compared(criterion, evidence, Found("latency ratio", ratio, unit=criterion.unit))
     if interval is None:
         return _missing(criterion, evidence, Reason("no_ratio_interval"))
-    found = Found("latency ratio", ratio, processes=evidence.ratio.processes)
+    found = Found("latency ratio", ratio, processes=evidence.ratio.processes, unit=criterion.unit)
     return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), tests)
 
 
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     """The worst of the outputs that the limit is about and that have such a figure."""
     named = [
-        Found(criterion.figure, values[criterion.figure], output=names[0])
+        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit)
         for names, values in evidence.outputs
         if criterion.figure in values and (criterion.output is None or criterion.output in names)
     ]

@@ -4,49 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
+from evaltools.result.evidence import Mean, OutputFigures
 from evaltools.result.verdict import Reason
 from evaltools.stats.changes import Change, Share
 from evaltools.stats.latency_ratio import LatencyRatio
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of ``count`` scores with their standard deviation; ``better`` is the direction that is wished for.
-
-    ``scores`` are those of each example in order, where all were recorded. ``margin`` is the change that counts as none
-    where the metric has one of its own.
-    """
-
-    mean: float
-    deviation: float
-    count: int
-    better: Literal["higher", "lower"]
-    scores: list[float] = field(default_factory=list)
-    margin: float | None = None
-
-
-OutputFigures = tuple[Sequence[str], Mapping[str, float | None]]
-"""The figures of one output, with the names that it goes by."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What a task says of one configuration beside its figures.
-
-    ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``means`` the
-    figures that are means of scores, ``changes`` those against the reference. ``ranks`` has the place of the right
-    label of each recorded example, from 0, None where it is not among the best; ``resampled`` figures over resamples of
-    the examples, which are the same for all configurations.
-    """
-
-    outputs: Sequence[OutputFigures] = ()
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    means: Mapping[str, Mean] = field(default_factory=dict)
-    changes: Mapping[str, Change] = field(default_factory=dict)
-    ranks: Sequence[int | None] = ()
-    resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,15 @@ from evaltools.task_kind import kind_of
 
 @dataclass(frozen=True)
 class GateReport:
-    """What came of one gate for one result; ``run`` names where the result is from."""
+    """What came of one gate for one result; ``run`` names where the result is from.
+
+    ``elapsed_s`` is how long the run took, in seconds; 0 where there is none.
+    """
 
     run: str
     model: str
     decisions: tuple[Decision, ...]
+    elapsed_s: float = 0.0
 
 
 def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
@@ -63,7 +67,7 @@ def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResul
         if not any(_is_about(gate, run, result) for gate in gates):
             reason = Reason("no_gate", names={"result": _described(run, result)})
             nothing = Decision("*", "no limit", "not measured", reason=reason)
-            reports.append(GateReport(run, _model_name(result), (nothing,)))
+            reports.append(_report(run, result, (nothing,)))
     return reports
 
 
@@ -85,10 +89,14 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
     if not named:
         there_are = ", ".join(entry.name for entry in tests) or "none"
         names = {"configuration": gate.configuration, "run": run, "there_are": there_are}
-        return GateReport(run, _model_name(result), _nothing_shown(gate, Reason("no_configuration", names=names)))
+        return _report(run, result, _nothing_shown(gate, Reason("no_configuration", names=names)))
     found = [evidence_of(result, entry) for entry in named]
     held = [(criterion, evidence) for evidence in found for criterion in gate.criteria]
-    return GateReport(run, _model_name(result), tuple(decide_together(held)))
+    return _report(run, result, tuple(decide_together(held)))
+
+
+def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateReport:
+    return GateReport(run, _model_name(result), decisions, result.environment.elapsed_s)
 
 
 def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision]:

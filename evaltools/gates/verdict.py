@@ -15,6 +15,7 @@ from typing import Final, Literal
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import JudgedFigure, OutputDifference
 from evaltools.metrics.regions import Farthest
+from evaltools.metrics.systematic import Systematic
 from evaltools.result.verdict import Reason
 from evaltools.stats.proportions import share_bound
 
@@ -27,6 +28,8 @@ AMPLIFIED: Final = 0.1
 """Where rounding itself is beyond this relative size, a difference that it explains decides nothing."""
 _SMALL: Final = 0.1
 """But one that is no more than this share of it shows that the sides are alike."""
+_MOST_ANSWERS: Final = 0.5
+"""Where rounding explains that more than this share of the answers are others, it decides nothing either."""
 _OWN_ROUNDOFF: Final = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 _FLOOR_FACTOR: Final = 4.0
 _YARDSTICK_FACTOR: Final = 2.0
@@ -101,7 +104,8 @@ def judge_output(
     judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
     of_all, judged = judges[found.kind], like or found
     decisive = of_all(judged, yardsticks)
-    part = max(_judge_parts(judged, yardsticks), key=_by_grade_and_excess, default=decisive)
+    parts = _judge_parts(judged, yardsticks, decisive.tolerances)
+    part = max(parts, key=_by_grade_and_excess, default=decisive)
     if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
         decisive = replace(part, reasons=[*part.reasons, *decisive.reasons])
     if decisive.grade != "equivalent" and found.displaced > _MOST_BY_CHANCE * found.runs:
@@ -321,10 +325,19 @@ _PARTS: Final = (
     _Part("element", _largest, 8.0),
 )
 _PART_FACTOR: Final = 3.0
+_SYSTEMATIC: Final[Mapping[str, Callable[[OutputDifference], Systematic | None]]] = {
+    "gain": lambda found: found.gain,
+    "offset": lambda found: found.offset,
+}
+_LEAST_ALIKE: Final = 0.4
+"""So much of the difference that is granted may be alike in all elements, even where the yardstick has less of that."""
 
 
-def _judge_parts(found: OutputDifference, yardsticks: Yardsticks) -> list[OutputVerdict]:
-    """Those of single runs, channels, blocks and elements, and of other figures; none within one quantum."""
+def _judge_parts(found: OutputDifference, yardsticks: Yardsticks, of_all: Mapping[str, float]) -> list[OutputVerdict]:
+    """Those of single runs, channels, blocks and elements, of what is alike in all, and of other figures.
+
+    ``of_all`` has the tolerances of the size over all elements. None is judged within one quantum.
+    """
     within_one_quantum = found.quanta is not None and found.quanta.max <= 1
     if within_one_quantum and not _figures_decide(found):
         return []
@@ -333,6 +346,7 @@ def _judge_parts(found: OutputDifference, yardsticks: Yardsticks) -> list[Output
         return figures
     parts = _PARTS if found.kind != "exact" else _PARTS[:1]
     verdicts = [_judge_part(part, found, yardsticks) for part in parts]
+    verdicts += [_judge_systematic(name, found, yardsticks, of_all) for name in _SYSTEMATIC]
     return [*(verdict for verdict in verdicts if verdict is not None), *figures]
 
 
@@ -370,6 +384,32 @@ def _judge_part(part: _Part, found: OutputDifference, yardsticks: Yardsticks) ->
     return OutputVerdict(grade, [reason], f"relative size of the difference in one {part.name}", tolerances)
 
 
+def _judge_systematic(
+    name: str, found: OutputDifference, yardsticks: Yardsticks, of_all: Mapping[str, float]
+) -> OutputVerdict | None:
+    """Of a factor or an offset: as large a part of what is granted to the whole as it is of the yardsticks' difference.
+
+    Not beside another model, as quantising a model brings about both.
+    """
+    value = _SYSTEMATIC[name](found)
+    if value is None or found.kind == "exact" or not found.relative_rms or yardsticks.other_model:
+        return None
+
+    def alike(other: OutputDifference) -> float:
+        same = _SYSTEMATIC[name](other)
+        return same.of_runs / other.relative_rms if same is not None and other.relative_rms else 0.0
+
+    relative = found.relative_rms / found.quanta.rms if found.quanta is not None else 1.0
+    tolerances: dict[str, float] = {}
+    for grade, tolerance in of_all.items():
+        measured = [yardsticks.precisions[grade]] if grade in yardsticks.precisions else yardsticks.floor.values()
+        share = max([_LEAST_ALIKE, *map(alike, measured)])
+        tolerances[grade] = max([*tolerances.values(), share * tolerance * relative])
+    numbers = {"value": abs(value.value), "signed": value.value}
+    reason = _held("systematic", _grade(abs(value.value), tolerances), tolerances, numbers, {"figure": name})
+    return OutputVerdict(_grade(abs(value.value), tolerances), [reason], f"{name} of the difference", tolerances)
+
+
 def _least(found: OutputDifference, yardsticks: Yardsticks) -> dict[str, float]:
     """What is granted at least to each grade, relative to the output."""
     if found.kind == "exact":
@@ -403,7 +443,8 @@ def _judge_figure(figure: JudgedFigure, found: OutputDifference, yardsticks: Yar
     grade = _grade(figure.value, tolerances)
     numbers, unit = {"value": figure.value, "of": figure.of}, figure.name.replace("_", " ")
     reasons = [_held("figure", grade, tolerances, numbers, {"figure": figure.name})]
-    if _figures_decide(found) and grade != "diverged" and min(figure.value, tolerances[grade]) > AMPLIFIED:
+    amplified = AMPLIFIED if _figures_decide(found) else _MOST_ANSWERS
+    if grade != "diverged" and min(figure.value, tolerances[grade]) > amplified:
         return OutputVerdict("not decided", [*reasons, Reason("amplifies_rounding")], unit, tolerances)
     return OutputVerdict(grade, reasons, unit, tolerances)
 

@@ -59,10 +59,11 @@ class Side:
 class Sums:
     """Sums and maxima over the elements that are finite on both sides, in real units.
 
-    ``absolute`` and ``squared`` are sums of the difference, ``max_relative`` its largest ratio to the reference:
-    infinite where that is 0 and the test is not.
+    ``signed``, ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its
+    largest ratio to the reference: infinite where that is 0 and the test is not.
     """
 
+    signed: float
     absolute: float
     max_absolute: float
     max_relative: float
@@ -211,6 +212,7 @@ def _exact_errors(test: Array, reference: Array) -> Float64s:
 
 def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
     return Sums(
+        signed=float((test - reference).sum()),
         absolute=float(errors.sum()),
         max_absolute=float(errors.max(initial=0.0)),
         max_relative=_largest_relative(reference, errors),

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from evaltools.stats.changes import Change, Share
+from evaltools.stats.interval import Interval
 
 
 class Absent(Enum):
@@ -37,6 +38,8 @@ class Metric:
     make limits with a confidence possible. ``drawn``: the change is known by draws of the examples; ``draws`` gives the
     figure over them. ``ranked``: the figure is the share of examples whose right label is among so many best.
 
+    ``heading``: that of its column in the task's table, empty where it has none; ``interval`` gives its 95 % interval.
+
     ``is_of_own_task``: more of it than its name is known by the task's result alone.
 
     ``against_baseline`` says how two runs are compared: a ``share`` may be worse by a margin, a ``number`` is the same
@@ -58,6 +61,8 @@ class Metric:
     is_ratio: bool = False
     is_of_own_task: bool = False
     aliases: tuple[str, ...] = ()
+    heading: str = ""
+    interval: Callable[[Any, Any], Interval | None] | None = None
     share: Callable[[Any, Any], Share | None] | None = None
     change: Callable[[Any, Any], Change | None] | None = None
     draws: Callable[[Any, Any], Sequence[float | None]] | None = None

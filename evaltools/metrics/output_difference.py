@@ -12,9 +12,12 @@ from evaltools.metrics.difference import Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
 from evaltools.metrics.regions import Farthest, farthest_region, farthest_run
+from evaltools.metrics.systematic import Systematic, gain, offset
 
 BEST_CLASS: Final = "other_best_class"
 """The share of positions with another best class, ties apart."""
+LARGEST: Final = "other_largest_element"
+"""The share of vectors with another largest element, ties apart."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,10 @@ class OutputDifference:
     ``snr_db`` of identical outputs, ``max_relative`` where the reference is 0 and the test is not.
 
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
-    differ most; runs are counted from 0 among those that are summed up. ``repeated`` counts runs in which one side
-    gives what it, or the other side, gave in an earlier run although the other side now gives another. ``late``: the
-    number of runs in which one side moves, if in each of them the other gives what that one gave before; else 0.
+    differ most; runs are counted from 0 among those that are summed up. ``gain`` and ``offset`` are what the difference
+    has in common in all elements. ``repeated`` counts runs in which one side gives what the other side gave in another
+    run, or gives again what it gave before although the other side now gives another. ``late``: the number of runs in
+    which one side moves, if in each of them the other gives what that one gave before; else 0.
     ``displaced`` counts the runs in which the test's elements are the reference's, one place off.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
@@ -160,6 +164,8 @@ class OutputDifference:
     farthest_run: Farthest | None = None
     farthest_channel: Farthest | None = None
     farthest_block: Farthest | None = None
+    gain: Systematic | None = None
+    offset: Systematic | None = None
     repeated: int = 0
     late: int = 0
     displaced: int = 0
@@ -231,6 +237,12 @@ def summarise_differences(
         farthest_run=_farthest_run(parts, is_real or quanta is not None, step),
         farthest_channel=farthest_region([part.regions.channels for part in parts], step),
         farthest_block=farthest_region([part.regions.blocks for part in parts], step),
+        gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
+        offset=offset(
+            [part.sums.signed for part in parts],
+            [part.compared for part in parts],
+            [part.sums.reference_squared for part in parts],
+        ),
         repeated=_repeated(parts),
         late=_late(parts),
         displaced=sum(part.displaced for part in parts),
@@ -249,10 +261,10 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
 
 
 def _repeated(parts: Sequence[TensorDifference]) -> int:
-    """Runs in which one side gives what it, or the other side, gave before, though the other side gives another."""
+    """Runs in which one side gives what the other gave in another run, or the same again where the other moved."""
     pairs = [(part.test.digest, part.reference.digest) for part in parts]
     swapped = [(reference, test) for test, reference in pairs]
-    return max(_repeats(pairs), _repeats(swapped), _lags(pairs), _lags(swapped))
+    return max(_repeats(pairs), _repeats(swapped), _of_other_runs(pairs))
 
 
 def _late(parts: Sequence[TensorDifference]) -> int:
@@ -265,9 +277,11 @@ def _late(parts: Sequence[TensorDifference]) -> int:
     return max(moves)
 
 
-def _lags(pairs: Sequence[tuple[int, int]]) -> int:
-    """How often a first number is the second one of the run before, and not that of its own run."""
-    return sum(given == before != other for (_, before), (given, other) in pairwise(pairs))
+def _of_other_runs(pairs: Sequence[tuple[int, int]]) -> int:
+    """How often one side's number is one that the other side has, but not in the same run; the larger of both sides."""
+    firsts, seconds = {first for first, _ in pairs}, {second for _, second in pairs}
+    apart = [(first, second) for first, second in pairs if first != second]
+    return max(sum(first in seconds for first, _ in apart), sum(second in firsts for _, second in apart))
 
 
 def _repeats(pairs: Sequence[tuple[int, int]]) -> int:

@@ -69,18 +69,16 @@ def _among_best(scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def looks_like_scores(shape: tuple[int, ...], input_shapes: list[tuple[int, ...]], from_softmax: bool) -> bool:
+def looks_like_scores(shape: tuple[int, ...], from_softmax: bool) -> bool:
     """Whether the last axis of an output holds scores of classes.
 
-    So it does where the graph ends in SOFTMAX or LOGISTIC with several classes, and for a vector of at least 3 numbers
-    that is not as long as an input (an autoencoder's).
+    So it does where the graph ends in SOFTMAX or LOGISTIC with several classes, and for a vector of at least 3 numbers.
 
-    >>> looks_like_scores((1, 1001), [(1, 224, 224, 3)], False), looks_like_scores((1, 640), [(1, 640)], False)
+    >>> looks_like_scores((1, 1001), False), looks_like_scores((1, 2), False)
     (True, False)
     """
     if not shape or shape[-1] < 2:
         return False
     if from_softmax:
         return True
-    is_vector = sum(size != 1 for size in shape) == 1
-    return is_vector and shape[-1] >= 3 and all(int(np.prod(other)) != shape[-1] for other in input_shapes)
+    return shape[-1] >= 3 and sum(size != 1 for size in shape) == 1

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class TopKAccuracy:
-    """``accuracies[k - 1]`` is the share of examples, 0..1, whose label is among the k best classes (float32)."""
+    """``accuracies[k - 1]`` is the share of examples, 0..1, whose label is among the k best classes."""
 
     example_count: int
     accuracies: tuple[float, ...]
@@ -54,7 +54,7 @@ def rank_of_label(classes: Sequence[int], labels: Sequence[str | None], truth: s
 class TopKCounts:
     """Counts how often the right label was among the 1 to ``most`` best classes.
 
-    ``accuracy = float32(count) / float32(n)``; with no example there are no accuracies, as in the native tool.
+    With no example there are no accuracies, as in the native tool, whose quotient is float32.
 
     >>> counts = TopKCounts(2)
     >>> for rank in (0, 1, None, 0):
@@ -83,4 +83,4 @@ class TopKCounts:
         if not self._count:
             return TopKAccuracy(0, ())
         hits = accumulate(self._at_rank)
-        return TopKAccuracy(self._count, tuple(float(np.float32(hit) / np.float32(self._count)) for hit in hits))
+        return TopKAccuracy(self._count, tuple(hit / self._count for hit in hits))

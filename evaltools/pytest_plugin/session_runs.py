@@ -17,7 +17,7 @@ from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 
 _FOLDER: Final = "evaltools"
 

@@ -10,7 +10,7 @@ from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.shared.names_here import NamesHere
-from evaltools.tasks.shared.run_identity import Place
+from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class FinishedShards:
     folders that devices knew by others. ``started_at``, ISO 8601, and ``elapsed_s`` are those of the run on devices.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[RunAtPlace, ...]
     device_run: DeviceRun | None = None
     command: tuple[str, ...] = ()
     whole: EvaluationResult | None = None
@@ -32,7 +32,7 @@ class FinishedShards:
     @classmethod
     def of_one_run(cls, folders: Sequence[Path]) -> FinishedShards:
         """Those of one run, in the folders of its shards."""
-        return cls((Place(tuple(folders)),))
+        return cls((RunAtPlace(tuple(folders)),))
 
     def complete(self, merged: EvaluationResult, configurations: Sequence[Configuration]) -> EvaluationResult:
         """The merged result of ``configurations``, with what is to be said of devices."""

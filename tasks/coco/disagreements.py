@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,8 +15,8 @@ from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_
 from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectedPicture
+from evaltools.tasks.shared.contact_sheet import LoadPicture
 
-LoadPicture = Callable[[str], npt.NDArray[np.uint8]]
 DRAWN_SCORE: Final = 0.3
 VISIBLE_SHIFT: Final = 0.01
 _PICTURES_PER_TEST: Final = 4
@@ -95,7 +95,7 @@ def _as_detections(found: Sequence[Detection]) -> Detections:
 
 
 def draw_disagreements(result: EvaluationResult, load: LoadPicture) -> bytes | None:
-    """A PNG with one row per picture; ``load`` gives a picture as ``(H, W, 3)`` uint8 by its name.
+    """A PNG with one row per picture.
 
     None where there is nothing to draw: no comparison, or no visible difference.
     """

@@ -60,7 +60,7 @@ from evaltools.tasks.shared.measuring import (
     require_stated,
 )
 from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, sum_up
-from evaltools.tasks.shared.run_identity import Place, fact_in, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
 
 _OUTPUTS = "how the outputs are read"
 PICTURES_TRIED = 4
@@ -131,7 +131,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         journal.state({_OUTPUTS: encode(reading.outputs)})
         return self._ready(reading)
 
-    def ready_to_merge(self, places: Sequence[Place]) -> Ready[FoundObjects]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[FoundObjects]:
         """The task as the shards had it."""
         return self._ready(_Reading(fact_in(places[0].folders[0], _OUTPUTS, OutputMap | None)))
 

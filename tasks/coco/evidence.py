@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaltools.gates.evidence import Judged
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 from evaltools.tasks.coco import metrics
 from evaltools.tasks.coco.result import CocoDetection
 from evaltools.tasks.shared.evidence import figures_by, judged_by, no_setup, task_name

@@ -86,7 +86,7 @@ class BoxPairs:
         self.pictures = self.identical = 0
         self.agreement = BoxAgreement.nothing()
 
-    def add(self, baseline: FoundObjects, other: FoundObjects) -> None:
+    def add(self, _example: Example, baseline: FoundObjects, other: FoundObjects) -> None:
         """Take one picture."""
         self.pictures += 1
         self.identical += all(

@@ -58,6 +58,19 @@ def _matched_boxes(result: EvaluationResult, configuration: ConfigurationResult)
     return comparison.boxes.matched / there_were if there_were else None
 
 
+_HEADINGS: Final = {
+    "ap": "mAP",
+    "ap50": "AP50",
+    "ap75": "AP75",
+    "ap_small": "small",
+    "ap_medium": "medium",
+    "ap_large": "large",
+    "ar_1": "AR@1",
+    "ar_10": "AR@10",
+    "ar_100": "AR@100",
+}
+
+
 def _of_coco(name: str) -> Metric:
     return Metric(
         name,
@@ -65,6 +78,7 @@ def _of_coco(name: str) -> Metric:
         partial(_stat, name),
         better="higher",
         is_share=True,
+        heading=_HEADINGS.get(name, ""),
         aliases=("map", "mAP") if name == "ap" else (),
         change=partial(_change, name),
         draws=partial(_draws, name),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import (
+    DISAGREEMENTS_PATH,
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -17,9 +20,11 @@ from evaltools.tasks.shared.options.pictures import (
 _IN_THE_RESULT: Final = NotNative("detections are in the JSON result, with --record_examples")
 
 _EVALUATION: Final = (
-    Parameter("model_file", "The .tflite detector. Required.", role="input_file", required=True),
+    MODEL_FILE,
     IMAGES_PATH,
-    Parameter("ground_truth_annotations", "COCO instances_*.json of the pictures.", role="input_file"),
+    Parameter(
+        "ground_truth_annotations", "COCO instances_*.json of the pictures.", role="input_file", short="ground_truth"
+    ),
     Parameter(
         "ground_truth_proto",
         "The native tool's binary ground_truth.pb instead. With neither, boxes of configurations are only compared.",
@@ -29,6 +34,7 @@ _EVALUATION: Final = (
         "model_output_labels",
         "Label file: line i (from 0) names category i. Optional: names are checked and drawn.",
         role="input_file",
+        short="labels",
     ),
     OUTPUT_FILE_PATH,
     Parameter(
@@ -104,12 +110,10 @@ _OUTPUT: Final = (
         only_with=("split=pool",),
         not_native=_IN_THE_RESULT,
     ),
-    Parameter(
-        "disagreements_path",
-        "Draw a PNG: the pictures where boxes differ most from the reference, with ground truth, reference and test.",
-        role="output_file",
-        about="result",
-        only_with=("split=pool",),
+    replace(
+        DISAGREEMENTS_PATH,
+        help="Draw a PNG: the pictures where boxes differ most from the reference, with ground truth, reference and "
+        "test.",
         not_native=NotNative("the boxes of native runs are compared in the result alone"),
     ),
 )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from evaltools.gates.accuracy_verdict import LEVEL
-from evaltools.report.tables.cells import delegated, median, one_line, print_not_measured, speed, speed_heading
-from evaltools.report.words.verdicts import change_in_words
-from evaltools.result.evaluation import EvaluationResult
+from evaltools.metrics.boxes import BoxAgreement
+from evaltools.report.tables.cells import one_line
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.task_kind import Detail
+from evaltools.tasks.coco.metrics import METRICS
 from evaltools.tasks.coco.result import (
     BoxComparison,
     CategoryChange,
@@ -21,39 +25,23 @@ from evaltools.tasks.coco.result import (
     StatChange,
 )
 
-_STATS: Final = {
-    "mAP": "ap",
-    "AP50": "ap50",
-    "AP75": "ap75",
-    "small": "ap_small",
-    "medium": "ap_medium",
-    "large": "ap_large",
-    "AR@1": "ar_1",
-    "AR@10": "ar_10",
-    "AR@100": "ar_100",
-}
-_NAMES: Final = {stat: name for name, stat in _STATS.items()} | {
-    "ar_small": "AR small",
-    "ar_medium": "AR medium",
-    "ar_large": "AR large",
-}
+_NAMES: Final = {metric.name: metric.heading or metric.name.replace("ar_", "AR ") for metric in METRICS}
 _MOST_CATEGORIES: Final = 5
 
 
-def print_figures(result: EvaluationResult, console: Console) -> None:
+def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -> None:
     """What was read how, accuracy, agreement of boxes and speed, the categories that changed most."""
     coco: CocoDetection = result.part
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     if measured:
         _print_data(coco.data, console)
         if coco.data.ground_truth is not None:
-            console.print(_accuracy(coco.figures))
-            _print_verdicts(result, coco, console)
+            _print_accuracy(result, coco.figures, console)
+            _print_clear_changes(coco, console)
             _print_changes(coco, console)
             console.print()
-        console.print(_boxes_and_speed(result, coco))
+        _print_boxes_and_speed(result, coco, console)
         _print_other_comparisons(coco, console)
-    print_not_measured(result.configurations, console)
 
 
 def _print_data(data: CocoData, console: Console) -> None:
@@ -71,77 +59,66 @@ def _print_data(data: CocoData, console: Console) -> None:
         console.print(data.class_mapping.describe())
 
 
-def _accuracy(figures: Sequence[DetectionFigures]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("%", overflow="fold")
-    unequal = len({entry.pictures for entry in figures}) > 1
-    for heading in (*_STATS, "native mAP", *(["pictures"] if unequal else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for entry in figures:
-        stats = entry.evaluation.stats if entry.evaluation else None
-        cells = [_percent(getattr(stats, name) if stats else None) for name in _STATS.values()]
-        cells.append(_percent(entry.native.overall if entry.native else None))
-        table.add_row(entry.configuration, *cells, *([str(entry.pictures)] if unequal else []))
-    return table
+def _print_accuracy(result: EvaluationResult, figures: Sequence[DetectionFigures], console: Console) -> None:
+    """In percent, with the number of pictures where configurations finished different ones."""
+    of = {entry.configuration: entry for entry in figures}
+
+    def native(configuration: ConfigurationResult) -> str:
+        found = of[configuration.name].native
+        return "-" if found is None or found.overall is None else f"{100 * found.overall:.2f}"
+
+    def pictures(configuration: ConfigurationResult) -> str:
+        return str(of[configuration.name].pictures)
+
+    columns = [*metric_columns(METRICS, result, percent=""), Column("native mAP", native)]
+    if len({entry.pictures for entry in figures}) > 1:
+        columns.append(Column("pictures", pictures))
+    rows = [entry for entry in result.configurations if entry.name in of]
+    print_columns([replace(NAMES, heading="%")], ranked(columns), rows, console)
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f}"
-
-
-def _boxes_and_speed(result: EvaluationResult, coco: CocoDetection) -> Table:
+def _print_boxes_and_speed(result: EvaluationResult, coco: CocoDetection, console: Console) -> None:
     configurations = result.configurations
     baseline = coco.comparisons[0].baseline if coco.comparisons else None
     reference = next((entry for entry in configurations if entry.name == baseline), None)
     against = {entry.other: entry for entry in coco.comparisons if entry.baseline == baseline}
-    found = {entry.configuration: entry for entry in coco.figures}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", overflow="fold")
-    columns = ("boxes", "matched", "lost", "new", "other class", "mean IoU", "score shift", "p50", "vs", "delegated")
-    for heading in columns:
-        table.add_column(speed_heading(reference) if heading == "vs" else heading, justify="right", no_wrap=True)
-    for configuration in configurations:
-        figures = found.get(configuration.name)
-        if figures is None or configuration.inference_latency is None:
-            table.add_row(configuration.name, *["-"] * len(columns))
-            continue
-        table.add_row(
-            configuration.name,
-            str(figures.detections),
-            *_agreement(against.get(configuration.name)),
-            median(configuration.inference_latency),
-            speed(configuration, reference, result.latency_comparisons),
-            delegated(configuration),
-        )
-    return table
+    found = {entry.configuration: str(entry.detections) for entry in coco.figures}
+    matched, *others = _changes_of_boxes(against)
+    boxes = Column[ConfigurationResult]("boxes", lambda configuration: found.get(configuration.name, "-"))
+    columns = [boxes, matched, *speed_columns(result, reference), *others]
+    print_columns([NAMES], ranked(columns), configurations, console)
 
 
-def _agreement(comparison: BoxComparison | None) -> list[str]:
-    if comparison is None:
-        return [""] * 6
-    boxes = comparison.boxes
-    mean_iou, mean_shift = boxes.mean_iou, boxes.mean_score_shift
+def _changes_of_boxes(against: Mapping[str, BoxComparison]) -> list[Column[ConfigurationResult]]:
+    """Empty cells where there is nothing to compare with."""
+
+    def column(heading: str, cell: Callable[[BoxAgreement], str]) -> Column[ConfigurationResult]:
+        def of(configuration: ConfigurationResult) -> str:
+            comparison = against.get(configuration.name)
+            return "" if comparison is None else cell(comparison.boxes)
+
+        return Column(heading, of)
+
     return [
-        str(boxes.matched),
-        str(boxes.lost),
-        str(boxes.new),
-        str(boxes.class_changes),
-        "-" if mean_iou is None else f"{mean_iou:.4f}",
-        "-" if mean_shift is None else f"{mean_shift:.2g}, max {boxes.score_shift:.2g}",
+        column("matched", lambda boxes: str(boxes.matched)),
+        column("lost", lambda boxes: str(boxes.lost)),
+        column("new", lambda boxes: str(boxes.new)),
+        column("other class", lambda boxes: str(boxes.class_changes)),
+        column("mean IoU", lambda boxes: "-" if boxes.mean_iou is None else f"{boxes.mean_iou:.4f}"),
+        column("score shift", _score_shift),
     ]
 
 
-def _print_verdicts(result: EvaluationResult, coco: CocoDetection, console: Console) -> None:
-    """The verdict on mAP, then the other figures of which chance alone does not explain the change."""
-    configurations = {entry.name: entry for entry in result.configurations}
+def _score_shift(boxes: BoxAgreement) -> str:
+    mean = boxes.mean_score_shift
+    return "-" if mean is None else f"{mean:.2g}, max {boxes.score_shift:.2g}"
+
+
+def _print_clear_changes(coco: CocoDetection, console: Console) -> None:
+    """The figures but mAP of which chance alone does not explain the change."""
     for comparison in coco.comparisons:
-        verdicts = configurations[comparison.other].verdicts
-        verdict = next((entry for entry in verdicts if entry.against == comparison.baseline), None)
-        if comparison.baseline != coco.comparisons[0].baseline or verdict is None:
-            continue
-        console.print(f"{comparison.other}: mAP {change_in_words(verdict)}")
         clear = [_change(entry) for entry in comparison.changes if entry.stat != "ap" and entry.p_value_holm <= LEVEL]
-        if clear:
+        if clear and comparison.baseline == coco.comparisons[0].baseline:
             console.print(f"{comparison.other}: changed more than chance explains: {', '.join(clear)}")
 
 

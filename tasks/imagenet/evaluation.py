@@ -39,7 +39,7 @@ from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.image_input import describe_normalization
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
-from evaltools.tasks.shared.run_identity import Place, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 
 _FEWEST_FOR_CONSTANT: Final = 20
 
@@ -84,7 +84,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             self.try_labels(next(iter(opened.sessions.values())))
         return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[Place]) -> Ready[TopKObservation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[TopKObservation]:
         """The task as it is."""
         return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
@@ -117,7 +117,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     ) -> Findings:
         """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
-        figures = imagenet_figures(described, measured, self.task.top_k)
+        figures = imagenet_figures(described, measured, self.task.top_k, self.task.class_labels, self.images.truths)
         part = ImagenetPart(
             data=self._data(outcome),
             classified=figures.classified,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaltools.gates.evidence import Judged
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 from evaltools.tasks.imagenet import metrics
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.shared.evidence import figures_by, judged_by, no_setup, task_name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from evaltools.engine import Example
 from evaltools.engine.describe import comparison_pairs
@@ -12,10 +14,12 @@ from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKCounts
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.imagenet.paired import classified, topk_comparisons
-from evaltools.tasks.imagenet.result import Classified, Comparison
+from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
+
+_MOST_CHANGES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -53,49 +57,73 @@ class AnswerCounts:
         return ClassificationMetrics(self._topk.result(), self._nonfinite, len(self._classes))
 
 
-class SameAnswers:
-    """Counts examples with the same answer bit for bit, and other first answers that are ties."""
+class Changes:
+    """How the answers of two configurations agree; keeps those with another first class, up to a number.
 
-    def __init__(self) -> None:
+    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``.
+    """
+
+    def __init__(
+        self, top_k: int, labels: Sequence[str | None], truths: Sequence[str], most: int = _MOST_CHANGES
+    ) -> None:
+        self._labels, self._truths, self._most = labels, truths, most
+        self.pairs = AnswerPairs(top_k)
         self.identical = self.ties = 0
+        self.kept: list[ChangedAnswer] = []
 
-    def add(self, baseline: TopKObservation, other: TopKObservation) -> None:
+    def add(self, example: Example, baseline: TopKObservation, other: TopKObservation) -> None:
         """Take both answers to one example."""
+        self.pairs.add(baseline, other)
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
-        if baseline.top1 != other.top1:
-            self.ties += _is_best(baseline, other.top1) or _is_best(other, baseline.top1)
+        if baseline.top1 == other.top1:
+            return
+        tie = _is_best(baseline, other.top1) or _is_best(other, baseline.top1)
+        self.ties += tie
+        if len(self.kept) < self._most:
+            effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
+            first, second = self._first(baseline), self._first(other)
+            self.kept.append(ChangedAnswer(example.id, self._truths[example.index], first, second, effect, tie))
 
-    def merge(self, more: SameAnswers) -> None:
-        """Take what was counted of other examples."""
-        self.identical += more.identical
-        self.ties += more.ties
+    def _first(self, answer: TopKObservation) -> FirstAnswer:
+        score = answer.scores[0]
+        label = self._labels[answer.top1] or f"class {answer.top1}"
+        return FirstAnswer(label, score if math.isfinite(score) else None)
 
 
 def _is_best(answer: TopKObservation, number: int) -> bool:
-    """Whether no class has a better score than the one of this number."""
-    return (number, answer.scores[0]) in zip(answer.classes, answer.scores, strict=False)
+    """Whether no class has a better score than the one of this number; NaN is not better or worse than anything."""
+    scores = dict(zip(answer.classes, answer.scores, strict=True))
+    return scores.get(number) == answer.scores[0]
 
 
-def imagenet_figures(described: Sequence[ConfigurationResult], measured: Measured, top_k: int) -> ImagenetFigures:
-    """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ."""
+def imagenet_figures(
+    described: Sequence[ConfigurationResult],
+    measured: Measured,
+    top_k: int,
+    labels: Sequence[str | None],
+    truths: Sequence[str],
+) -> ImagenetFigures:
+    """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ.
+
+    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``.
+    """
     judged = [judge_records(entry, measured.outcome) for entry in described]
     pairs = comparison_pairs(judged)
     answers = {entry.name: AnswerCounts(top_k) for entry in judged if entry.status == "measured"}
-    compared = {pair: AnswerPairs(top_k) for pair in pairs}
-    same = {pair: SameAnswers() for pair in pairs}
+    changes = {pair: Changes(top_k, labels, truths) for pair in pairs}
     sums = sum_up(
         measured,
         pairs,
         {name: [counts] for name, counts in answers.items()},
-        {pair: [counts, same[pair]] for pair, counts in compared.items()},
+        {pair: [found] for pair, found in changes.items()},
     )
     return ImagenetFigures(
         configurations=[sums.with_figures(entry) for entry in judged],
         sums=sums,
         classified={name: classified(counts.result()) for name, counts in answers.items()},
         comparisons=[
-            replace(entry, identical=counts.identical, ties=counts.ties)
-            for entry in topk_comparisons({pair: counts.result() for pair, counts in compared.items()})
-            for counts in [same[entry.baseline, entry.other]]
+            replace(entry, identical=found.identical, ties=found.ties, changed=found.kept)
+            for entry in topk_comparisons({pair: found.pairs.result() for pair, found in changes.items()})
+            for found in [changes[entry.baseline, entry.other]]
         ],
     )

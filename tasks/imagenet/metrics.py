@@ -9,13 +9,14 @@ from evaltools.metrics.metric import ABSENT, Figure, Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change, CountedChange, Share
+from evaltools.stats.interval import Interval
 from evaltools.stats.proportions import PairedCounts
 from evaltools.tasks.imagenet.result import ImagenetPart
 from evaltools.tasks.imagenet.task import TOP_K
 
 
 def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Share | None:
-    """The counts behind an accuracy, which is float32: 90 of 100 would be less than 0.9."""
+    """The counts behind an accuracy."""
     part: ImagenetPart = result.part
     classified = part.classified.get(configuration.name)
     topk = classified.metrics.topk if classified else None
@@ -27,6 +28,12 @@ def _share(k: int, result: EvaluationResult, configuration: ConfigurationResult)
 def _accuracy(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Figure:
     share = _share(k, result, configuration)
     return ABSENT if share is None else share.successes / share.count
+
+
+def _interval(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Interval | None:
+    part: ImagenetPart = result.part
+    intervals = part.classified[configuration.name].topk_intervals
+    return intervals[k - 1] if len(intervals) >= k else None
 
 
 def _change(k: int, result: EvaluationResult, configuration: ConfigurationResult) -> Change | None:
@@ -59,6 +66,8 @@ def _topk(k: int) -> Metric:
         partial(_accuracy, k),
         better="higher",
         is_share=True,
+        heading=f"top-{k}" if k in (1, 5) else "",
+        interval=partial(_interval, k),
         share=partial(_share, k),
         change=partial(_change, k),
         ranked=k,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.latency import Latency
 from evaltools.native.lines.latency import fill_latency
@@ -12,7 +14,7 @@ from evaltools.tasks.imagenet.result import ImagenetPart
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
-    """Numbers are printed as C++ streams print them, ``%g``; the preprocessing ``std_dev`` is always 0."""
+    """Numbers as C++ streams print them, ``%g``, accuracies in float32; the preprocessing ``std_dev`` is always 0."""
     preprocessing, inference, classification = _figures(result, configuration)
     printed = [
         f"Num evaluation runs: {classification.topk.example_count}",
@@ -20,7 +22,8 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
         f"Inference latency: avg={inference.avg_us:g}(us), std_dev={inference.std_us}(us)",
     ]
     return printed + [
-        f"Top-{k} Accuracy: {accuracy:g}" for k, accuracy in enumerate(classification.topk.accuracies, start=1)
+        f"Top-{k} Accuracy: {np.float32(accuracy):g}"
+        for k, accuracy in enumerate(classification.topk.accuracies, start=1)
     ]
 
 

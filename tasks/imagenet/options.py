@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import (
+    DISAGREEMENTS_PATH,
     IMAGES_PATH,
     MARGIN,
     MAX_FAILED_EXAMPLES,
@@ -18,12 +20,14 @@ from evaltools.tasks.shared.options.pictures import (
 _NO_ANSWERS: Final = NotNative("the native tool tells no answers of single pictures")
 
 _EVALUATION: Final = (
-    Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
+    MODEL_FILE,
     Parameter(
         "model_output_labels",
-        "Label file: line i names output i of the model. Required.",
+        "Label file: line i names output i of the model; a .tflite file: the labels in its metadata. If the model's "
+        "have none, and no MODEL.txt, MODEL_labels.txt, labels.txt or labelmap.txt is beside it: Required.",
         role="input_file",
         required=True,
+        short="labels",
     ),
     IMAGES_PATH,
     Parameter(
@@ -31,6 +35,7 @@ _EVALUATION: Final = (
         "Label file: line i is the label of picture i. Required.",
         role="input_file",
         required=True,
+        short="ground_truth",
     ),
     Parameter("denylist_file_path", "File of picture numbers (from 1) to leave out, one per line.", role="input_file"),
     OUTPUT_FILE_PATH,
@@ -56,6 +61,12 @@ _EVALUATION: Final = (
         "Write the best classes of every picture to the JSON result.",
         default=False,
         about="result",
+        not_native=_NO_ANSWERS,
+    ),
+    replace(
+        DISAGREEMENTS_PATH,
+        help="Draw a PNG: the pictures to which a configuration gives another first answer than the reference, with "
+        "both and their scores.",
         not_native=_NO_ANSWERS,
     ),
 )

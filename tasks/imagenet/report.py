@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltools.result.section import no_sections as sections
+from evaltools.tasks.imagenet.changes import sections
 from evaltools.tasks.imagenet.native_lines import fill, lines
 from evaltools.tasks.imagenet.table import print_figures
 

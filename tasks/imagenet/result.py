@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.classification import ClassificationMetrics
@@ -51,12 +52,40 @@ class TopKChange:
     p_value_holm: float
 
 
+Effect = Literal["lost", "gained", "neither"]
+"""Of another first class: the baseline's was right, the other's is right, or neither is."""
+
+
+@dataclass(frozen=True)
+class FirstAnswer:
+    """The label of the class that came first, and its raw score, null for what is no number."""
+
+    label: str
+    score: float | None
+
+
+@dataclass(frozen=True)
+class ChangedAnswer:
+    """A picture of which the two configurations say something else; ``truth`` is its right label.
+
+    ``tie``: the other's first class has the best score of the baseline as well, or the other way round.
+    """
+
+    example: str
+    truth: str
+    baseline: FirstAnswer
+    other: FirstAnswer
+    effect: Effect
+    tie: bool
+
+
 @dataclass(frozen=True)
 class Comparison:
     """``other`` held against ``baseline`` on the same examples; ``topk`` has Top-1 first.
 
     ``identical`` examples have the same best classes with bit for bit the same scores. ``ties`` have another first
-    class, but one that has the best score as well on one of the sides.
+    class, but one that has the best score as well on one of the sides. ``changed`` are examples with another first
+    class, the first 1000 of them.
     """
 
     baseline: str
@@ -65,6 +94,7 @@ class Comparison:
     topk: list[TopKChange] = field(default_factory=list)
     identical: int = 0
     ties: int = 0
+    changed: list[ChangedAnswer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for entry in self.topk:

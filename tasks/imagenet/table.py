@@ -2,91 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
-from rich.table import Table
 
-from evaltools.report.tables.cells import delegated, median, p_value, print_not_measured, speed, speed_heading
-from evaltools.report.words.verdicts import change_in_words
+from evaltools.report.tables.cells import Said, one_line, p_value, print_said
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.tasks.imagenet.result import Classified, Comparison, ImagenetPart
+from evaltools.task_kind import Detail
+from evaltools.tasks.imagenet import metrics
+from evaltools.tasks.imagenet.changes import MOST_LISTED, answer_in_words, effect_in_words, worst_first
+from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, ImagenetPart
 
 
-def print_figures(result: EvaluationResult, console: Console) -> None:
-    """Accuracy, agreement and speed, one row per configuration, and verdicts; then what could not be measured."""
+def print_figures(result: EvaluationResult, console: Console, detail: Detail) -> None:
+    """Accuracy, agreement and speed, one row per configuration, and what changed; which pictures, with all detail."""
     part: ImagenetPart = result.part
     baseline = part.comparisons[0].baseline if part.comparisons else None
     if any(entry.status == "measured" for entry in result.configurations):
-        console.print(_figures(result, part, baseline))
-        _print_verdicts(result, part, baseline, console)
+        _print_table(result, part, baseline, console)
+        print_said(_said(part, baseline, detail), console)
         _print_other_comparisons(part, baseline, console)
-    print_not_measured(result.configurations, console)
 
 
-def _figures(result: EvaluationResult, part: ImagenetPart, baseline: str | None) -> Table:
+def _print_table(result: EvaluationResult, part: ImagenetPart, baseline: str | None, console: Console) -> None:
+    """What is asked first stands to the left: accuracy, agreement, speed, proof."""
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
     against = {comparison.other: comparison for comparison in part.comparisons if comparison.baseline == baseline}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", overflow="fold")
-    for heading in (
-        "top-1",
-        "top-5",
-        "agrees",
-        "lost",
-        "gained",
-        "McNemar",
-        "p50",
-        speed_heading(reference),
-        "delegated",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for configuration in result.configurations:
-        row = _row(result, configuration, part.classified.get(configuration.name), against, reference)
-        table.add_row(configuration.name, *row)
-    return table
+    best, *others = metric_columns(metrics.METRICS, result)
+    agrees, *flips = _flips(against)
+    columns = [best, agrees, *speed_columns(result, reference), *others, *flips]
+    print_columns([NAMES], ranked(columns), result.configurations, console)
 
 
-def _row(
-    result: EvaluationResult,
-    configuration: ConfigurationResult,
-    classified: Classified | None,
-    against: Mapping[str, Comparison],
-    reference: ConfigurationResult | None,
-) -> list[str]:
-    latency, comparison = configuration.inference_latency, against.get(configuration.name)
-    if classified is None or latency is None or configuration.delegation is None:
-        return ["-"] * 9
-    row = [_accuracy(classified, k) for k in (1, 5)]
-    if comparison is None:
-        row += ["", "", "", ""]
-    else:
-        agreement = comparison.agreement
-        row += [_percent(agreement.share, 1), str(agreement.right_to_wrong), str(agreement.wrong_to_right)]
-        row.append(p_value(comparison.topk[0].p_value_holm) if comparison.topk else "-")
-    row += [median(latency), speed(configuration, reference, result.latency_comparisons)]
-    return [*row, delegated(configuration)]
+def _flips(against: Mapping[str, Comparison]) -> list[Column[ConfigurationResult]]:
+    """Empty cells where there is nothing to compare with."""
+
+    def column(heading: str, cell: Callable[[Comparison], str]) -> Column[ConfigurationResult]:
+        def of(configuration: ConfigurationResult) -> str:
+            found = against.get(configuration.name)
+            return "" if found is None else cell(found)
+
+        return Column(heading, of)
+
+    return [
+        column("agrees", lambda found: _percent(found.agreement.share, 1)),
+        column("lost", lambda found: str(found.agreement.right_to_wrong)),
+        column("gained", lambda found: str(found.agreement.wrong_to_right)),
+        column("McNemar", lambda found: p_value(found.topk[0].p_value_holm) if found.topk else "-"),
+    ]
 
 
-def _accuracy(classified: Classified, k: int) -> str:
-    """In percent, with half the width of its 95 % interval."""
-    accuracies, intervals = classified.metrics.topk.accuracies, classified.topk_intervals
-    if len(accuracies) < k:
-        return "-"
-    width = f" ±{50 * (intervals[k - 1].high - intervals[k - 1].low):.2f}" if len(intervals) >= k else ""
-    return f"{100 * accuracies[k - 1]:.2f}{width} %"
-
-
-def _print_verdicts(result: EvaluationResult, part: ImagenetPart, baseline: str | None, console: Console) -> None:
-    for configuration in result.configurations:
-        for verdict in configuration.verdicts:
-            if verdict.against == baseline:
-                console.print(f"{configuration.name}: top-1 {change_in_words(verdict)}")
+def _said(part: ImagenetPart, baseline: str | None, detail: Detail) -> Iterator[Said]:
+    """How many first answers changed, and which."""
     for comparison in part.comparisons:
-        if comparison.baseline == baseline and comparison.ties:
-            others = comparison.agreement.example_count - comparison.agreement.same_top1
-            ties = f"{comparison.ties} of them between equal best scores"
-            console.print(f"{comparison.other}: {others} first answers differ, {ties}")
+        if comparison.baseline == baseline and comparison.agreement.same_top1 < comparison.agreement.example_count:
+            yield Said(comparison.other, f"{_changed(comparison)}{_hint(comparison, detail)}")
+            for found in worst_first(comparison)[:MOST_LISTED] if detail == "all" else ():
+                yield Said(comparison.other, _in_words(found))
+
+
+def _changed(comparison: Comparison) -> str:
+    """Of the first answers that changed: how many were right before, or are now, or neither; and exact ties."""
+    found = comparison.agreement
+    lost, gained, count = found.right_to_wrong, found.wrong_to_right, found.example_count - found.same_top1
+    if not count:
+        return f"none of {found.example_count} first answers changed"
+    text = f"{count} of {found.example_count} first answers changed: {lost} lost, {gained} gained"
+    text += f", {count - lost - gained} neither" if count > lost + gained else ""
+    ties = f"{comparison.ties} {'is an exact tie' if comparison.ties == 1 else 'are exact ties'}"
+    return f"{text}; {ties}" if comparison.ties else text
+
+
+def _hint(comparison: Comparison, detail: Detail) -> str:
+    return "; --verbose lists them" if comparison.changed and detail != "all" else ""
+
+
+def _in_words(found: ChangedAnswer) -> str:
+    answers = f"{answer_in_words(found.baseline)}, now {answer_in_words(found.other)}"
+    return f"{one_line(found.example)} {effect_in_words(found)}: was {answers}; right: {one_line(found.truth)}"
 
 
 def _percent(share: float | None, digits: int) -> str:
@@ -97,10 +92,4 @@ def _print_other_comparisons(part: ImagenetPart, baseline: str | None, console: 
     for comparison in part.comparisons:
         if comparison.baseline == baseline:
             continue
-        agreement = comparison.agreement
-        line = (
-            f"{comparison.other} against {comparison.baseline}: same top-1 for {agreement.same_top1} of "
-            f"{agreement.example_count} ({_percent(agreement.share, 1)}), {agreement.right_to_wrong} right->wrong, "
-            f"{agreement.wrong_to_right} wrong->right"
-        )
-        console.print(line)
+        console.print(f"{comparison.other} against {comparison.baseline}: {_changed(comparison)}")

@@ -36,7 +36,7 @@ from evaltools.tasks.shared.measuring import (
     counted,
     require_stated,
 )
-from evaltools.tasks.shared.run_identity import Place, files_below, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _FIRST_RUNS: Final = "first runs"
 _YARDSTICKS: Final = "noise floor"
@@ -123,7 +123,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
         return Ready(material.task, setup, DiffNotes(first_run_us), runs)
 
-    def ready_to_merge(self, places: Sequence[Place]) -> Ready[DiffObservation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[DiffObservation]:
         """The task as it is, with the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
         plan = self.material.plan
@@ -151,7 +151,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         self,
         ready: Ready[DiffObservation],
         measured: Measured,
-        places: Sequence[Place],
+        places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
     ) -> Ready[DiffObservation]:
@@ -195,14 +195,14 @@ def prepare_diff(request: DiffRequest) -> DiffEvaluation:
     return DiffEvaluation(request, prepare(request))
 
 
-def _first_runs_at(place: Place) -> dict[str, float | None]:
+def _first_runs_at(place: RunAtPlace) -> dict[str, float | None]:
     """The times of the very first runs, by configurations with the place behind their names; none where none ran."""
     text = _fact_at(place, _FIRST_RUNS)
     times: dict[str, float | None] = {} if text is None else decode(text, dict[str, float | None], place.folders[0])
     return {name + place.suffix: time for name, time in times.items()}
 
 
-def _fact_at(place: Place, name: str) -> str | None:
+def _fact_at(place: RunAtPlace, name: str) -> str | None:
     with journals_of(place.folders[:1]) as (journal,):
         return journal.fact(name)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from evaltools.gates.evidence import Judged, OutputFigures
 from evaltools.metrics.metric import Metric
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged, OutputFigures
 from evaltools.tasks.inference_diff.metrics import METRICS, output_figures
 from evaltools.tasks.inference_diff.result import InferenceDiff
 from evaltools.tasks.shared.evidence import no_setup, task_name

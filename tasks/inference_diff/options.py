@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import ENDS_AT_FAILURE
 
 INPUT_KINDS: Final = ("auto", "noise", "photos", "both")
@@ -13,12 +14,13 @@ _OWN_INPUTS: Final = NotNative("the native tool makes random inputs of its own")
 _OWN_REFERENCE: Final = NotNative("the native tool runs its own reference")
 _AVG_ERROR_ALONE: Final = NotNative("the native tool gives avg_error alone; --max_avg_error limits that")
 _EVALUATION: Final = (
-    Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
+    MODEL_FILE,
     Parameter(
         "output_file_path",
         "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
         role="output_file",
         about="result",
+        short="output",
     ),
     Parameter(
         "num_runs",
@@ -114,8 +116,8 @@ _JUDGEMENT: Final = (
     ),
     Parameter(
         "output_kind",
-        "What an output is, for all or as OUTPUT=KIND: values, scores, keypoints, segmentation or embedding; else told "
-        "by shape and operators. Repeatable.",
+        "What an output is, for all or as OUTPUT=KIND: values, scores, vector, keypoints, segmentation or "
+        "embedding; else told by shape and operators. Repeatable.",
         repeatable=True,
         not_native=NotNative("the native tool knows numbers alone"),
     ),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from evaltools.gates.verdict import GRADES, size_of
 from evaltools.metrics.output_difference import OutputDifference
-from evaltools.report.tables.cells import delegated, median, milliseconds, speed
+from evaltools.report.tables.cells import Said, median, milliseconds, print_said, speed
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.figures import NAMES, speed_columns
 from evaltools.report.words.verdicts import outputs_in_words
-from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
+from evaltools.task_kind import Detail
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
@@ -29,10 +32,15 @@ _MOST_OUTPUTS: Final = 8
 _QUANTA: Final = "quanta off 0/1/2/more %"
 _NUMERIC: Final = ("mean", "p99", "max", "rel RMS", "SNR dB", "cosine")
 _HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
+_RANKS: Final = ("rel RMS", "differ", "max", "same best", "cosine", "SNR dB", _QUANTA, "top-5", "mean", "p99")
+"""From the figure that is always shown to the one that is left out first."""
 
 
-def print_figures(result: EvaluationResult, console: Console) -> None:
-    """Differences per output beside the noise floor, tolerances, verdicts, limits, latency."""
+def print_figures(result: EvaluationResult, console: Console, detail: Detail) -> None:
+    """Differences per output beside the noise floor, latency, why the verdicts are what they are, broken limits.
+
+    With all detail the figures by kind of inputs, and tolerances.
+    """
     diff: InferenceDiff = result.part
     compared = [comparison for comparison in diff.comparisons if comparison.outputs]
     for used in diff.inputs[:_MOST_OUTPUTS]:
@@ -42,22 +50,23 @@ def print_figures(result: EvaluationResult, console: Console) -> None:
     if compared:
         shown = _outputs_shown(compared)
         if shown:
-            console.print(_differences(diff, compared, shown))
+            _print_differences(diff, compared, shown, console)
         left_out = sum(not judged.in_boxes for judged in compared[0].outputs) - len(shown)
         if left_out:
             console.print(f"... and {left_out} outputs with no larger differences, listed in the JSON result")
         _print_boxes(diff, compared, console)
         _print_figures_of_kind(diff, compared, console)
-        _print_kinds(compared, console)
-        _print_tolerances(compared, shown, console)
+        if detail == "all":
+            _print_kinds(compared, console)
+            _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
         console.print()
-        console.print(_latencies(result, diff))
+        _print_latencies(result, diff, console)
         console.print()
-    verdicts = {entry.name: entry.verdict for entry in result.configurations}
     for comparison in diff.comparisons:
         _print_native_errors(result, comparison, console)
-        _print_verdict(comparison, verdicts[comparison.configuration], console)
+    verdicts = {entry.name: entry.verdict for entry in result.configurations}
+    print_said((said for entry in diff.comparisons for said in _said(entry, verdicts[entry.configuration])), console)
 
 
 def _outputs_shown(compared: Sequence[DiffComparison]) -> list[int]:
@@ -72,27 +81,37 @@ def _concern(compared: Sequence[DiffComparison], position: int) -> tuple[int, fl
     return grade, max(entry.difference.relative_rms or 0.0 for entry in judged), -position
 
 
-def _differences(diff: InferenceDiff, compared: Sequence[DiffComparison], shown: Sequence[int]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("output", "configuration"):
-        table.add_column(heading, overflow="fold")
-    columns = _columns(compared)
-    for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+@dataclass(frozen=True)
+class _Row:
+    """The figures of one output in one configuration, or the worst of the noise floor."""
+
+    output: str
+    name: str
+    cells: Mapping[str, str]
+    is_floor: bool = False
+
+
+def _print_differences(
+    diff: InferenceDiff, compared: Sequence[DiffComparison], shown: Sequence[int], console: Console
+) -> None:
+    rows = []
     for position in shown:
         first = compared[0].outputs[position].difference
         label = f"{first.output} ({first.dtype})"
         for comparison in compared:
             cells = _cells([comparison.outputs[position].difference])
-            table.add_row(label, comparison.configuration, *(cells[heading] for heading in columns))
+            rows.append(_Row(label, comparison.configuration, cells))
             label = ""
         floor = [entry.outputs[position] for entry in diff.noise_floor if entry.outputs]
         if floor:
-            cells = _cells(floor)
-            table.add_row(
-                "", f"noise floor, {_runs(floor[0].runs)}", *(cells[heading] for heading in columns), style="dim"
-            )
-    return table
+            rows.append(_Row("", f"noise floor, {_runs(floor[0].runs)}", _cells(floor), is_floor=True))
+    names = [Column[_Row]("output", lambda row: row.output), Column[_Row]("configuration", lambda row: row.name)]
+    columns = [_column(heading) for heading in _columns(compared)]
+    print_columns(names, columns, rows, console, lambda row: "dim" if row.is_floor else None)
+
+
+def _column(heading: str) -> Column[_Row]:
+    return Column(heading, lambda row: row.cells[heading], _RANKS.index(heading))
 
 
 def _runs(count: int) -> str:
@@ -229,36 +248,34 @@ def _required(judged: JudgedOutput) -> str:
     return f"{found.output}: abs={found.max:.3g}{relative}{quanta}"
 
 
-def _latencies(result: EvaluationResult, diff: InferenceDiff) -> Table:
-    configurations = result.configurations
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("latency", overflow="fold")
-    for heading in ("p50", "p90", "run+read p50", "first run", "vs ref", "delegated"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for entry in configurations:
-        reference = reference_of(entry, configurations)
-        times = diff.times.get(entry.name)
-        table.add_row(entry.name, *_latency_cells(entry, times, reference, result.latency_comparisons))
-    return table
+def _print_latencies(result: EvaluationResult, diff: InferenceDiff, console: Console) -> None:
+    """Each beside the reference of its own model, where there are two."""
 
+    def of_times(cell: Callable[[RunTimes], str]) -> Callable[[ConfigurationResult], str]:
+        return lambda entry: (
+            cell(diff.times[entry.name]) if entry.inference_latency and entry.name in diff.times else "-"
+        )
 
-def _latency_cells(
-    entry: ConfigurationResult,
-    times: RunTimes | None,
-    reference: ConfigurationResult | None,
-    comparisons: Sequence[LatencyComparison],
-) -> list[str]:
-    latency = entry.inference_latency
-    if latency is None or entry.delegation is None:
-        return ["-"] * 6
-    return [
-        median(latency),
-        "-" if latency.p90_us is None else milliseconds(latency.p90_us),
-        "-" if times is None else median(times.run_and_read_latency),
-        "-" if times is None or times.first_run_us is None else milliseconds(times.first_run_us),
-        speed(entry, reference, comparisons),
-        delegated(entry),
+    def ratio(entry: ConfigurationResult) -> str:
+        return speed(entry, reference_of(entry, result.configurations), result.latency_comparisons)
+
+    def p90(entry: ConfigurationResult) -> str:
+        latency = entry.inference_latency
+        return "-" if latency is None or latency.p90_us is None else milliseconds(latency.p90_us)
+
+    def first_run(times: RunTimes) -> str:
+        return "-" if times.first_run_us is None else milliseconds(times.first_run_us)
+
+    median_time, _, nodes = speed_columns(result, None)
+    columns = [
+        median_time,
+        Column[ConfigurationResult]("vs ref", ratio),
+        nodes,
+        Column[ConfigurationResult]("p90", p90),
+        Column("run+read p50", of_times(lambda times: median(times.run_and_read_latency))),
+        Column("first run", of_times(first_run)),
     ]
+    print_columns([replace(NAMES, heading="latency")], ranked(columns), result.configurations, console)
 
 
 def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, console: Console) -> None:
@@ -273,24 +290,22 @@ def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, c
         console.print(f"... and {left_out} more outputs, listed in the JSON result")
 
 
-def _print_verdict(comparison: DiffComparison, verdict: Verdict | None, console: Console) -> None:
-    if verdict is not None:
-        style = "bold red" if verdict.kind in ("diverged", "not measured") else "bold"
-        console.print(f"{comparison.configuration}: {outputs_in_words(verdict)}", style=style)
+def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]:
+    """Verdict, what it would have noticed, repeatability and broken limits."""
+    name = comparison.configuration
+    if verdict is not None and verdict.kind != "not measured":
+        yield Said(name, outputs_in_words(verdict))
     if comparison.sensitivity is not None:
-        console.print(f"{comparison.configuration}: {sensitivity_in_words(comparison.sensitivity)}")
+        yield Said(name, sensitivity_in_words(comparison.sensitivity))
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
-        console.print(
-            f"{comparison.configuration}: repeatable, {_runs(repeated.runs)} gave the same outputs a second time"
-        )
+        yield Said(name, f"repeatable, {_runs(repeated.runs)} gave the same outputs a second time")
     elif repeated is not None and repeated.reason is not None:
-        console.print(f"{comparison.configuration}: could not be run a second time: {repeated.reason}")
+        yield Said(name, f"could not be run a second time: {repeated.reason}")
     for check in comparison.limits:
         if not check.kept:
             found = "no number" if check.found is None else f"{check.found:.4g}"
-            line = f"{comparison.configuration}: LIMIT BROKEN {check.limit}: {check.output} has {found}"
-            console.print(line, style="bold red")
+            yield Said(name, f"LIMIT BROKEN {check.limit}: {check.output} has {found}", "bold red")
 
 
 def sensitivity_in_words(found: Sensitivity) -> str:

@@ -101,7 +101,8 @@ def as_latency(found: NativeLatency) -> Latency:
 
 def as_classification(found: ClassifierFigures) -> ClassificationMetrics:
     """Accuracies; of NaN scores and of different answers the native tool tells nothing."""
-    return ClassificationMetrics(TopKAccuracy(found.runs, found.accuracies), None, None)
+    counts = whole_counts(found.accuracies, found.runs)
+    return ClassificationMetrics(TopKAccuracy(found.runs, tuple(count / found.runs for count in counts)), None, None)
 
 
 def first_measured(configurations: Sequence[ConfigurationResult]) -> str | None:

@@ -11,6 +11,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
+from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
 
 if TYPE_CHECKING:
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
     from evaltools.tasks.own.request import OwnRequest
 
 _SHARED: Final = (
-    Parameter(
-        "model_file",
-        "The .tflite model; it may also stand behind the task's name. Required.",
-        role="input_file",
-        required=True,
-    ),
+    MODEL_FILE,
     OUTPUT_FILE_PATH,
     MAX_FAILED_EXAMPLES,
     Parameter(
@@ -118,7 +114,7 @@ class OwnKind(EvaluationKind):
         own = {f"options of {self.loaded.function.name}": tuple(option.parameter for option in self.own_options)}
         return {**own, "evaluation": _SHARED}
 
-    def with_stated_paths(self, options: Options) -> Options:
+    def with_stated_paths(self, options: Options, folder: Path) -> Options:
         """With the defaults of the function's parameters that are paths."""
         paths = {each.parameter.name: each.parameter.default for each in self.own_options if each.parameter.is_path}
         return options.stating({name: path for name, path in paths.items() if path and name not in options})

@@ -34,8 +34,8 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A figure of a task: the mean of what ``score`` gives under ``name``, over the examples.
+class Mean:
+    """A metric of a task: the mean of what ``score`` gives under ``name``, over the examples.
 
     ``margin`` is the change, in the metric's own unit, that counts as none in verdicts; None: that of ``--margin``.
     """
@@ -45,13 +45,13 @@ class Metric:
     margin: float | None = None
 
 
-def mean(name: str, better: Better = "higher", margin: float | None = None) -> Metric:
+def mean(name: str, better: Better = "higher", margin: float | None = None) -> Mean:
     """The mean over the examples of what ``score`` gives under this name.
 
     >>> mean("error", better="lower", margin=0.5)
-    Metric(name='error', better='lower', margin=0.5)
+    Mean(name='error', better='lower', margin=0.5)
     """
-    return Metric(name, better, margin)
+    return Mean(name, better, margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Task:
     examples: Sequence[Example]
     prepare: Callable[[Any, Sequence[TaskTensor]], Sequence[npt.ArrayLike]]
     score: Callable[[Outputs, Any], Mapping[str, float]]
-    metrics: Sequence[Metric] = field(default=())
+    metrics: Sequence[Mean] = field(default=())
 
 
 class TaskFunction(Generic[Parameters]):

@@ -17,13 +17,13 @@ from evaltools.runtime import Session
 from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
 from evaltools.tasks.own.request import OwnRequest
-from evaltools.tasks.own.result import ExampleScores, OwnMetric, OwnPart
+from evaltools.tasks.own.result import ExampleScores, OwnPart
 from evaltools.tasks.own.task import OwnTask, Scores, build
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
-from evaltools.tasks.shared.run_identity import Place, files_below, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 
 class OwnEvaluation(Evaluation[Scores]):
@@ -68,7 +68,7 @@ class OwnEvaluation(Evaluation[Scores]):
             try_examples(self.task, next(iter(opened.sessions.values())))
         return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[Place]) -> Ready[Scores]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Scores]:
         """The task as it is."""
         return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
@@ -93,7 +93,7 @@ class OwnEvaluation(Evaluation[Scores]):
             example_count=self.example_count,
             examples_sha256=digest(example.id for example in self.task.examples),
             preprocessing_latency=summarise_latency(outcome.preprocessing_us),
-            metrics=[OwnMetric(metric.name, metric.better, metric.margin) for metric in task.metrics],
+            metrics=list(task.metrics),
             means=[mean for name in scores for mean in means(name, task.metrics, scores[name])],
             comparisons=compared,
             scores=self._scores(scores) if request.record_examples else None,

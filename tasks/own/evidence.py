@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaltools.gates.evidence import Judged, Mean
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged, Mean
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change
 from evaltools.tasks.own.result import OwnPart

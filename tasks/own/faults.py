@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+import faulthandler
 import inspect
 import os
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from evaltools.errors import DEBUG
 
+FAULTS: Final = (Exception, SystemExit, GeneratorExit)
+"""What the code of a task may raise; all else, such as Ctrl-C, ends the run."""
 _OURS: Final = Path(__file__).resolve().parents[1]
 _LONGEST: Final = 300
+_exit_process: Final = os._exit
+_calling: Final = threading.local()
+
+
+def _exit_or_raise(status: int) -> NoReturn:
+    """``os._exit``, but an error where the code of a task calls it: the run would end without a word."""
+    if getattr(_calling, "process", None) == os.getpid():
+        raise SystemExit(f"os._exit({status})")
+    _exit_process(status)
+
+
+os._exit = _exit_or_raise
+
+
+@contextmanager
+def calling_task() -> Iterator[None]:
+    """While the code of a task runs: where it ends the process that is an error, where it crashes its line is told."""
+    if not faulthandler.is_enabled() and sys.__stderr__ is not None:
+        with suppress(OSError, ValueError):  # a stderr without a file
+            faulthandler.enable(sys.__stderr__)
+    outer, _calling.process = getattr(_calling, "process", None), os.getpid()
+    try:
+        yield
+    finally:
+        _calling.process = outer
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, or its type where its own code fails at that.
+
+    >>> shown("x"), shown(None)
+    ("'x'", 'None')
+    """
+    try:
+        return repr(value)[:_LONGEST]
+    except FAULTS:
+        return f"a {type(value).__name__}"
 
 
 def sentence(error: BaseException, doing: str, place: str) -> str:
@@ -32,7 +74,7 @@ def _text_of(error: BaseException) -> str:
     """What an error says; its own code may fail at that."""
     try:
         return str(error)
-    except Exception as own_fault:
+    except FAULTS as own_fault:
         return f"its text cannot be made: {type(own_fault).__name__}"
 
 

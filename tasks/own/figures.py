@@ -10,7 +10,7 @@ from evaltools.engine import Example
 from evaltools.gates.mean_verdict import mean_verdict
 from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
-from evaltools.tasks.own.definition import Metric
+from evaltools.tasks.own.definition import Mean
 from evaltools.tasks.own.result import MetricComparison, MetricMean
 from evaltools.tasks.own.task import Scores
 
@@ -30,7 +30,7 @@ class ScoresSeen:
         self.unknown = self.unknown or tuple(observation.unknown)
 
 
-def means(configuration: str, metrics: Sequence[Metric], scores: ScoresByExample) -> list[MetricMean]:
+def means(configuration: str, metrics: Sequence[Mean], scores: ScoresByExample) -> list[MetricMean]:
     """Each metric of one configuration; none without an example."""
     count = len(scores)
     found = []
@@ -46,7 +46,7 @@ def means(configuration: str, metrics: Sequence[Metric], scores: ScoresByExample
 def comparisons(
     baseline: str,
     other: str,
-    metrics: Sequence[Metric],
+    metrics: Sequence[Mean],
     before: ScoresByExample,
     after: ScoresByExample,
 ) -> list[MetricComparison]:
@@ -59,7 +59,7 @@ def comparisons(
     return found
 
 
-def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Metric], margin: float) -> dict[str, list[Verdict]]:
+def verdicts(found: Sequence[MetricComparison], metrics: Sequence[Mean], margin: float) -> dict[str, list[Verdict]]:
     """What the changes mean, by configuration: those of each pair in the order of the metrics.
 
     ``margin`` is for metrics without one of their own.

@@ -18,7 +18,7 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.task_kind import ENTRY_POINTS, KINDS, TaskKind
 from evaltools.tasks.own.definition import TaskFunction
-from evaltools.tasks.own.faults import sentence
+from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
@@ -138,8 +138,9 @@ def _tasks_in(file: Path) -> str:
 
 def _imported(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+        with calling_task():
+            return importlib.import_module(name)
+    except FAULTS as error:
         raise UsageError(sentence(error, f"the module {name} of a task cannot be imported", name)) from error
 
 
@@ -162,11 +163,11 @@ def _executed(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _folder_on_path(file.parent), redirect_stdout(sys.stderr):
+        with _folder_on_path(file.parent), redirect_stdout(sys.stderr), calling_task():
             spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
-        if not isinstance(error, (Exception, SystemExit)):
+        if not isinstance(error, FAULTS):
             raise
         raise UsageError(sentence(error, "the file of the task cannot be loaded", str(file))) from error
     _BESIDE[file] = _modules_below(file.parent, sys.modules.keys() - known)

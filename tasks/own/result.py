@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from evaltools.metrics.latency import Latency
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import MeanChange
-
-
-@dataclass(frozen=True)
-class OwnMetric:
-    """A metric, which direction is better, and the change that counts as none if it has one of its own."""
-
-    name: str
-    better: Literal["higher", "lower"]
-    margin: float | None = None
+from evaltools.tasks.own.definition import Mean
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ class OwnPart:
     example_count: int
     examples_sha256: str
     preprocessing_latency: Latency
-    metrics: list[OwnMetric]
+    metrics: list[Mean]
     means: list[MetricMean]
     comparisons: list[MetricComparison]
     scores: list[ExampleScores] | None = None

@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
-from evaltools.report.tables.cells import delegated, median, print_not_measured, speed, speed_heading
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.figures import NAMES, speed_columns
 from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.task_kind import Detail
 from evaltools.tasks.own.result import MetricMean, OwnPart
 
 
-def print_figures(result: EvaluationResult, console: Console) -> None:
-    """Means and speed, one row per configuration, and verdicts; then what could not be measured."""
+def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -> None:
+    """Means and speed, one row per configuration, and the verdicts that are not the answer."""
     part: OwnPart = result.part
-    if part.means:
-        console.print(_figures(result, part))
-        differing = {(entry.baseline, entry.other, entry.metric): entry.change for entry in part.comparisons}
-        for configuration in result.configurations:
-            for verdict in configuration.verdicts:
-                change = differing[verdict.against, configuration.name, verdict.metric]
-                against = "" if verdict.against == part.comparisons[0].baseline else f" against {verdict.against}"
-                console.print(
-                    f"{configuration.name}{against}: {verdict.metric} {score_change_in_words(verdict)}, "
-                    f"{change.differing} of {change.count} examples differ"
-                )
-    print_not_measured(result.configurations, console)
+    if not part.means:
+        return
+    _print_table(result, part, console)
+    differing = {(entry.baseline, entry.other, entry.metric): entry.change for entry in part.comparisons}
+    for configuration in result.configurations:
+        for verdict in configuration.verdicts:
+            change = differing[verdict.against, configuration.name, verdict.metric]
+            against = "" if verdict.against == part.comparisons[0].baseline else f" against {verdict.against}"
+            told = [] if verdict is configuration.verdict else [score_change_in_words(verdict)]
+            told += [f"{change.differing} of {change.count} examples differ"] if change.differing else []
+            if told:
+                console.print(f"{configuration.name}{against}: {verdict.metric} {'; '.join(told)}")
 
 
-def _figures(result: EvaluationResult, own: OwnPart) -> Table:
+def _print_table(result: EvaluationResult, own: OwnPart, console: Console) -> None:
+    """The task's first metric, speed, the other metrics."""
     baseline = own.comparisons[0].baseline if own.comparisons else None
     reference = next((entry for entry in result.configurations if entry.name == baseline), None)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("", overflow="fold")
-    for heading in (*(metric.name for metric in own.metrics), "p50", speed_heading(reference), "delegated"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for entry in result.configurations:
-        table.add_row(entry.name, *_row(entry, reference, result, own))
-    return table
+    found = {(mean.configuration, mean.metric): _mean(mean) for mean in own.means}
 
+    def column(metric: str) -> Column[ConfigurationResult]:
+        return Column(metric, lambda configuration: found.get((configuration.name, metric), "-"))
 
-def _row(
-    entry: ConfigurationResult, reference: ConfigurationResult | None, result: EvaluationResult, own: OwnPart
-) -> list[str]:
-    if entry.inference_latency is None or entry.status == "not measured":
-        return ["-"] * (len(own.metrics) + 3)
-    means = {mean.metric: _mean(mean) for mean in own.means if mean.configuration == entry.name}
-    figures = [means.get(metric.name, "-") for metric in own.metrics]
-    speeds = speed(entry, reference, result.latency_comparisons)
-    return [*figures, median(entry.inference_latency), speeds, delegated(entry)]
+    first, *others = (column(metric.name) for metric in own.metrics)
+    columns = [first, *speed_columns(result, reference), *others]
+    print_columns([NAMES], ranked(columns), result.configurations, console)
 
 
 def _mean(mean: MetricMean) -> str:

@@ -19,8 +19,8 @@ from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import use_reference_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
-from evaltools.tasks.own.definition import Example, Metric, Task
-from evaltools.tasks.own.faults import place_of, sentence
+from evaltools.tasks.own.definition import Example, Mean, Task
+from evaltools.tasks.own.faults import FAULTS, calling_task, place_of, sentence, shown
 from evaltools.tasks.own.loading import Loaded, Origin
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.tensors import Quantisation, TaskTensor
@@ -99,16 +99,18 @@ def make_task(loaded: Loaded, options: Mapping[str, Any]) -> Task:
     function = loaded.function.function
     place = place_of(function)
     try:
-        task = loaded.function(**options)
+        with calling_task():
+            task = loaded.function(**options)
     except EvaltoolsError as error:
         raise UsageError(f"{place}: {error}") from error
-    except (Exception, SystemExit) as error:
+    except FAULTS as error:
         raise UsageError(sentence(error, f"the task {loaded.function.name} cannot be made", place)) from error
     if not isinstance(task, Task):
         raise UsageError(f"{place}: {loaded.function.name} gives {_kind(task)}; return an evaltools.Task(...)")
     try:
-        examples = tuple(task.examples)
-    except (Exception, SystemExit) as error:
+        with calling_task():
+            examples = tuple(task.examples)
+    except FAULTS as error:
         raise UsageError(sentence(error, "its examples cannot be listed", place)) from error
     _require_examples(examples, place)
     _require_metrics(task.metrics, place)
@@ -128,7 +130,9 @@ def _require_examples(examples: Sequence[Any], place: str) -> None:
                 f"{place}: example {number} is {_kind(example)}; give evaltools.Example(id, input, target)"
             )
         if not isinstance(example.id, str) or not example.id:
-            raise UsageError(f"{place}: the id of example {number} is {example.id!r}; give a text that is not empty")
+            raise UsageError(
+                f"{place}: the id of example {number} is {shown(example.id)}; give a text that is not empty"
+            )
         if example.id in numbers:
             raise UsageError(
                 f"{place}: the examples {numbers[example.id]} and {number} have the same id {example.id!r}; "
@@ -138,21 +142,21 @@ def _require_examples(examples: Sequence[Any], place: str) -> None:
 
 
 def _require_metrics(metrics: Any, place: str) -> None:
-    if not isinstance(metrics, Sequence) or not metrics or not all(isinstance(each, Metric) for each in metrics):
-        raise UsageError(f'{place}: metrics is {metrics!r}; give such as [evaltools.mean("iou", better="higher")]')
+    if not isinstance(metrics, Sequence) or not metrics or not all(isinstance(each, Mean) for each in metrics):
+        raise UsageError(f'{place}: metrics is {shown(metrics)}; give such as [evaltools.mean("iou", better="higher")]')
     names = [metric.name for metric in metrics]
     for metric in metrics:
         if not isinstance(metric.name, str) or not metric.name.isidentifier():
-            raise UsageError(f"{place}: {metric.name!r} is no name of a metric; use letters, digits and _")
+            raise UsageError(f"{place}: {shown(metric.name)} is no name of a metric; use letters, digits and _")
         if metric.name in _TAKEN_NAMES:
             raise UsageError(f"{place}: every result has a {metric.name} already; give the metric another name")
         if names.count(metric.name) > 1:
             raise UsageError(f"{place}: two metrics are named {metric.name!r}; give each a name of its own")
         if metric.better not in ("higher", "lower"):
-            raise UsageError(f"{place}: better={metric.better!r} of {metric.name}: write 'higher' or 'lower'")
+            raise UsageError(f"{place}: better={shown(metric.better)} of {metric.name}: write 'higher' or 'lower'")
         if metric.margin is not None and not 0 < metric.margin < math.inf:
             raise UsageError(
-                f"{place}: margin={metric.margin!r} of {metric.name}: give a number above 0, or leave it out"
+                f"{place}: margin={shown(metric.margin)} of {metric.name}: give a number above 0, or leave it out"
             )
 
 
@@ -198,15 +202,16 @@ def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepare
     """The inputs of an example; raises :class:`ImageError` and :class:`TaskError`."""
     example = task.examples[number]
     try:
-        made: Any = task.prepare(example.input, tensors)
-        if isinstance(made, np.ndarray) and len(tensors) == 1:
-            made = (made,)
-        arrays = [np.asarray(entry) for entry in made]
+        with calling_task():
+            made: Any = task.prepare(example.input, tensors)
+            if isinstance(made, np.ndarray) and len(tensors) == 1:
+                made = (made,)
+            arrays = [np.asarray(entry) for entry in made]
     except ImageError:
         raise
     except TaskError as error:
         raise TaskError(f"{place_of(task.prepare)}: {error}") from error
-    except (Exception, SystemExit) as error:
+    except FAULTS as error:
         raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
     place = f"{place_of(task.prepare)}: prepare gave"
     if len(arrays) != len(tensors):
@@ -243,9 +248,10 @@ def _number(value: Any) -> float:
 def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
     """What ``score`` gives, checked; raises :class:`TaskError`."""
     try:
-        given = task.score(outputs, example.target)
-        found = {str(name): _number(value) for name, value in given.items()}
-    except (Exception, SystemExit) as error:
+        with calling_task():
+            given = task.score(outputs, example.target)
+            found = {str(name): _number(value) for name, value in given.items()}
+    except FAULTS as error:
         raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
     place = place_of(task.score)
     names = [metric.name for metric in task.metrics]

@@ -25,7 +25,7 @@ from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassS
 from evaltools.tasks.shared.one_pass import Sums
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
-from evaltools.tasks.shared.run_identity import Place, begin_run, changed_meanwhile, libraries_of, merged_run
+from evaltools.tasks.shared.run_identity import RunAtPlace, begin_run, changed_meanwhile, libraries_of, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
 
 Asked = TypeVar("Asked", bound=TaskRequest)
@@ -112,7 +112,7 @@ class Evaluation(ABC, Generic[Observation]):
         """The task, after trying what must be tried first."""
 
     @abstractmethod
-    def ready_to_merge(self, places: Sequence[Place]) -> Ready[Observation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Observation]:
         """The task whose records lie in some run folders."""
 
     def after_pass(
@@ -130,7 +130,7 @@ class Evaluation(ABC, Generic[Observation]):
         self,
         ready: Ready[Observation],
         measured: Measured,
-        places: Sequence[Place],
+        places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
     ) -> Ready[Observation]:
@@ -184,7 +184,7 @@ def evaluate(
 def merge(
     prepare: Callable[[Asked], Evaluation[Observation]],
     asked: Asked,
-    places: Sequence[Place],
+    places: Sequence[RunAtPlace],
     observer: Observer,
     open_with: Open = open_isolated,
 ) -> EvaluationResult:

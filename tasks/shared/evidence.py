@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaltools.gates.evidence import Judged
 from evaltools.metrics.metric import Metric, present
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 
 
 def task_name(result: EvaluationResult) -> str:

@@ -111,9 +111,14 @@ class EvaluationKind(ABC):
         kernels = self.kernels_of_native_reference if native_tool else self.kernels_of_reference
         return Configuration.from_text("reference", text or "", options.text("compat") == "native", kernels)
 
-    def with_stated_paths(self, options: Options) -> Options:
-        """With defaults that are paths stated, so that they are meant from the folder of the run, too."""
+    def with_stated_paths(self, options: Options, folder: Path) -> Options:
+        """With paths that were not given but are known stated; all are meant from ``folder``."""
         return options
+
+    def missing(self, options: Options) -> list[str]:
+        """The names of the options that are required and not given."""
+        needed = [parameter.name for parameter in self.parameters.values() if parameter.required]
+        return [name for name in needed if not options.text(name)]
 
     @abstractmethod
     def read(self, request: Request) -> TaskRequest:

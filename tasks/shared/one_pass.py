@@ -28,7 +28,7 @@ class Accumulator(Protocol[Seen]):
 class PairAccumulator(Protocol[Seen]):
     """Takes what two configurations gave for each example that both finished, in the order of the examples."""
 
-    def add(self, baseline: Seen, other: Seen) -> None:
+    def add(self, example: Example, baseline: Seen, other: Seen) -> None:
         """Count one example."""
 
 
@@ -151,7 +151,7 @@ def sum_up(
                 sums.pairs[pair].add(baseline.invokes_us, other.invokes_us)
             if baseline.observation is not None and other.observation is not None:
                 for counted in paired.get(pair, ()):
-                    counted.add(baseline.observation, other.observation)
+                    counted.add(baseline.example, baseline.observation, other.observation)
     return sums
 
 

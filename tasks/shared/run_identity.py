@@ -141,8 +141,8 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The run folders of the shards that were done at one place, which together are a whole run.
+class RunAtPlace:
+    """A whole run done at one place, this computer or a device: the run folders of its shards.
 
     Where several places did the same run, ``name`` stands behind the names of their configurations, ``NAME@PLACE``.
     ``flags`` are the ones that the shards had to repeat, where files have other names there; None: those of this run.
@@ -168,7 +168,7 @@ class MergedRun:
 
 def merged_run(
     journal: Journal[Observation],
-    places: Sequence[Place],
+    places: Sequence[RunAtPlace],
     task: Task[Observation],
     identity: RunIdentity,
     reference: str | None,
@@ -224,7 +224,7 @@ def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
     return found
 
 
-def _require_one_run(place: Place, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
+def _require_one_run(place: RunAtPlace, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
     begun = [_identity_in(shard) for shard in shards]
@@ -249,7 +249,9 @@ def _unused(described: ConfigurationResult) -> ConfigurationResult:
     return replace(described, status="not measured", reason="no test configuration can run there")
 
 
-def _at(described: ConfigurationResult, place: Place, is_first: bool, inputs_us: Sequence[int]) -> ConfigurationResult:
+def _at(
+    described: ConfigurationResult, place: RunAtPlace, is_first: bool, inputs_us: Sequence[int]
+) -> ConfigurationResult:
     """A configuration under its name at a place; there is one reference, the first place's.
 
     ``inputs_us`` are the times of making the inputs there.
@@ -265,7 +267,7 @@ def _at(described: ConfigurationResult, place: Place, is_first: bool, inputs_us:
     )
 
 
-def _at_place(quiet: QuietTimes, place: Place) -> QuietTimes:
+def _at_place(quiet: QuietTimes, place: RunAtPlace) -> QuietTimes:
     """Times under the names of configurations at a place."""
     return QuietTimes(quiet.examples, {name + place.suffix: times for name, times in quiet.taken.items()})
 
@@ -299,9 +301,9 @@ def _identity_in(shard: Journal[Any]) -> RunIdentity:
 def _require_distinct(folders: Sequence[Path], identities: Sequence[RunIdentity]) -> None:
     """Raise :class:`UsageError` where two folders hold the same examples."""
     numbers = [identity.shard or _WHOLE for identity in identities]
-    for place, number in enumerate(numbers):
-        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:place]:
+    for position, number in enumerate(numbers):
+        if number.partition("/")[2] != numbers[0].partition("/")[2] or number in numbers[:position]:
             raise UsageError(
-                f"{folders[0]} holds shard {numbers[0]}, {folders[place]} holds shard {number}; give each shard of "
+                f"{folders[0]} holds shard {numbers[0]}, {folders[position]} holds shard {number}; give each shard of "
                 "one run once"
             )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from evaltools.datasets.files import numbers_by_line
 from evaltools.datasets.image_folder import list_images
-from evaltools.datasets.labels import read_denylist, read_labels
+from evaltools.datasets.labels import labels_beside, read_denylist, read_labels
 from evaltools.errors import DataError
 
 
@@ -96,3 +97,43 @@ def test_blank_lines_count_as_lines_and_may_be_refused() -> None:
     assert numbers_by_line(b"\xef\xbb\xbf+1\r\n\r\n -2 ", "ids.txt", "give ids") == {1: 1, 3: -2}
     with pytest.raises(DataError, match="line 2: '' is no number; give ids"):
         numbers_by_line(b"1\n\n2", "ids.txt", "give ids", skip_blank=False)
+
+
+def with_packed(model: Path, **files: str) -> Path:
+    """A model with files packed behind it, as TFLite metadata have them."""
+    model.write_bytes(b"\x1c\0\0\0TFL3" + bytes(100))
+    with zipfile.ZipFile(model, "a") as packed:
+        for name, text in files.items():
+            packed.writestr(f"{name}.txt", text)
+    return model
+
+
+def test_labels_are_those_in_the_metadata_of_the_model(tmp_path: Path) -> None:
+    model = with_packed(tmp_path / "m.tflite", labels="cat\ndog\n")
+    (tmp_path / "labels.txt").write_text("other\n")
+    assert labels_beside(model) == model
+    assert read_labels(model, "--labels").lines == ("cat", "dog")
+
+
+def test_else_those_of_a_file_beside_the_model(tmp_path: Path) -> None:
+    model = with_packed(tmp_path / "m.tflite")
+    assert labels_beside(model) is None
+    for name in ("labelmap.txt", "labels.txt", "m_labels.txt", "m.txt"):
+        (tmp_path / name).write_text("cat\n")
+        assert labels_beside(model) == tmp_path / name
+    assert labels_beside(tmp_path / "gone.tflite") is None
+
+
+def test_of_several_packed_lists_none_is_taken_for_the_labels(tmp_path: Path) -> None:
+    model = with_packed(tmp_path / "m.tflite", first="cat\n", second="dog\n")
+    assert labels_beside(model) is None
+    with pytest.raises(DataError, match="has 2 label files in its metadata; give a text file of labels"):
+        read_labels(model, "--labels")
+
+
+def test_damaged_packing_is_no_label_file(tmp_path: Path) -> None:
+    model = with_packed(tmp_path / "m.tflite", labels="cat\n" * 500)
+    content = bytearray(model.read_bytes())
+    content[140:150] = b"\xff" * 10
+    model.write_bytes(content)
+    assert labels_beside(model) is None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
+from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import UsageError
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.criteria import parse_criterion
 from evaltools.gates.gate_file import Gate
 from evaltools.gates.hold import hold_gates
+from evaltools.report.tables.evaluation import print_result
 from evaltools.report.words.gates import found_in_words
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.imagenet import metrics
@@ -30,7 +34,7 @@ def _gap(result, configuration):
 
 
 GAP = Metric("topk_gap", "accuracy of the k best less that of the best, 0..1", _gap, better="lower", is_share=True,
-             against_baseline="number")
+             heading="gap", against_baseline="number")
 '''
 
 
@@ -48,12 +52,23 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, runpy.run_path(str(path))["GAP"]))
 
 
-@pytest.mark.parametrize(("limit", "verdict"), [("topk_gap <= 30 %", "pass"), ("topk_gap <= 0.2", "fail")])
-def test_results_have_it_and_gates_limit_it(limit: str, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "verdict", "found"),
+    [("topk_gap <= 30 %", "pass", "topk_gap 25 %"), ("topk_gap <= 0.2", "fail", "topk_gap 0.25")],
+)
+def test_results_have_it_and_gates_limit_it(limit: str, verdict: str, found: str) -> None:
     assert made(0.5, 0.75).configurations[1].figures["topk_gap"] == 0.25
     gate = Gate("", "", "", "*", (parse_criterion(limit),))
     ((decision,),) = (report.decisions for report in hold_gates([gate], {"nightly": made(0.5, 0.75)}))
-    assert (decision.verdict, found_in_words(decision.found)) == (verdict, "topk_gap 0.25")
+    assert (decision.verdict, found_in_words(decision.found)) == (verdict, found)
+
+
+def test_the_table_has_a_column_for_it() -> None:
+    text = io.StringIO()
+    print_result(made(0.5, 0.75), make_console(text))
+    heading, reference, test = (re.split("  +", line.strip()) for line in text.getvalue().splitlines()[:3])
+    assert test[1 + heading.index("gap")] == "25.00 %"
+    assert "25.00 %" in reference
 
 
 def test_limits_on_it_must_make_sense() -> None:

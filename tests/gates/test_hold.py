@@ -312,7 +312,7 @@ def test_the_drop_of_a_result_is_that_of_its_counts() -> None:
         parse_criterion("top1 drop <= 0.5 points at 95 %"),
         replace(evidence_of(MADE, MADE.configurations[1]), changes={"top1": CountedChange(PairedCounts(5000, 41, 32))}),
     )
-    assert (found.verdict, found_in_words(found.found)) == ("pass", "top1 drop 0.0018 [-0.001029, 0.004691]")
+    assert (found.verdict, found_in_words(found.found)) == ("pass", "top1 drop 0.18 points [-0.1029, 0.4691]")
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
+from evaltools.report.words.verdicts import score_change_in_words
 from evaltools.stats.means import MeanChange
 
 
@@ -30,6 +31,23 @@ def test_a_verdict_follows_from_interval_and_direction(
     assert (verdict.kind, verdict.against, verdict.change) == (kind, "cpu", change)
     assert verdict.low is not None
     assert verdict.low < change
+
+
+def test_an_undecided_verdict_names_the_examples_that_decide() -> None:
+    """With so many, the whole interval lies within the margin in 80 % of cases."""
+    verdict = mean_verdict("score", MeanChange(50, 0.0005, 0.0707, 50, 1.0), "higher", 0.005)
+    assert verdict.kind == "not decided"
+    assert verdict.examples_needed is not None
+    half = 1.96 * 0.0707 / math.sqrt(verdict.examples_needed)
+    spread = stats.norm(0.0005, half / 1.96)
+    assert spread.cdf(0.005 - half) - spread.cdf(half - 0.005) == pytest.approx(0.8, abs=0.05)
+    assert f"about {verdict.examples_needed} examples would tell" in score_change_in_words(verdict)
+
+
+def test_where_no_example_differs_that_comes_first() -> None:
+    """None of 50: at most 1 - 0.05 ** (1 / 50) = 5.8 % of such examples."""
+    said = score_change_in_words(mean_verdict("score", MeanChange(50, 0.0, 0.0, 0, 1.0), "higher", 0.005))
+    assert said == "unchanged: no answer of 50 changes it; at most 5.8 % of such examples can (95 %)"
 
 
 def test_one_example_decides_nothing() -> None:
@@ -58,6 +76,7 @@ def test_two_constants_of_many_examples_differ() -> None:
     assert worse is not None
     assert worse.kind == "worse"
     assert worse.p_value == pytest.approx(2 / math.comb(120, 60))
+    assert score_change_in_words(worse) == "WORSE: +1"
     few = unpaired_mean_verdict("anomalies", (0.0, 0.0, 2), (1.0, 0.0, 2), "lower")
     assert few is not None
     assert few.kind == "not decided"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.command import evaltools
 from tests.pytest_plugin.test_junit import properties, read_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,3 +88,18 @@ def test_the_workflow_runs_what_the_readme_shows() -> None:
     commands = [step["run"] for step in workflow["jobs"]["gates"]["steps"] if "run" in step]
     [shown] = re.findall(r"^```sh\n(.*?)^```", (EXAMPLE / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     assert commands == [line.replace("examples/ci", "PYTHON=python examples/ci") for line in shown.splitlines()]
+
+
+def test_the_summary_of_the_workflow_is_written(tmp_path: Path) -> None:
+    workflow = yaml.safe_load((EXAMPLE / "accuracy.yml").read_text())
+    [words] = [
+        shlex.split(step["run"])
+        for step in workflow["jobs"]["summary"]["steps"]
+        if step.get("run", "").startswith("evaltools gate ")
+    ]
+    arguments = [word.replace("examples/ci", str(EXAMPLE)) for word in words[1:]]
+    completed = evaltools(*arguments, cwd=tmp_path)
+    assert completed.code == 3, completed.err
+    assert (tmp_path / "gates.md").read_text().startswith("### evaltools gate: 1 not measured, 7 passed")
+    badge = json.loads((tmp_path / "badge.json").read_text())
+    assert (badge["message"], badge["color"]) == ("1 not measured, 7 passed", "orange")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests.command import evaltools
 
 pytestmark = [

@@ -20,7 +20,7 @@ from evaltools.metrics.coco_stats import CocoStats
 from evaltools.model import read_model
 from evaltools.proto import message_class
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.runtime import open_session
 from evaltools.tasks.coco.outputs import recognised_output_map
 from evaltools.tasks.coco.task import CocoOptions, detector_input

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.model import read_model
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.tasks.inference_diff.inputs import InputOptions, plan_inputs
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from tests.command import Completed, evaltools_here

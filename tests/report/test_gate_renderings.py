@@ -6,6 +6,7 @@ import html
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
+from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.markdown_text import escape
@@ -99,9 +101,9 @@ def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> No
         "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
         "a, fast, top1 >= 0.9: not measured: it died",
         "b, fast, top1 >= 0.9: not measured: no NNAPI",
-        "5 limits held against configurations: 2 not measured, 1 fail, 1 inconclusive, 1 pass",
+        "2 not measured, 1 failed, 1 inconclusive, 1 passed",
     ]
-    assert printed(PASSED)[2:] == ["", "1 limit held against configurations: 1 pass"]
+    assert printed(PASSED)[2:] == ["", "1 passed"]
 
 
 def test_empty_names_stand_for_anything() -> None:
@@ -142,7 +144,7 @@ def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
 
 def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
     assert markdown_summary(MIXED).decode().splitlines() == [
-        "### evaltools gate: not measured",
+        "### evaltools gate: 2 not measured, 1 failed, 1 inconclusive, 1 passed",
         "",
         "| run | configuration | limit | found | verdict |",
         "| --- | --- | --- | --- | --- |",
@@ -156,10 +158,33 @@ def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
         "* **inconclusive**: b, fast, top1 &gt;= 0.9: found top1 0.9; about 500 would do",
         "* **not measured**: a, fast, top1 &gt;= 0.9: it died",
         "* **not measured**: b, fast, top1 &gt;= 0.9: no NNAPI",
-        "",
-        "5 limits held against configurations: 2 not measured, 1 fail, 1 inconclusive, 1 pass",
     ]
-    assert markdown_summary(PASSED).decode().splitlines()[5:] == ["", "1 limit held against configurations: 1 pass"]
+    assert markdown_summary(PASSED).decode().splitlines()[:1] == ["### evaltools gate: 1 passed"]
+    assert len(markdown_summary(PASSED).decode().splitlines()) == 5
+
+
+def test_the_reason_of_several_limits_is_told_once() -> None:
+    why = Reason.of_text("no GPU")
+    limits = [replace(decision("not measured", reason=why), limit=limit) for limit in ("a <= 1", "b <= 1")]
+    other = replace(decision("not measured", reason=Reason.of_text("it died")), limit="c <= 1")
+    made = outcome_of("1", "gates.toml", [GateReport("r", "m.tflite", (*limits, other))])
+    assert printed(made)[-3:] == [
+        "r, fast, 2 limits: not measured: no GPU",
+        "r, fast, c <= 1: not measured: it died",
+        "3 not measured",
+    ]
+
+
+def test_the_time_of_a_run_is_that_of_its_suite() -> None:
+    reports = [
+        GateReport("a", "m", (decision(), decision("fail")), 1.5),
+        GateReport("a", "m", (decision(),), 1.5),
+        GateReport("b", "m", (decision(),), 0.25),
+    ]
+    root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", reports)))
+    assert [element.get("time") for element in root.iter()  if element.get("time")] == [
+        "1.750", "1.500", "0.500", "0.500", "0.500", "0.250", "0.250",
+    ]  # fmt: skip
 
 
 def test_no_name_breaks_out_of_the_markdown_table() -> None:
@@ -172,7 +197,6 @@ def test_no_name_breaks_out_of_the_markdown_table() -> None:
         "* **f",
         "* **n",
         "* **n",
-        "3 lim",
     ]
     assert "<" not in text
     assert text.replace("\n", "").isprintable()
@@ -205,11 +229,28 @@ def test_json_has_every_decision() -> None:
                     "high": None,
                     "output": None,
                     "processes": None,
+                    "unit": "",
                 },
                 "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,
                 "cannot_exist": False,
             }
         ],
+        "elapsed_s": 0.0,
     }
     assert json.loads(encode_json(HOSTILE))["reports"][0]["decisions"][0]["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "colour"),
+    [
+        (("pass", "pass"), "brightgreen"),
+        (("pass", "inconclusive"), "yellow"),
+        (("not measured", "inconclusive"), "orange"),
+        (("not measured", "fail", "pass"), "red"),
+    ],
+)
+def test_a_badge_is_red_where_anything_failed(verdicts: tuple[GateVerdict, ...], colour: str) -> None:
+    made = outcome_of("1", "gates.toml", [GateReport("r", "m", tuple(map(decision, verdicts)))])
+    badge = json.loads(badge_json(made))
+    assert badge == {"schemaVersion": 1, "label": "evaltools", "message": counts(made), "color": colour}

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from evaltools.gates.evidence import Judged
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
 from evaltools.stats.changes import Share
+from evaltools.task_kind import Detail
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class _Report:
     def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         message.num_runs = result.part.pixels
 
-    def print_figures(self, result: EvaluationResult, console: Console) -> None:
+    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
         console.print(f"right: {result.part.right}")
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from evaltools.errors import DataError
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result, result_schema, to_json
+from evaltools.result.json_file import to_json
+from evaltools.result_file import read_result, result_schema
 from tests.results import configuration, result
 from tests.tasks.coco.results import detection_result
 from tests.tasks.inference_diff.test_report import comparison, judged

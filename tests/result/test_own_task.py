@@ -18,7 +18,8 @@ from evaltools.gates.hold import hold_gates
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result, to_json
+from evaltools.result.json_file import to_json
+from evaltools.result_file import read_result
 from tests.result.own_task import Part
 from tests.results import configuration, result
 

@@ -10,7 +10,8 @@ import pytest
 from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.report.words.verdicts import change_in_words, outputs_in_words, reasons_in_words
-from evaltools.result.json_file import read_result, to_json
+from evaltools.result.json_file import to_json
+from evaltools.result_file import read_result
 
 FOLDER = Path(__file__).parent / "version_1"
 TASKS = ("imagenet", "coco", "inference_diff")

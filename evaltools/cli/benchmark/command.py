@@ -11,12 +11,12 @@ from evaltools.benchmark.matrix import (
     ALL_HERE,
     ALL_OF_NATIVE,
     option_configurations,
-    sweep_configurations,
     unread_flags,
 )
 from evaltools.cli.benchmark import flags as benchmark_flags
 from evaltools.cli.shared.configurations import TEST_NAME, configurations_of_files_and_texts
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
+from evaltools.cli.shared.sweep import sweep_configurations
 from evaltools.configuration import CONFIGURATION_PARAMETERS, OWN_PARAMETERS, Configuration
 from evaltools.delegates import COMMON, DELEGATES
 from evaltools.errors import UsageError

@@ -14,10 +14,11 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.native.lines.benchmark import saved_lines
 from evaltools.native.lines.benchmark_proto import native_benchmark_proto
 from evaltools.native.lines.profile_report import CSV, profile_file
-from evaltools.report.files.benchmark.plot import plot_bytes, require_plot
 from evaltools.report.files.benchmark.trace import trace_json
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.files.plots.benchmark import plot_benchmark
+from evaltools.report.files.plots.drawing import require_plot
 from evaltools.request import Request
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.json_file import encode_json
@@ -44,7 +45,7 @@ class PlannedFiles:
         makers: dict[str, Callable[[], bytes]] = {
             "output_file_path": lambda: encode_json(result),
             "trace": lambda: trace_json(result),
-            "plot": lambda: plot_bytes(result, self.whole["plot"]),
+            "plot": lambda: plot_benchmark(result, self.whole["plot"]),
         }
         errors = [_written(path, makers[flag]()) for flag, path in self.whole.items()]
         for flag, paths in self.of_rows.items():

@@ -67,6 +67,8 @@ _RUNS: Final = (
         log="Graph",
         role="input_file",
         about="candidates",
+        short="model_file",
+        positional=True,
     ),
     Parameter(
         "signature_to_run_for", "Signature to run; required where the model has more than one.", log="Signature to run"
@@ -171,18 +173,13 @@ BEYOND: Final = (
         "JSON file with every time, the conditions and the figures.",
         role="output_file",
         about="result",
+        short="output",
     ),
     Parameter(
         "rounds",
         "Measurements of each configuration, each from a cold start in a fresh process; configurations take turns. "
         "0: 1, or 3 where there are several configurations.",
         default=0,
-    ),
-    Parameter(
-        "sweep",
-        'Values to combine, as in "num_threads=1,2,4 use_xnnpack=true,false". May be repeated.',
-        repeatable=True,
-        about="configurations",
     ),
     Parameter(
         "cpu_affinity",

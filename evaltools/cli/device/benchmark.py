@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from evaltools.cli.benchmark.command import KIND
 from evaltools.cli.benchmark.files import written_whole
 from evaltools.cli.benchmark.request import BenchmarkRequest, read_request
 from evaltools.cli.benchmark.run import accuracies_of, exit_code_of, options_in_force, with_accuracies
-from evaltools.cli.device.native_benchmark import BenchmarkPlace, NativeBenchmark
+from evaltools.cli.device.native_benchmark import BenchmarkDone, BenchmarkPlace, NativeBenchmark
 from evaltools.cli.evaluate.output import interrupts_restored
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console
@@ -28,19 +27,21 @@ from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import run_here
-from evaltools.device.run.jobs import SPLIT_EACH, complete_parts, jobs_of, last_lines, tell_lost
+from evaltools.device.run.jobs import SPLIT_EACH, last_lines
 from evaltools.device.run.native_evaluation import require_binary
 from evaltools.device.run.request import device_request, without_host_options
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.files.benchmark.plot import plot_bytes, require_plot
 from evaltools.report.files.benchmark.trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.files.plots.benchmark import plot_benchmark
+from evaltools.report.files.plots.drawing import require_plot
 from evaltools.report.tables.benchmark import print_benchmark
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.request import Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, BenchmarkResult, BenchmarkRow
-from evaltools.result.device_run import HOST, DevicePart
+from evaltools.result.device_run import HOST
 from evaltools.result.environment import describe_environment
 from evaltools.result.json_file import encode_json, read_json
 from evaltools.runs.stored import to_bytes
@@ -65,18 +66,15 @@ def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
     files = planned_files(asked)
     with interrupts_restored(), tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
-        program: EvaltoolsBenchmark | NativeBenchmark
+        program: DeviceProgram[BenchmarkDone, None]
         if own.program == "evaltools":
             program = EvaltoolsBenchmark(asked, request, own.root, folder, console)
         else:
             program = NativeBenchmark(flags, request, own, binary, folder, console)
         with DevicesUsed(own, console) as devices:
             here = {HOST: _benchmark_here(asked, request, folder, console)} if own.include_host else {}
-            jobs = jobs_of(SPLIT_EACH, devices.serials, 1)
-            outcome = devices.run(devices.pool(jobs, partial(program.run, devices), tell_lost(console, 1)))
-        facts = [devices.facts_of(serial) for serial in devices.serials]
-        found = complete_parts(own.program, SPLIT_EACH, facts, jobs, outcome, lambda done: done[1])
-        places = here | {job.serial: place for job, (place, _) in found.done.items()}
+            found = run_on_devices(program, own.program, SPLIT_EACH, 1, devices, console)
+        places = here | {job.serial: done.place for job, done in found.done.items()}
         rows = {name: with_accuracies(place.rows, accuracies) for name, place in places.items()}
         warnings = [warning for place in places.values() for warning in place.warnings]
         result = BenchmarkResult(
@@ -84,7 +82,7 @@ def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
             environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
             options=options_in_force(flags, request),
             models=[describe_model(model) for model in request.models],
-            rows=joined_rows(rows, own.include_host or len(jobs) > 1),
+            rows=joined_rows(rows, own.include_host or len(devices.serials) > 1),
             warnings=list(dict.fromkeys(warnings)),
             device_run=found.device_run,
         )
@@ -106,7 +104,7 @@ def _require_sense(asked: Request, own: DeviceFlags) -> None:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
 
 
-class EvaltoolsBenchmark:
+class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
     """A benchmark by evaltools itself; what comes of it is put into ``folder``."""
 
     def __init__(self, asked: Request, request: BenchmarkRequest, root: str, folder: Path, console: Console) -> None:
@@ -125,7 +123,7 @@ class EvaltoolsBenchmark:
         self._folder = folder
         self._console = console
 
-    def run(self, devices: DevicesUsed, serial: str, _job: Job) -> tuple[BenchmarkPlace, DevicePart]:
+    def run(self, devices: DevicesUsed, serial: str, _job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
         """One device; raises :class:`CommandFailed` where it gives no result."""
         into = Path(tempfile.mkdtemp(dir=self._folder))
         python = devices.python(serial, KIND)
@@ -138,7 +136,7 @@ class EvaltoolsBenchmark:
                 f"{last_lines(done.err)}",
                 serial,
             )
-        return _place(into, self._request, self._names, done.out, done.code), done.part
+        return BenchmarkDone(done.part, _place(into, self._request, self._names, done.out, done.code))
 
 
 def _place(folder: Path, request: BenchmarkRequest, names: NamesHere, printed: str, code: int) -> BenchmarkPlace:
@@ -207,7 +205,7 @@ def show_benchmark(
     makers: dict[str, Callable[[], bytes]] = {
         "output_file_path": lambda: encode_json(result),
         "trace": lambda: trace_json(result),
-        "plot": lambda: plot_bytes(result, files["plot"]),
+        "plot": lambda: plot_benchmark(result, files["plot"]),
     }
     for name, path in files.items():
         try:

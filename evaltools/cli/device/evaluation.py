@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, interrupts_restored, write_and_show
+from evaltools.cli.evaluate.output import Terminal, detail_of, interrupts_restored, write_and_show
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
@@ -20,7 +20,7 @@ from evaltools.tasks.shared.kind import evaluation_kind
 def evaluate_on_devices(request: Request, own: DeviceFlags) -> int:
     """Run the parts with evaltools there, merge them; returns the exit code."""
     console = make_console()
-    observer = Terminal(console, request.options.text("progress"))
+    observer = Terminal(console, request.options)
     with interrupts_restored(), parts_on_devices(request, own, console, observer) as parts:
         code = carry_out(parts.merging, parts.shards)
     return NOT_MEASURED if code in (OK, LIMIT_BROKEN, EXAMPLES_FAILED) and not parts.are_all else code
@@ -36,7 +36,7 @@ def evaluate_natively_on_devices(request: Request, own: DeviceFlags) -> int:
     with interrupts_restored():
         result, is_whole = evaluate_native(request, own, inputs, binary, console)
         print_configurations(result.configurations, console)
-        not_written = write_and_show(result, files, console)
+        not_written = write_and_show(result, files, console, detail_of(request.options))
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:

@@ -36,7 +36,13 @@ CHOICE_OF_DEVICES: Final = (
 PARAMETERS: Final = (
     Parameter("serials", "Serial numbers with commas between, or all.", default="all", about="execution"),
     *ADB_PARAMETERS,
-    Parameter("output_file_path", "JSON file with everything that was found.", role="output_file", about="result"),
+    Parameter(
+        "output_file_path",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+        short="output",
+    ),
 )
 EXIT_CODES: Final = """\
 exit codes:

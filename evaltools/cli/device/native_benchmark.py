@@ -23,6 +23,7 @@ from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.jobs import last_lines
 from evaltools.device.run.request import SentFiles
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
@@ -63,6 +64,14 @@ class BenchmarkPlace:
 
 
 @dataclass(frozen=True)
+class BenchmarkDone:
+    """A benchmark that a device has done."""
+
+    part: DevicePart
+    place: BenchmarkPlace
+
+
+@dataclass(frozen=True)
 class _NativeRounds:
     """What is run on every device: ``arguments`` of each candidate, started ``rounds`` times."""
 
@@ -88,7 +97,7 @@ class _NativeRounds:
         return PartWork(index=0, count=1, examples=0, files=files, results=results)
 
 
-class NativeBenchmark:
+class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
     """A benchmark by a ``binary``, or without one by the app; results of the binary are put into ``folder``."""
 
     def __init__(
@@ -108,7 +117,7 @@ class NativeBenchmark:
         self._kills = Kills()
         self._runtime = _runtime(binary, own.app_package)
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job) -> tuple[BenchmarkPlace, DevicePart]:
+    def run(self, devices: DevicesUsed, serial: str, job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
         """All starts on a device."""
         plan = self._plan
         if self._binary is None:
@@ -122,7 +131,7 @@ class NativeBenchmark:
         lines = tuple(dict.fromkeys(line for start in starts for line in delegate_lines(start.text)))
         rows = with_logged_ratios(_rows(plan, starts, self._runtime))
         place = BenchmarkPlace(rows, "\n".join(start.printed for start in starts), plan.request.warnings)
-        return place, replace(part, delegate_lines=lines)
+        return BenchmarkDone(replace(part, delegate_lines=lines), place)
 
 
 def _plan(options: Options, request: BenchmarkRequest, root: str) -> _NativeRounds:

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.cli.benchmark import command as benchmark
 from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags
-from evaltools.cli.evaluate.command import read_request, with_model_flag
+from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import UsageError
@@ -51,8 +51,6 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     """
     kind = kind_on_devices(word)
     is_benchmark = kind is benchmark.KIND
-    if ".py:" in word:
-        rest = with_model_flag(rest)
     if is_benchmark:
         benchmark.refuse_native_flags(rest)
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
@@ -85,8 +83,6 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     is_benchmark = kind is benchmark.KIND
     if is_benchmark:
         benchmark.require(task_flags)
-    else:
-        task_flags.require(f"device run {kind.command}")
     _refuse(task_flags)
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
     if folder == Path.cwd():

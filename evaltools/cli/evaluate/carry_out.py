@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from functools import partial
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
     Terminal,
+    detail_of,
     interrupts_restored,
     print_early_end,
     print_to_stdout,
@@ -17,20 +19,34 @@ from evaltools.cli.evaluate.output import (
 from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
 from evaltools.request import Request
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.measure import measure
 from evaltools.tasks.shared.kind import evaluation_kind
 
 
+@dataclass(frozen=True)
+class CarriedOut:
+    """What came of a request."""
+
+    exit_code: int
+    result: EvaluationResult
+
+
 def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
-    """Evaluate, or take the records from finished ``shards``; print, write; returns the exit code."""
+    """The same as :func:`carried_out`; returns the exit code."""
+    return carried_out(request, shards).exit_code
+
+
+def carried_out(request: Request, shards: FinishedShards | None = None) -> CarriedOut:
+    """Evaluate, or take the records from finished ``shards``; print, write."""
     options, console = request.options, make_console()
-    terminal = Terminal(console, options.text("progress"))
+    terminal = Terminal(console, options)
     if options.text("executor") == "ray" and shards is None:
         from evaltools.runs.on_ray import shards_on_ray, without_ray
 
         with shards_on_ray(request, partial(terminal.progress, "shards")) as done:
-            return carry_out(without_ray(request), done)
+            return carried_out(without_ray(request), done)
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
@@ -39,10 +55,10 @@ def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
             result = measure(kind, asked, terminal, shards)
         not_written = print_to_stdout(kind.debug_lines(result, options))
-        not_written += write_and_show(kind.as_asked(result, options), files, console)
+        not_written += write_and_show(kind.as_asked(result, options), files, console, detail_of(options))
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
-    return exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result)
+    return CarriedOut(exit_codes.NOT_WRITTEN if not_written else kind.exit_code(result), result)

@@ -9,17 +9,28 @@ from typing import Final
 from evaltools.cli.shared.configurations import read_tests
 from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
+from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Request
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+from evaltools.tasks.shared.options.model import MODEL_FILE
 
-_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "reference"})
+_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
 """Flags that become configurations and are no options of the task."""
 
 
 def run(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
-    request = parse(task, arguments)
+    kind = evaluation_kind(task)
+    flags = _parse_flags(kind, arguments)
+    command = _command(kind, arguments)
+    if len(flags.texts(MODEL_FILE.name)) > 1:
+        from evaltools.cli.evaluate.several import PLOT_FLAG, carry_out_each, flags_of_models
+
+        of_models = flags_of_models(flags, MODEL_FILE.name)
+        requests = {name: read_request(kind, own, command) for name, own in of_models.items()}
+        return carry_out_each(requests, flags.path(PLOT_FLAG))
+    request = read_request(kind, flags, command)
     from evaltools.cli.evaluate.carry_out import carry_out
 
     return carry_out(request)
@@ -31,21 +42,16 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
     Raises :class:`UsageError` for flags that are wrong.
     """
     kind = evaluation_kind(task)
-    words = with_model_flag(arguments)
-    flags = parse_flags(
-        f"{kind.command} MODEL.tflite", kind.description, f"exit codes:\n{EXIT_CODE_HELP}", kind.groups, words
-    )
-    return read_request(kind, flags, ("evaltools", *kind.command.split(" ", 1), *arguments), folder)
+    return read_request(kind, _parse_flags(kind, arguments), _command(kind, arguments), folder)
 
 
-def with_model_flag(words: Sequence[str]) -> list[str]:
-    """Words in which the model may stand first.
+def _parse_flags(kind: EvaluationKind, arguments: Sequence[str]) -> GivenFlags:
+    usage, exit_codes = f"{kind.command} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
+    return parse_flags(usage, kind.description, exit_codes, kind.groups, arguments)
 
-    >>> with_model_flag(["m.tflite", "--values=v.txt"])
-    ['--model_file=m.tflite', '--values=v.txt']
-    """
-    is_model_first = bool(words) and not words[0].startswith("-")
-    return [f"--model_file={words[0]}", *words[1:]] if is_model_first else list(words)
+
+def _command(kind: EvaluationKind, arguments: Sequence[str]) -> tuple[str, ...]:
+    return ("evaltools", *kind.command.split(" ", 1), *arguments)
 
 
 def read_request(
@@ -57,8 +63,11 @@ def read_request(
 ) -> Request:
     """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
     folder = folder or Path.cwd()
-    flags.require(kind.command)
-    options = kind.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS))
+    options = kind.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS), folder)
+    if missing := kind.missing(options):
+        named = " ".join(f"--{name}=..." for name in missing)
+        words = f"device run {kind.command.removeprefix('run ')}" if command[1] == "device" else kind.command
+        raise UsageError(f"missing: {named}. See evaltools {words} --help")
     text = flags.text("reference") if "reference" in flags else None
     tests = read_tests(flags, options.text("compat") == "native", folder)
     reference = kind.reference(options, text, native_tool)

@@ -18,22 +18,31 @@ from evaltools.native.lines.evaluation import native_lines
 from evaltools.report.files.evaluation import rendered
 from evaltools.report.files.output_file import write_measured
 from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.request import Options
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.task_kind import Detail
 
 _ENDINGS: Final = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 _INTERRUPTS: Final = (signal.SIGINT, *_ENDINGS)
 
 
-class Terminal:
-    """Shows an evaluation on stderr; ``progress`` is the value of ``--progress``."""
+def detail_of(options: Options) -> Detail:
+    """What ``--quiet`` and ``--verbose`` ask for."""
+    return "answer" if options.is_on("quiet") else "all" if options.is_on("verbose") else "figures"
 
-    def __init__(self, console: Console, progress: str = "auto") -> None:
+
+class Terminal:
+    """Shows an evaluation on stderr, as ``--progress`` and ``--quiet`` ask for."""
+
+    def __init__(self, console: Console, options: Options) -> None:
         self._console = console
-        self._progress = progress
+        self._is_quiet = options.is_on("quiet")
+        self._progress = "none" if self._is_quiet else options.text("progress")
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """What each configuration runs on."""
-        print_configurations(configurations, self._console)
+        if not self._is_quiet:
+            print_configurations(configurations, self._console)
 
     def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
         """Show progress."""
@@ -67,10 +76,12 @@ def interrupts_restored() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def write_and_show(result: EvaluationResult, files: dict[str, Path], console: Console) -> list[OutputError]:
+def write_and_show(
+    result: EvaluationResult, files: dict[str, Path], console: Console, detail: Detail
+) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
     not_written = write_measured(rendered(result, files), files, console) + print_to_stdout(native_lines(result))
-    print_result(result, console)
+    print_result(result, console, detail)
     return not_written
 
 

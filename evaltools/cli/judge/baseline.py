@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from evaltools.cli.judge.flags import FILES
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
-from evaltools.tasks.shared.options.pictures import MARGIN, read_margin
+from evaltools.tasks.shared.options.pictures import MARGIN
 
 DESCRIPTION: Final = """\
 Keep what a result found in a small file, and hold later results against it.
@@ -19,6 +20,7 @@ stdout: what was found."""
 PARAMETERS: Final = (
     Parameter("baseline_file", "The file to keep, or to compare with.", default="baseline.json", role="output_file"),
     MARGIN,
+    *FILES,
 )
 ACTIONS: Final = ("save", "diff", "update")
 EXIT_CODES: Final = """\
@@ -27,7 +29,7 @@ exit codes:
   1  something became worse
   2  a flag or a file is wrong
   3  a configuration of the baseline was not measured
-  5  the file could not be written"""
+  5  a file could not be written"""
 
 
 def run(arguments: list[str]) -> int:
@@ -44,4 +46,4 @@ def run(arguments: list[str]) -> int:
     assert baseline_file is not None
     from evaltools.cli.judge.baseline_run import act
 
-    return act(action, result, baseline_file, read_margin(flags.options()))
+    return act(action, result, baseline_file, flags)

@@ -3,46 +3,79 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from evaltools import exit_codes
+from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
+from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
+from evaltools.gates.decide import Decision, Found, GateVerdict
+from evaltools.gates.hold import GateReport
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
+from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.words.gates import outcome_of
 from evaltools.report.words.verdicts import baseline_change_in_words
-from evaltools.result.json_file import read_result
+from evaltools.result.verdict import Reason
+from evaltools.result_file import read_result
+from evaltools.tasks.shared.options.pictures import read_margin
 
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 """Figures whose statistics are printed; a regression of the others is named as well."""
 
 
-def act(action: str, result_file: str, baseline_file: Path, margin: float) -> int:
+def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -> int:
     """Save, compare, or both; returns the exit code."""
-    now = make_baseline(read_result(Path(result_file)))
+    margin = read_margin(flags.options())
+    files = planned_files(flags, [Path(result_file), baseline_file])
+    if action == "save" and files:
+        raise UsageError(f"--{next(iter(files))} has no effect: evaltools baseline save judges nothing; use diff")
+    result = read_result(Path(result_file))
+    now = make_baseline(result)
     if action == "save":
         return _save(now, baseline_file)
     before = read_baseline(baseline_file)
-    is_same_task = before.task == now.task and before.subject in ("", now.subject)
-    if not is_same_task or before.model != now.model:
+    if before.task != now.task or before.subject not in ("", now.subject):
         raise DataError(
             f"{baseline_file} is about {before.about}, {result_file} about {now.about}; "
             "give the two that belong together"
         )
     compared = compare_with_baseline(before, now, margin)
-    _print(compared, before, make_console(sys.stdout))
+    print_comparison(compared, before, make_console(sys.stdout))
+    report = GateReport(Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s)
+    outcome = outcome_of(version("evaltools"), str(baseline_file), [report], "baseline")
+    not_written = write_verdicts(outcome, files)
+    for error in not_written:
+        complain(f"evaltools: {error}")
     if action == "update":
-        return _write(now, baseline_file, "updated")
+        return _write(now, baseline_file, "updated") or (exit_codes.NOT_WRITTEN if not_written else exit_codes.OK)
+    if not_written:
+        return exit_codes.NOT_WRITTEN
     if compared.missing:
         return exit_codes.NOT_MEASURED
     return exit_codes.LIMIT_BROKEN if compared.regressions else exit_codes.OK
+
+
+def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:
+    """Each figure as a limit: no worse than it was; a configuration that is missing keeps none."""
+    found = []
+    for change in compared.changes:
+        said = Reason.of_text(baseline_change_in_words(change)) if change.verdict is not None else None
+        limit, measured = f"{_name(change)} no worse than {change.before:.6g}", Found(_name(change), change.now)
+        verdict: GateVerdict = "fail" if change.regressed else "pass"
+        found.append(Decision(change.configuration, limit, verdict, measured, said if change.regressed else None))
+    gone = Reason.of_text("it was not measured now")
+    found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
+    return tuple(found)
 
 
 def _save(now: Baseline, path: Path) -> int:
@@ -65,12 +98,14 @@ def _write(now: Baseline, path: Path, done: str) -> int:
     return exit_codes.OK
 
 
-def _print(compared: BaselineComparison, before: Baseline, console: Console) -> None:
+def print_comparison(compared: BaselineComparison, before: Baseline, console: Console) -> None:
+    """What was set up in another way, what changed, and what that means."""
     console.print(f"baseline: {one_line(before.about)}, {before.example_count} examples, evaltools "
                   f"{before.evaltools}, {before.started_at}")  # fmt: skip
     for line in compared.setup:
         console.print(f"set up in another way: {one_line(line)}")
-    console.print(_table([change for change in compared.changes if change.before != change.now]))
+    if differing := [change for change in compared.changes if change.before != change.now]:
+        _print_differing(differing, console)
     same = sum(change.before == change.now for change in compared.changes)
     console.print(f"{same} of {len(compared.changes)} figures are the same number as before")
     if compared.new:
@@ -86,15 +121,21 @@ def _print(compared: BaselineComparison, before: Baseline, console: Console) -> 
         )
 
 
-def _table(changes: list[FigureChange]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("configuration", "figure", "before", "now", "change"):
-        table.add_column(heading, justify="left" if heading in ("configuration", "figure") else "right")
-    for change in changes:
-        difference = "" if change.now is None else f"{change.now - change.before:+.4g}"
-        values = (f"{change.before:.6g}", _number(change.now), difference)
-        table.add_row(one_line(change.configuration), _name(change), *values)
-    return table
+def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
+    names = [
+        Column[FigureChange]("configuration", lambda change: one_line(change.configuration)),
+        Column("figure", _name),
+    ]
+    columns = [
+        Column[FigureChange]("before", lambda change: f"{change.before:.6g}"),
+        Column("now", lambda change: _number(change.now)),
+        Column("change", _difference),
+    ]
+    print_columns(names, columns, changes, console)
+
+
+def _difference(change: FigureChange) -> str:
+    return "" if change.now is None else f"{change.now - change.before:+.4g}"
 
 
 def _number(value: float | None) -> str:

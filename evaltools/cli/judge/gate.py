@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.cli.judge.flags import FILES
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
 
@@ -19,13 +20,7 @@ PARAMETERS: Final = (
         "The file of gates. Without it gates.toml here, else tool.evaltools in pyproject.toml.",
         role="input_file",
     ),
-    Parameter(
-        "junit", "JUnit XML file with a test case for each limit and configuration.", role="output_file", about="result"
-    ),
-    Parameter(
-        "markdown", "Markdown file with the verdicts, for the summary of a CI job.", role="output_file", about="result"
-    ),
-    Parameter("output_file_path", "JSON file with the verdicts.", role="output_file", about="result"),
+    *FILES,
     Parameter("allow_inconclusive", "Limits that too few examples leave open do not count as an error.", default=False),
 )
 EXIT_CODES: Final = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.gate_runs import Run, read_run, result_of
+from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
@@ -22,21 +23,13 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
-from evaltools.report.files.gates.junit import junit_xml
-from evaltools.report.files.gates.markdown import markdown_summary
-from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import GateOutcome, outcome_of
+from evaltools.report.words.gates import outcome_of
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import encode_json, read_result
+from evaltools.result_file import read_result
 from evaltools.task_kind import KINDS, kind_of
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
-_RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
-    "junit": junit_xml,
-    "markdown": markdown_summary,
-    "output_file_path": encode_json,
-}
 _EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
     "pass": exit_codes.OK,
     "inconclusive": exit_codes.INCONCLUSIVE,
@@ -52,13 +45,13 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     sources = _named(results, file) if results else _runs(file)
     runs = [read_run(source, file.path.parent) for source in sources]
     _require_possible(file, runs)
-    files = _planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
+    files = planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
     console = make_console()
     found = _results(runs, console)
     outcome = outcome_of(
         version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
     )
-    not_written = _write(outcome, files)
+    not_written = write_verdicts(outcome, files)
     if not say(text_for_stdout(partial(print_gates, outcome))):
         not_written.append(OutputError("stdout cannot be written"))
     for error in not_written:
@@ -124,23 +117,6 @@ def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
                 )
 
 
-def _planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
-    """Where to write what, checked before anything is run."""
-    files: dict[str, Path] = {}
-    for name in _RENDERERS:
-        path = flags.path(name)
-        if path is None:
-            continue
-        if name == "output_file_path" and path.suffix.lower() != ".json":
-            raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
-        require_output_file(path, f"--{name}", inputs)
-        same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
-        if same:
-            raise UsageError(f"--{name}={path} is the file of --{same[0]}, too; give another name")
-        files[name] = path
-    return files
-
-
 def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResult]:
     """Files first: one that cannot be read is told before hours of runs."""
     found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
@@ -150,13 +126,3 @@ def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResul
                 console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
                 found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
     return {run.source.name: found[run.source.name] for run in runs}
-
-
-def _write(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:
-    failed = []
-    for name, path in files.items():
-        try:
-            write_file(path, _RENDERERS[name](outcome))
-        except OutputError as error:
-            failed.append(error)
-    return failed

@@ -18,7 +18,7 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.runs.stored import to_bytes
 
 WITH_RESULT: Final = (

@@ -22,7 +22,7 @@ DESCRIPTION: Final = (
     "its own, and its numbers are held against plain kernels. What is missing is named with the next step."
 )
 PARAMETERS: Final = (
-    Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result"),
+    Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result", short="output"),
 )
 _TITLES: Final = {
     "runtime": "runtimes",

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.tasks.shared.options.model import MODEL_FILE
 
 DESCRIPTION: Final = """\
 What is in a model, which kind of quantisation it has, which delegates are made for that kind, what XNNPACK and the GPU
 take of it here, and what is known to go wrong on GPUs and in fp16. Every claim says what it rests on.
 The model is given as the first word or as --model_file. stdout: the findings."""
 PARAMETERS: Final = (
-    Parameter("model_file", "The .tflite model. Required.", role="input_file", required=True),
+    MODEL_FILE,
     Parameter("run", "Open the model with XNNPACK and the GPU, to see what they take of it.", default=True),
-    Parameter("output_file_path", "JSON file with everything that was found.", role="output_file", about="result"),
+    Parameter(
+        "output_file_path",
+        "JSON file with everything that was found.",
+        role="output_file",
+        about="result",
+        short="output",
+    ),
 )
 EXIT_CODES: Final = """\
 exit codes:
@@ -27,20 +33,9 @@ exit codes:
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, _with_flag(arguments))
+    flags = parse_flags("inspect", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments)
     if not flags.text("model_file"):
         raise UsageError("missing: the model. Give evaltools inspect MODEL.tflite; see evaltools inspect --help")
     from evaltools.cli.look.inspect_run import inspect
 
     return inspect(flags)
-
-
-def _with_flag(arguments: Sequence[str]) -> list[str]:
-    """The same words with a model in the first place given as a flag.
-
-    >>> _with_flag(["a.tflite", "--run=false"])
-    ['--model_file=a.tflite', '--run=false']
-    """
-    if arguments and not arguments[0].startswith("-"):
-        return [f"--model_file={arguments[0]}", *arguments[1:]]
-    return list(arguments)

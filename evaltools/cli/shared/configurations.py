@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.cli.shared.flags import GivenFlags
+from evaltools.cli.shared.sweep import sweep_configurations
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration, configurations_from_yaml
 from evaltools.errors import UsageError
 
@@ -18,11 +19,13 @@ _HERE: Final = Path()
 def read_tests(flags: GivenFlags, native: bool, folder: Path) -> list[Configuration]:
     """All test configurations; raises :class:`UsageError` for wrong flags.
 
-    The configuration flags on the command line describe the configuration ``test``. It exists where there is such a
-    flag, or where no other configuration is given. Relative paths are meant from ``folder``.
+    The configuration flags on the command line describe the configuration ``test``, or all of a sweep. It exists where
+    there is such a flag, or where no other configuration is given. Relative paths are meant from ``folder``.
     """
     others = configurations_of_files_and_texts(flags, native, folder)
     own_flags = flags.among(CONFIGURATION_PARAMETERS)
+    if swept := sweep_configurations(flags.texts("sweep"), own_flags):
+        return [*swept, *others]
     tests = [Configuration.from_flags(TEST_NAME, own_flags, native)] if own_flags or not others else []
     return [*tests, *others]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
 
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, Value, did_you_mean, format_value, split_flag
+from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
 from evaltools.request import Options
 
 
@@ -74,11 +75,6 @@ class GivenFlags:
         needed = [parameter.name for parameter in self.parameters.values() if parameter.required]
         return [f"--{name}=..." for name in needed if not self.text(name)]
 
-    def require(self, command: str) -> None:
-        """Raise :class:`UsageError` where a flag that the command needs is missing."""
-        if self.missing:
-            raise UsageError(f"missing: {' '.join(self.missing)}. See evaltools {command} --help")
-
     def refuse_without_effect(self) -> None:
         """Raise :class:`UsageError` for the first flag that has no effect without another one."""
         for name, _ in self.given:
@@ -119,9 +115,12 @@ def parse_flags(
 ) -> GivenFlags:
     """Parse a command line; raises :class:`UsageError` for what is unknown or without effect. ``--help`` prints, exits.
 
-    ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu`` and dashes for underscores are accepted.
+    ``--use_gpu=true``, ``--use_gpu true``, ``--use_gpu``, ``--nouse_gpu``, dashes for underscores and short names are
+    accepted; words that are no flags are values of the parameter that is positional, if there is one.
     """
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
+    short = {parameter.short: parameter for parameter in parameters.values() if parameter.short}
+    by_name = {**short, **parameters}
     parser = _Parser(
         prog=f"evaltools {command}",
         usage=f"evaltools {command} --flag=value ...",
@@ -134,24 +133,37 @@ def parse_flags(
     for title, group in groups.items():
         section = parser.add_argument_group(title)
         for parameter in group:
-            _add(section, parameter)
-    known, unknown = parser.parse_known_args([_normalise(word, parameters) for word in arguments])
-    if unknown:
-        raise UsageError(_unknown_flag(unknown[0], parameters))
-    flags = GivenFlags(tuple(known.given), parameters)
+            names = [name for name, found in by_name.items() if found is parameter]
+            _add(section, parameter, sorted(names, key=parameter.name.__ne__))
+    known, others = parser.parse_known_args(_normalised(arguments, by_name))
+    positional = next((parameter.name for parameter in parameters.values() if parameter.positional), None)
+    for word in others:
+        if positional is None or word.startswith("-") or word.partition("=")[0].replace("-", "_") in by_name:
+            raise UsageError(_unknown_flag(word, by_name))
+    flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
     flags.refuse_without_effect()
     return flags
 
 
-def _add(section: Any, parameter: Parameter) -> None:
+def _add(section: Any, parameter: Parameter, names: Sequence[str]) -> None:
     default = format_value(parameter.default)
     help_text = parameter.help.replace("%", "%%") + (f" Default: {default}." if default else "")
     metavar = "|".join(format_value(choice) for choice in parameter.choices if choice != "") or parameter.type.upper()
     optional = {"nargs": "?", "const": "true"} if parameter.type == "bool" else {}
     section.add_argument(
-        f"--{parameter.name}", dest=parameter.name, action=_Collect, default=argparse.SUPPRESS,
+        *(f"--{name}" for name in names), dest=parameter.name, action=_Collect, default=argparse.SUPPRESS,
         metavar=metavar, help=help_text, **optional,
     )  # fmt: skip
+
+
+def _normalised(words: Sequence[str], parameters: Mapping[str, Parameter]) -> list[str]:
+    """Each flag as ``--name=value``; a switch takes the word behind it only where that is a value for it."""
+    found = []
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        flag = _normalise(word, parameters)
+        is_switch = flag.removeprefix("--") in parameters and parameters[flag.removeprefix("--")].type == "bool"
+        found.append(f"{flag}=true" if is_switch and following not in BOOLEANS else flag)
+    return found
 
 
 def _normalise(word: str, parameters: Mapping[str, Parameter]) -> str:

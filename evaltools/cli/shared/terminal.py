@@ -34,11 +34,14 @@ class _LastingConsole(Console):
 def make_console(file: IO[str] | None = None) -> Console:
     """A console on stderr, or on ``file``, that prints text as it is: names from outside are neither markup nor emoji.
 
-    Without a terminal lines are not cut at 80 columns.
+    Lines wrap at spaces on a terminal; elsewhere each stays one line.
     """
     target = file or sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    width = None if target.isatty() else _WIDTH_WITHOUT_TERMINAL
-    return _LastingConsole(file=target, width=width, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    in_terminal = target.isatty()
+    width = None if in_terminal else _WIDTH_WITHOUT_TERMINAL
+    return _LastingConsole(
+        file=target, width=width, markup=False, emoji=False, highlight=False, soft_wrap=not in_terminal
+    )
 
 
 def text_for_stdout(show: Callable[[Console], None]) -> str:
@@ -47,5 +50,6 @@ def text_for_stdout(show: Callable[[Console], None]) -> str:
     console = make_console(text)
     if sys.stdout is not None and sys.stdout.isatty():
         console.width = shutil.get_terminal_size().columns
+        console.soft_wrap = False
     show(console)
     return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

@@ -7,7 +7,7 @@ import shlex
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +23,11 @@ from evaltools.device.adb.found import look_at_devices
 from evaltools.device.files.lock import DeviceLock
 from evaltools.device.files.store import DeviceStore, clear
 from evaltools.device.programs.part import ARCHIVE, PartDevice, PartOptions
-from evaltools.device.programs.pool import Done, Job, Pool, PoolOutcome
 from evaltools.device.programs.python_program import Needed, PythonProgram, install, write_own_package
 from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DeviceLeftOut, LostAttempt
+from evaltools.result.device_run import DeviceLeftOut
 from evaltools.task_kind import RequestKind
 
 _BETWEEN_LINES_S: Final = 10.0
@@ -175,18 +174,6 @@ class DevicesUsed:
         own, on_sending = self._own, Sending(serial, self._console)
         store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, on_sending)
         return PartDevice(store, self._options, self.stop, self._console.print)
-
-    def pool(
-        self, jobs: Sequence[Job], do: Callable[[str, Job], Done], on_lost: Callable[[Job, LostAttempt], None]
-    ) -> Pool[Done]:
-        """What does parts by these devices."""
-        return Pool(self.serials, jobs, do, self.is_back, self.stop, on_lost)
-
-    def run(self, pool: Pool[Done]) -> PoolOutcome[Done]:
-        """Do the parts of a pool of these devices; those that could not be used are left out, too."""
-        outcome = pool.run()
-        outcome.left_out[:0] = self.left_out
-        return outcome
 
     def is_back(self, serial: str) -> bool:
         """Whether a device that was lost can be used again, within the time that it may be away.

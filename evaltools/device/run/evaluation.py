@@ -24,7 +24,7 @@ from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import run_here
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
-from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, Parts, PartsFolder
+from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, digest, encode, require_same_run, run_journal
@@ -36,14 +36,14 @@ from evaltools.request.plain import to_plain
 from evaltools.result.device_run import HOST, DeviceLeftOut
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.names_here import NamesHere
 from evaltools.tasks.shared.options.execution import flags_to_repeat
-from evaltools.tasks.shared.run_identity import Place, files_below, with_files
+from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 _PARTS: Final = "parts on devices"
 _SERIALS: Final = "devices that do everything"
@@ -153,7 +153,7 @@ class _Tried:
     jobs: list[Job]
     kept: PartsFolder
     outcome: PoolOutcome[PartDone]
-    host: tuple[Place, ...]
+    host: tuple[RunAtPlace, ...]
 
     @property
     def done(self) -> list[Job]:
@@ -192,11 +192,11 @@ def _try_all(
         tried = _Tried(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
         if devices is None:
             return plan, tried
-        parts = Parts(
-            tried.jobs, run.count, examples.count, plan.work, tried.kept, devices, kind, console, plan.good_codes
+        count = run.count
+        outcome = run_parts(
+            tried.jobs, count, examples.count, plan.work, tried.kept, devices, kind, console, observer, plan.good_codes
         )
-        outcome = parts.run(observer)
-        outcome.left_out[:0] = [*devices.left_out, *_absent(tried.jobs, tried.kept, devices)]
+        outcome.left_out[:0] = _absent(tried.jobs, tried.kept, devices)
         return plan, replace(tried, outcome=outcome)
 
 
@@ -296,13 +296,13 @@ class _DeviceEvaluation:
         parameter = whole.options.parameters[self.kind.whole_run_option]
         return whole.stating(**{parameter.name: parameter.in_parts})
 
-    def here(self, folder: Path, console: Console) -> Place:
+    def here(self, folder: Path, console: Console) -> RunAtPlace:
         """Everything done on this computer as well, in ``folder``, unless an earlier run did it."""
         console.print("on this computer first ...", style="dim")
         request = self._without_host_work(without_host_options(self.request))
         run_dir = folder / HOST
         run_here(request.stating(run_dir=run_dir, progress="none"), self.good_codes)
-        return Place((run_dir,), HOST, flags_to_repeat(request.options))
+        return RunAtPlace((run_dir,), HOST, flags_to_repeat(request.options))
 
     def work(self, shard: Shard) -> PartWork:
         """A part."""
@@ -336,7 +336,7 @@ class _DeviceEvaluation:
         )
         repeated = flags_to_repeat(self.on_devices.options)
         places = tried.host + tuple(
-            Place(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
+            RunAtPlace(tuple(kept.of(job) / RUN for job in jobs if job.serial == serial), serial, repeated)
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
         whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None

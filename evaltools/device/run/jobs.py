@@ -1,17 +1,15 @@
-"""What every run on devices has in common: which parts there are, what is said of lost ones, what the result tells."""
+"""The parts of a run on devices: which there are, what is said of lost ones, what the result tells."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, TypeVar
 
 from rich.console import Console
 
 from evaltools.device.adb.answer import printable
-from evaltools.device.adb.errors import DeviceError, DeviceStopped, NotAlike
-from evaltools.device.programs.pool import Job, Pool, PoolOutcome
+from evaltools.device.adb.errors import DeviceError
+from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.flags import ProgramName
 from evaltools.report.tables.cells import one_line
 from evaltools.result.device import DeviceFacts
@@ -110,93 +108,3 @@ def last_lines(text: str, leave_out: str = "") -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not leave_out or not line.startswith(leave_out)]
     return " | ".join(map(printable, kept[-_LAST_LINES:])) or "nothing"
-
-
-class AlikeCheck(Generic[Ran]):
-    """Leaves out devices that run something else than those with which they share the parts of ``pool``.
-
-    ``differences`` says, of two devices and what each ran, what they did otherwise. ``earlier`` are parts that an
-    earlier run did, as :meth:`admit` takes them: a part's job, its device, what that ran, and what it lacked.
-    """
-
-    def __init__(
-        self,
-        pool: Pool[Done],
-        differences: Callable[[str, Ran, str, Ran], list[str]],
-        stop: threading.Event,
-        earlier: Iterable[tuple[Job, str, Ran, str]] = (),
-    ) -> None:
-        self._others: Callable[[str], set[str]] = pool.others
-        self._at_work: Callable[[], set[str]] = pool.at_work
-        self._differences = differences
-        self._stop = stop
-        self._lacking: set[str] = set()
-        self._done: dict[str, dict[str, Ran]] = {}
-        self._changed = threading.Condition()
-        for job, serial, ran, lacks in earlier:
-            self._done.setdefault(job.serial, {}).setdefault(serial, ran)
-            self._lacking |= {serial} if lacks else set()
-
-    def admit(self, job: Job, serial: str, ran: Ran, lacks: str, keep: Callable[[], Ran]) -> None:
-        """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
-
-        ``lacks`` says what the device could not do although another may, empty: nothing. Such a device leaves its part
-        to others, and waits until it is known whether those that are at work can do it; where none can, all go on.
-        Raises :class:`NotAlike` for a device that is left out, and :class:`DeviceStopped`.
-        """
-        with self._changed:
-            done = self._done.setdefault(job.serial, {})
-            if lacks and not job.serial:
-                self._lacking.add(serial)
-                self._changed.notify_all()
-                self._leave_to_others(done, serial, lacks)
-            for other, earlier in done.items():
-                changed = self._differences(other, earlier, serial, ran)
-                if changed:
-                    raise NotAlike(
-                        f"{serial} is not like {other}, so that their parts make no one result: {'; '.join(changed)}. "
-                        "Use devices that are alike, or compare them with --split=each",
-                        serial,
-                    )
-            done[serial] = keep()
-            self._changed.notify_all()
-
-    def _leave_to_others(self, done: Mapping[str, Ran], serial: str, lacks: str) -> None:
-        """Return where no other device may have what this one lacks, or what is kept decides."""
-        verb, named = "may", set[str]()
-        while not done and not named and (others := self._others(serial) - self._lacking):
-            if others & self._at_work():
-                self._changed.wait(_LOOK_S)
-                if self._stop.is_set():
-                    raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
-            else:
-                named = others
-        having = (self._others(serial) - self._lacking) & done.keys()
-        if having:
-            verb, named = "does", having
-        if named:
-            raise NotAlike(f"{serial} cannot do its part as {' or '.join(sorted(named))} {verb}: {lacks}", serial)
-
-
-@dataclass(frozen=True)
-class CompleteParts(Generic[Done]):
-    """The parts that make a result, with what the result says of devices; ``are_all``: no other was to be done."""
-
-    done: Mapping[Job, Done]
-    device_run: DeviceRun
-    are_all: bool
-
-
-def complete_parts(
-    program: ProgramName,
-    split: str,
-    devices: Iterable[DeviceFacts],
-    jobs: Sequence[Job],
-    outcome: PoolOutcome[Done],
-    part_of: Callable[[Done], DevicePart],
-) -> CompleteParts[Done]:
-    """What a pool of devices has done, as far as it makes a result; raises :class:`DeviceError` where nothing does."""
-    complete = complete_jobs(jobs, outcome.done, outcome)
-    parts = [replace(part_of(outcome.done[job]), lost=tuple(outcome.lost.get(job, ()))) for job in complete]
-    device_run = device_run_of(program, split, devices, parts, outcome.left_out)
-    return CompleteParts({job: outcome.done[job] for job in complete}, device_run, len(complete) == len(jobs))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,11 @@ from evaltools.device.programs.native_program import (
     results_of,
 )
 from evaltools.device.programs.part import PartDone, PartWork, PictureFolder
-from evaltools.device.programs.pool import Job, PoolOutcome
+from evaltools.device.programs.pool import Job
 from evaltools.device.run.devices import DevicesUsed
 from evaltools.device.run.flags import DeviceFlags
-from evaltools.device.run.jobs import SPLIT_EACH, AlikeCheck, complete_parts, jobs_of, last_lines, parts_of, tell_lost
+from evaltools.device.run.jobs import SPLIT_EACH, last_lines, parts_of
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
 from evaltools.errors import UsageError
 from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.request import Request
@@ -50,9 +52,8 @@ def evaluate_native(
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         with DevicesUsed(own, console) as devices:
             count = _part_count(own, inputs, len(devices.serials))
-            jobs = jobs_of(own.split, devices.serials, count)
-            outcome = _do(_NativeEvaluation(binary, inputs, count, own.root, Path(temporary)), jobs, devices, console)
-        found = complete_parts("native", own.split, devices.facts, jobs, outcome, lambda done: done.part)
+            plan = _NativeEvaluation(binary, inputs, count, own.root, Path(temporary))
+            found = run_on_devices(_NativeProgram(plan, console), "native", own.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done.runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
@@ -143,39 +144,41 @@ def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     return 1
 
 
-def _do(plan: _NativeEvaluation, jobs: Sequence[Job], devices: DevicesUsed, console: Console) -> PoolOutcome[_Done]:
-    kills, took = Kills(), dict[str, dict[str, NativeDelegation]]()
+class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
+    """The binary as the runner needs it; what delegates took must be alike."""
 
-    def do(serial: str, job: Job) -> _Done:
+    def __init__(self, plan: _NativeEvaluation, console: Console) -> None:
+        self._plan = plan
+        self._console = console
+        self._kills = Kills()
+        self._took: dict[str, dict[str, NativeDelegation]] = {}
+
+    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]) -> _Done:
+        """The runs of all configurations on a part."""
+        plan = self._plan
         work, program, order = plan.part(job)
         folder = Path(tempfile.mkdtemp(dir=plan.temporary))
         done = devices.device(serial).do(work, program, folder, lambda _out, _err: None)
         steps = read_steps(done, len(order))
-        kills.require_none(serial, job, steps)
+        self._kills.require_none(serial, job, steps)
         runs = _runs(plan, done, list(zip(order, steps, strict=True)), devices.facts_of(serial), job.serial)
         if not job.serial:
             own = delegations(plan.inputs, runs)
-
-            def keep() -> dict[str, NativeDelegation]:
-                took[serial] = own | took.get(serial, {})
-                return took[serial]
-
-            alike.admit(job, serial, own, unavailable(plan.inputs, runs), keep)
-        place = f"part {job.index + 1} of {plan.count}"
-        console.print(f"{serial}: {place} done in {done.part.elapsed_s:.0f} s", style="dim")
+            alike.admit(job, serial, own, unavailable(plan.inputs, runs), partial(self._keep, serial, own))
+        name = f"part {job.index + 1} of {plan.count}"
+        self._console.print(f"{serial}: {name} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
         return _Done(replace(done.part, delegate_lines=proof), runs)
 
-    pool = devices.pool(jobs, do, tell_lost(console, plan.count))
-    alike = AlikeCheck(pool, _differences, devices.stop)
-    return devices.run(pool)
+    def _keep(self, serial: str, own: dict[str, NativeDelegation]) -> dict[str, NativeDelegation]:
+        self._took[serial] = own | self._took.get(serial, {})
+        return self._took[serial]
 
-
-def _differences(
-    other: str, earlier: dict[str, NativeDelegation], serial: str, own: dict[str, NativeDelegation]
-) -> list[str]:
-    """Parts of one device need not be alike: the result warns of those."""
-    return [] if other == serial else differences(earlier, own, other, serial)
+    def differences(
+        self, other: str, earlier: dict[str, NativeDelegation], serial: str, own: dict[str, NativeDelegation]
+    ) -> list[str]:
+        """Parts of one device need not be alike: the result warns of those."""
+        return [] if other == serial else differences(earlier, own, other, serial)
 
 
 def _runs(

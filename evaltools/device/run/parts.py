@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,8 @@ from evaltools.device.adb.errors import CommandFailed, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartProgress, PartWork, ProgressReader
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.devices import DevicesUsed
-from evaltools.device.run.jobs import AlikeCheck, last_lines, tell_lost
+from evaltools.device.run.jobs import last_lines
+from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_jobs
 from evaltools.engine import Journal, QuietTimes, Shard, Tally
 from evaltools.engine.journal import JOURNAL_NAME
 from evaltools.engine.run_folder import decode, digest, journals_of
@@ -96,8 +96,31 @@ class PartsFolder:
             raise DataError(f"{path} cannot be read: {error}; delete its folder, then go on") from error
 
 
-class Parts:
-    """Runs ``count`` parts of an evaluation on devices. ``work`` says what a part is."""
+def run_parts(
+    jobs: Sequence[Job],
+    count: int,
+    examples: int,
+    work: Callable[[Shard], PartWork],
+    kept: PartsFolder,
+    devices: DevicesUsed,
+    kind: RequestKind,
+    console: Console,
+    observer: Observer,
+    good_codes: Collection[int] = WITH_RECORDS,
+) -> PoolOutcome[PartDone]:
+    """Do those of ``jobs`` that are missing, as far as the devices can; the ``observer`` is shown their progress."""
+    total = sum(Shard(job.index, count).size_of(examples) for job in jobs)
+    with observer.progress("on devices", total) as on_progress:
+        program = EvaltoolsProgram(jobs, count, examples, work, kept, kind, on_progress, good_codes)
+        missing = [job for job in jobs if not kept.is_done(job)]
+        return run_jobs(program, missing, count, devices, console)
+
+
+class EvaltoolsProgram(DeviceProgram[PartDone, Path]):
+    """Evaltools itself, which leaves records. ``work`` says what a part is.
+
+    Devices must be alike in what the records say of configurations.
+    """
 
     def __init__(
         self,
@@ -106,75 +129,60 @@ class Parts:
         examples: int,
         work: Callable[[Shard], PartWork],
         kept: PartsFolder,
-        devices: DevicesUsed,
         kind: RequestKind,
-        console: Console,
-        good_codes: Collection[int] = WITH_RECORDS,
+        on_progress: Callable[[Tally], None],
+        good_codes: Collection[int],
     ) -> None:
-        self._jobs = tuple(jobs)
         self._count = count
         self._examples = examples
         self._work = work
         self._kept = kept
-        self._devices = devices
         self._kind = kind
-        self._console = console
+        self._on_progress = on_progress
         self._good_codes = good_codes
-        self._progress: dict[Job, PartProgress] = {}
+        self._before = [job for job in jobs if kept.is_done(job)]
+        self._progress = {job: self._whole(job) for job in self._before}
         self._losses: dict[Job, list[LostAttempt]] = {}
-        self._tell_lost = tell_lost(console, count)
 
-    def run(self, observer: Observer) -> PoolOutcome[PartDone]:
-        """Do the parts that are missing, as far as the devices can; the ``observer`` is shown their progress."""
-        is_done = {job: self._kept.is_done(job) for job in self._jobs}
-        self._progress = {job: self._whole(job) for job in self._jobs if is_done[job]}
-        total = sum(map(self._size, self._jobs))
-        with observer.progress("on devices", total) as on_progress:
-
-            def tell(job: Job, progress: PartProgress) -> None:
-                self._progress[job] = progress
-                on_progress(together(list(self._progress.values())))
-
-            def do(serial: str, job: Job) -> PartDone:
-                done = self._done_by(serial, job, partial(tell, job))
-                folder = done.folder / RUN
-                alike.admit(job, serial, folder, not_measured(folder), partial(self._keep, done, job, serial))
-                tell(job, self._whole(job))
-                return done
-
-            missing = [job for job in self._jobs if not is_done[job]]
-            pool = self._devices.pool(missing, do, partial(self._lost, tell))
-            earlier = [self._earlier(job) for job in self._jobs if is_done[job]]
-            alike = AlikeCheck(pool, _differences, self._devices.stop, earlier)
-            return pool.run()
-
-    def _done_by(self, serial: str, job: Job, tell: Callable[[PartProgress], None]) -> PartDone:
-        """One part on one device, with its records."""
-        program = self._devices.python(serial, self._kind)
+    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[Path]) -> PartDone:
+        """One part on one device, with its records, which are kept."""
+        program = devices.python(serial, self._kind)
         size = self._size(job)
-        reader = ProgressReader(lambda progress: tell(replace(progress, done=min(progress.done, size - 1))))
+        reader = ProgressReader(lambda progress: self._tell(job, replace(progress, done=min(progress.done, size - 1))))
         work = self._work(self._shard(job))
-        done = self._devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
+        done = devices.device(serial).do(work, program, self._kept.unfinished(job), reader)
         _require_records(done, serial, self._good_codes)
+        folder = done.folder / RUN
+        alike.admit(job, serial, folder, not_measured(folder), lambda: self._keep(done, job, devices.facts_of(serial)))
+        self._tell(job, self._whole(job))
         return done
 
-    def _keep(self, done: PartDone, job: Job, serial: str) -> Path:
+    def differences(self, _other: str, earlier: Path, _serial: str, own: Path) -> list[str]:
+        """What keeps their records from being of one run."""
+        return differences_of_runs(earlier, own)
+
+    def done_before(self) -> Iterator[tuple[Job, str, Path, str]]:
+        """The parts that the run folder has."""
+        for job in self._before:
+            folder = self._kept.of(job) / RUN
+            yield job, self._kept.read(job).part.serial, folder, not_measured(folder)
+
+    def lost(self, job: Job, attempt: LostAttempt) -> None:
+        """Its examples are to be done again."""
+        self._tell(job, PartProgress(0))
+        self._losses.setdefault(job, []).append(attempt)
+
+    def _tell(self, job: Job, progress: PartProgress) -> None:
+        self._progress[job] = progress
+        self._on_progress(together(list(self._progress.values())))
+
+    def _keep(self, done: PartDone, job: Job, device: DeviceFacts) -> Path:
         """Keep a part in the run folder; returns where its records are."""
         figures = part_figures(done.folder / RUN)
         lines = delegate_lines(f"{part_messages(done.folder / RUN)}\n{done.err}")
         part = replace(done.part, delegate_lines=lines, figures=figures, lost=tuple(self._losses.get(job, ())))
-        self._kept.keep(job, KeptPart(part, self._devices.facts_of(serial)))
+        self._kept.keep(job, KeptPart(part, device))
         return self._kept.of(job) / RUN
-
-    def _earlier(self, job: Job) -> tuple[Job, str, Path, str]:
-        """A part that an earlier run did, for :class:`AlikeCheck`."""
-        folder = self._kept.of(job) / RUN
-        return job, self._kept.read(job).part.serial, folder, not_measured(folder)
-
-    def _lost(self, tell: Callable[[Job, PartProgress], None], job: Job, attempt: LostAttempt) -> None:
-        tell(job, PartProgress(0))
-        self._losses.setdefault(job, []).append(attempt)
-        self._tell_lost(job, attempt)
 
     def _shard(self, job: Job) -> Shard:
         return Shard(job.index, self._count)
@@ -186,10 +194,6 @@ class Parts:
         """Of a part that is done: as many examples failed as for the configuration with the most failures, at least."""
         failed = {figures.configuration: figures.failed for figures in self._kept.read(job).part.figures}
         return PartProgress(self._size(job), max(failed.values(), default=0), failed)
-
-
-def _differences(_other: str, earlier: Path, _serial: str, own: Path) -> list[str]:
-    return differences_of_runs(earlier, own)
 
 
 def together(parts: Sequence[PartProgress]) -> Tally:

@@ -11,9 +11,11 @@ from typing import Final
 from evaltools.errors import UsageError
 from evaltools.native.lines.evaluation import measured_tests
 from evaltools.report.files.formats import format_of
+from evaltools.report.files.plots.models import plot_models
 from evaltools.result.evaluation import EvaluationResult
 
 _WHOLE_RESULT: Final = "the result"
+PLOT: Final = "the plot"
 
 
 def plan_files(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
@@ -47,6 +49,10 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
 
 def rendered(result: EvaluationResult, files: Mapping[str, Path]) -> dict[str, bytes]:
     """Content of each planned file; configurations that were not measured are missing."""
+    if PLOT in files:
+        others = {name: path for name, path in files.items() if name != PLOT}
+        name = Path(result.model.file).name
+        return rendered(result, others) | {PLOT: plot_models({name: result}, files[PLOT])}
     if _WHOLE_RESULT in files:
         return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT]).render(result, None)}
     return {

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evaltools.errors import UsageError
-from evaltools.report.files.evaluation import plan_files
+from evaltools.report.files.evaluation import PLOT, plan_files
 from evaltools.report.files.formats import require_format
 from evaltools.report.files.output_file import require_output_file
+from evaltools.report.files.plots.drawing import require_plot
 from evaltools.request import Request
 
 
@@ -30,14 +31,21 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
         require_output_file(trace, "--trace", read)
         if trace == output:
             raise UsageError(f"--trace={trace} is the result file, too; give another name")
+    plot = options.path("plot")
+    if plot is not None:
+        require_plot(plot)
+        require_output_file(plot, "--plot", read)
+        if plot in (output, trace):
+            raise UsageError(f"--plot={plot} is another file of this run, too; give another name")
+    drawn = {} if plot is None else {PLOT: plot}
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
     if recording and (output is None or output.suffix.lower() != ".json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
-        return {}
+        return drawn
     files = plan_files(output, [configuration.name for configuration in request.tests])
     for path in set(files.values()):
         require_output_file(path, "--output_file_path", read)
     if not request.is_native:
         require_format(output)
-    return files
+    return files | drawn

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
 from evaltools.report.files.benchmark.shown import Shown, shown_figures
 from evaltools.report.tables.cells import delegated, milliseconds, one_line, three_digits
+from evaltools.report.tables.columns import Column, print_columns
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES
 
-_WIDER_THAN_ANY: Final = 100_000
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
-
-
-class _Column(NamedTuple):
-    """A column of numbers. Where a terminal is too narrow, those of a high ``rank`` are left out first."""
-
-    heading: str
-    cell: Callable[[BenchmarkRow, Shown], str]
-    rank: int
 
 
 def print_benchmark(result: BenchmarkResult, console: Console) -> None:
@@ -71,59 +62,37 @@ def _model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:
 
 
 def _print_table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console: Console) -> None:
-    """As wide as the console: no number is ever cut."""
-    columns = _columns(rows)
-    while True:
-        table = _table(result, rows, columns)
-        is_narrow_enough = _natural_width(table, console) <= console.width
-        optional = [column for column in columns if column.rank]
-        if is_narrow_enough or not optional:
-            break
-        columns.remove(max(optional, key=lambda column: column.rank))
-    console.print(table)
-    if len(columns) < len(_columns(rows)):
-        console.print("a wider terminal shows more columns")
+    names = [Column[BenchmarkRow]("configuration", _marked_name)]
+    if len(result.models) > 1:
+        model = Column[BenchmarkRow]("model", lambda row: _model_name(result, row))
+        size = Column[BenchmarkRow]("model MB", lambda row: f"{result.models[row.model].size_bytes / 1e6:.2f}")
+        names = [model, size, *names]
+    print_columns(names, _columns(rows), rows, console)
 
 
-def _natural_width(table: Table, console: Console) -> int:
-    unlimited = console.options.update(max_width=_WIDER_THAN_ANY)
-    return console.measure(table, options=unlimited).maximum
+def _columns(rows: Sequence[BenchmarkRow]) -> list[Column[BenchmarkRow]]:
+    def of_shown(heading: str, cell: Callable[[Shown], str], rank: int) -> Column[BenchmarkRow]:
+        return Column(heading, lambda row: cell(shown_figures(row)), rank)
 
-
-def _columns(rows: Sequence[BenchmarkRow]) -> list[_Column]:
     columns = [
-        _Column("delegated", lambda row, _: delegated(row), 0),
-        _Column("median [95 %]", lambda _, shown: _median(shown), 0),
-        _Column("vs first", lambda row, _: _versus(row), 3),
-        _Column("runs", lambda _, shown: _runs(shown), 6),
-        _Column("average", lambda _, shown: _time(shown.average_us), 7),
-        _Column("p95", lambda _, shown: _time(shown.p95_us), 5),
-        _Column("with reading", lambda _, shown: _time(shown.with_reading_us), 8),
-        _Column("load", lambda _, shown: _time(shown.load_us), 2),
-        _Column("first run", lambda _, shown: _time(shown.first_run_us), 4),
-        _Column("peak MB", lambda _, shown: _megabytes(shown.peak_mb), 1),
-        _Column("steady MB", lambda _, shown: _megabytes(shown.steady_mb), 9),
+        Column[BenchmarkRow]("delegated", delegated, 3),
+        of_shown("median [95 %]", _median, 0),
+        Column("vs first", _versus, 6),
+        of_shown("runs", _runs, 9),
+        of_shown("average", lambda shown: _time(shown.average_us), 10),
+        of_shown("p95", lambda shown: _time(shown.p95_us), 8),
+        of_shown("with reading", lambda shown: _time(shown.with_reading_us), 11),
+        of_shown("load", lambda shown: _time(shown.load_us), 5),
+        of_shown("first run", lambda shown: _time(shown.first_run_us), 7),
+        of_shown("peak MB", lambda shown: _megabytes(shown.peak_mb), 4),
+        of_shown("steady MB", lambda shown: _megabytes(shown.steady_mb), 12),
     ]
     if not any(row.versus_first for row in rows):
         columns = [column for column in columns if column.heading != "vs first"]
     if any(row.accuracy for row in rows):
-        columns.append(_Column("accuracy", lambda row, _: _accuracy(row), 0))
-        columns.append(_Column("front", lambda row, _: "*" if row.on_latency_front else "", 0))
+        columns.append(Column("accuracy", _accuracy, 1))
+        columns.append(Column("on the front", lambda row: "yes" if row.on_latency_front else "", 2))
     return columns
-
-
-def _table(result: BenchmarkResult, rows: Sequence[BenchmarkRow], columns: Sequence[_Column]) -> Table:
-    several = len(result.models) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in (*(("model", "model MB") if several else ()), "configuration"):
-        table.add_column(heading, overflow="fold")
-    for column in columns:
-        table.add_column(column.heading, justify="right", no_wrap=True)
-    for row in rows:
-        size = f"{result.models[row.model].size_bytes / 1e6:.2f}"
-        cells = [_model_name(result, row), size] if several else []
-        table.add_row(*cells, _marked_name(row), *(column.cell(row, shown_figures(row)) for column in columns))
-    return table
 
 
 def _marked_name(row: BenchmarkRow) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
@@ -40,11 +41,22 @@ def speed_heading(baseline: ConfigurationResult | None) -> str:
     return "vs ref" if baseline is None or baseline.role == "reference" else f"vs {baseline.name}"
 
 
-def print_not_measured(configurations: Sequence[ConfigurationResult], console: Console) -> None:
-    """Configurations that could run, but have no figures after all, with the reason."""
-    for configuration in configurations:
-        if configuration.status == "not measured" and configuration.runtime is not None:
-            console.print(f"{configuration.name} not measured: {configuration.reason}", style="bold red")
+@dataclass(frozen=True)
+class Said:
+    """What is said of a configuration."""
+
+    configuration: str
+    text: str
+    style: str | None = None
+
+
+def print_said(found: Iterable[Said], console: Console) -> None:
+    """Each on a line of its own; what is the same for several configurations once, with all their names."""
+    names: dict[tuple[str, str | None], list[str]] = {}
+    for entry in found:
+        names.setdefault((entry.text, entry.style), []).append(entry.configuration)
+    for (text, style), of in names.items():
+        console.print(f"{', '.join(of)}: {text}", style=style)
 
 
 def median(latency: Latency) -> str:

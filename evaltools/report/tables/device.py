@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
+from evaltools.report.tables.columns import Column, print_columns
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.device_run import DeviceConditions, hottest
 
 _COLUMNS: Final = (
     "serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "hottest", "throttling", "free", "Python",
 )  # fmt: skip
+_RANKS: Final = {"model": 0, "Android": 1, "SoC": 2, "battery": 3, "hottest": 4, "ABI": 5, "CPUs": 6}
+"""Which columns are left out last."""
 _UNKNOWN: Final = "-"
 _STATUSES: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 _GIB: Final = 1 << 30
@@ -23,12 +26,12 @@ def print_devices(found: DeviceList, console: Console) -> None:
     if not found.devices:
         console.print("no device is connected")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in _COLUMNS:
-        table.add_column(heading, overflow="fold")
-    for finding in found.devices:
-        table.add_row(*_cells(finding))
-    console.print(table)
+    cells = [_cells(finding) for finding in found.devices]
+    columns = [
+        Column[list[str]](heading, itemgetter(place), _RANKS.get(heading, place), justify="left")
+        for place, heading in enumerate(_COLUMNS)
+    ]
+    print_columns(columns[:2], columns[2:], cells, console)
     for finding in found.devices:
         if finding.facts is None:
             console.print(f"\n{_safe(finding.device.serial)}: {_safe(finding.problem)}\n  {_safe(finding.next_step)}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
 from evaltools.report.tables.cells import milliseconds, one_line
+from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.device import throttling
 from evaltools.result.device import DeviceFacts
-from evaltools.result.device_run import DevicePart, DeviceRun, hottest
+from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest
 
 _MOST_CONFIGURATIONS: Final = 4
 _NOTHING: Final = "-"
@@ -20,22 +22,7 @@ _NOTHING: Final = "-"
 
 def print_device_run(run: DeviceRun, console: Console) -> None:
     """A line per device, then what was lost and who gave up."""
-    names = list(dict.fromkeys(figures.configuration for part in run.parts for figures in part.figures))
-    shown = names[:_MOST_CONFIGURATIONS]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("device", "model"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("parts", "examples", *(f"p50 {name}" for name in shown), "hottest", "throttling", "parts lost"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    counts_examples = any(part.examples for part in run.parts)
-    for facts in run.devices:
-        parts = [part for part in run.parts if part.serial == facts.serial]
-        latencies = [_median(parts, name) for name in shown]
-        examples = str(sum(part.examples for part in parts)) if counts_examples else _NOTHING
-        cells = [str(len(parts)), examples, *latencies, *_conditions(parts)]
-        lost = sum(attempt.serial == facts.serial for part in run.parts for attempt in part.lost)
-        table.add_row(one_line(facts.serial), one_line(_model(facts)), *cells, str(lost))
-    console.print(table)
+    _print_table(run, console)
     kinds = {(facts.model, facts.soc): facts.serial for facts in run.devices}
     if run.split == "pool" and len(kinds) > 1:
         console.print(
@@ -53,6 +40,31 @@ def print_device_run(run: DeviceRun, console: Console) -> None:
         console.print(f"warning: {one_line(left_out.serial)} was left out: {one_line(left_out.reason)}", style="yellow")
 
 
+def _print_table(run: DeviceRun, console: Console) -> None:
+    names = dict.fromkeys(figures.configuration for part in run.parts for figures in part.figures)
+    counts_examples = any(part.examples for part in run.parts)
+    parts = {facts.serial: [part for part in run.parts if part.serial == facts.serial] for facts in run.devices}
+    lost = Counter(attempt.serial for part in run.parts for attempt in part.lost)
+
+    def column(heading: str, cell: Callable[[list[DevicePart]], str]) -> Column[DeviceFacts]:
+        return Column(heading, lambda facts: cell(parts[facts.serial]))
+
+    def examples(of: list[DevicePart]) -> str:
+        return str(sum(part.examples for part in of)) if counts_examples else _NOTHING
+
+    columns = [
+        *(column(f"p50 {name}", partial(_median, name=name)) for name in list(names)[:_MOST_CONFIGURATIONS]),
+        column("examples", examples),
+        column("parts", lambda of: str(len(of))),
+        Column[DeviceFacts]("parts lost", lambda facts: str(lost[facts.serial])),
+        column("hottest", _hottest),
+        column("throttling", _throttling),
+    ]
+    device = Column[DeviceFacts]("device", lambda facts: one_line(facts.serial))
+    model = Column[DeviceFacts]("model", lambda facts: one_line(_model(facts)), len(columns), justify="left")
+    print_columns([device], [model, *ranked(columns)], run.devices, console)
+
+
 def _model(facts: DeviceFacts) -> str:
     return " ".join(text for text in (facts.model, facts.soc and f"({facts.soc})") if text) or _NOTHING
 
@@ -68,12 +80,17 @@ def _median(parts: Sequence[DevicePart], name: str) -> str:
     return milliseconds(statistics.median(times)) if times else _NOTHING
 
 
-def _conditions(parts: Sequence[DevicePart]) -> list[str]:
-    """The highest temperature and thermal status before and after any part."""
-    seen = [conditions for part in parts for conditions in (part.before, part.after)]
-    temperatures = [temperature for temperature in map(hottest, seen) if temperature is not None]
-    statuses = [conditions.thermal_status for conditions in seen if conditions.thermal_status is not None]
-    return [
-        f"{max(temperatures):.1f} C" if temperatures else _NOTHING,
-        throttling(max(statuses, default=None)) or _NOTHING,
-    ]
+def _hottest(parts: Sequence[DevicePart]) -> str:
+    """The highest temperature before and after any part."""
+    found = [temperature for temperature in map(hottest, _conditions(parts)) if temperature is not None]
+    return f"{max(found):.1f} C" if found else _NOTHING
+
+
+def _throttling(parts: Sequence[DevicePart]) -> str:
+    """The highest thermal status before and after any part."""
+    statuses = [found.thermal_status for found in _conditions(parts) if found.thermal_status is not None]
+    return throttling(max(statuses, default=None)) or _NOTHING
+
+
+def _conditions(parts: Sequence[DevicePart]) -> list[DeviceConditions]:
+    return [conditions for part in parts for conditions in (part.before, part.after)]

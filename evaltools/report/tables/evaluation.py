@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
+from evaltools.report.tables.answer import print_answers
 from evaltools.report.tables.cells import device_text, print_drift
 from evaltools.report.tables.device_run import print_device_run
 from evaltools.report.tables.execution import print_execution
@@ -16,9 +17,10 @@ from evaltools.result.evaluation import (
     EvaluationResult,
     RuntimeUsed,
 )
-from evaltools.task_kind import kind_of
+from evaltools.task_kind import Detail, kind_of
 
 _MOST_FAILURES: Final = 10
+_LONGEST_PADDED: Final = 24
 
 
 class Described(Protocol):
@@ -85,17 +87,18 @@ def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
 
 
 def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
-    """What each configuration runs on, one line each."""
+    """What each configuration runs on, one line each; below each other unless a name is long."""
     width = max(len(configuration.name) for configuration in configurations)
     for configuration in configurations:
         style = "bold red" if configuration.status == "not measured" or configuration.fallback else "none"
-        line = f"{configuration.name:<{width}}  {describe_configuration(configuration)}"
-        console.print(line, style=style)
+        name = f"{configuration.name:<{width}} " if width <= _LONGEST_PADDED else f"{configuration.name}:"
+        console.print(f"{name} {describe_configuration(configuration)}", style=style)
 
 
-def print_result(result: EvaluationResult, console: Console) -> None:
-    """The figures of the task, then failures that they do not explain, and warnings."""
-    kind_of(result.task).report.print_figures(result, console)
+def print_result(result: EvaluationResult, console: Console, detail: Detail = "figures") -> None:
+    """The figures of the task, failures that they do not explain, warnings, and the answer."""
+    if detail != "answer":
+        kind_of(result.task).report.print_figures(result, console, detail)
     explained = [entry.name for entry in result.configurations if entry.status == "not measured"]
     failed = [failure for failure in result.failed if failure.configuration not in explained]
     for failure in failed[:_MOST_FAILURES]:
@@ -103,9 +106,11 @@ def print_result(result: EvaluationResult, console: Console) -> None:
         console.print(f"failed: {failure.example}{where}: {failure.reason}")
     if len(failed) > _MOST_FAILURES:
         console.print(f"... and {len(failed) - _MOST_FAILURES} more failures, listed in the JSON result")
-    print_execution(result, console)
+    print_execution(result, console, with_times=detail == "all")
     if result.device_run is not None:
         print_device_run(result.device_run, console)
-    print_drift(result.configurations, console)
+    if detail != "answer":
+        print_drift(result.configurations, console)
     for warning in result.warnings:
         console.print(f"warning: {warning}", style="yellow")
+    print_answers(result, console, with_reasons=detail == "answer")

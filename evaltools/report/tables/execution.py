@@ -23,21 +23,29 @@ _ADVICE: Final = {
 }
 
 
-def print_execution(result: EvaluationResult, console: Console) -> None:
-    """The conditions of the latencies, the shares of time with the advice that follows, and what went wrong."""
+def print_execution(result: EvaluationResult, console: Console, with_times: bool = True) -> None:
+    """What went wrong; before it the conditions of the latencies, and the shares of time with the advice that follows.
+
+    Those only ``with_times``.
+    """
     execution = result.execution
     if execution is None:
         return
-    if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
-        console.print(_conditions(result, execution))
-    if any(execution.stage_seconds.values()):
-        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}")
+    if with_times:
+        _print_times(result, execution, console)
     for name, restarted in execution.restarts.items():
         times = f"{restarted.count} time{'s' * (restarted.count != 1)}"
         line = f"{name}: its process ended {times} and was started again, at first because {restarted.first_reason}"
         console.print(f"warning: {line}", style="yellow")
     if execution.not_traced:
         console.print(f"warning: {execution.not_traced}", style="yellow")
+
+
+def _print_times(result: EvaluationResult, execution: ExecutionUsed, console: Console) -> None:
+    if execution.quiet_latency_examples is not None or any(execution.stage_seconds.values()):
+        console.print(_conditions(result, execution))
+    if any(execution.stage_seconds.values()):
+        console.print(f"time: {shares_in_words(execution)}: {verdict(execution)}")
 
 
 def shares_in_words(execution: ExecutionUsed) -> str:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
-from evaltools.report.words.gates import GateOutcome, counts, lines
+from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.words.gates import GateLine, GateOutcome, counts, lines, why_not
 
 
 def print_gates(outcome: GateOutcome, console: Console) -> None:
     """One row per limit and configuration, then why some did not pass, then the counts."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "configuration", "limit", "found"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("verdict", no_wrap=True)
-    for line in lines(outcome):
-        table.add_row(line.run, line.configuration, line.limit, line.found, line.verdict)
-    console.print(table)
+    names = [
+        Column[GateLine]("run", lambda line: line.run),
+        Column[GateLine]("configuration", lambda line: line.configuration),
+        Column[GateLine]("limit", lambda line: line.limit),
+    ]
+    columns = [
+        Column[GateLine]("found", lambda line: line.found, rank=1, justify="left"),
+        Column[GateLine]("verdict", lambda line: line.verdict, justify="left"),
+    ]
+    print_columns(names, columns, list(lines(outcome)), console)
     console.print()
-    for line in lines(outcome):
-        if line.verdict != "pass":
-            place = ", ".join((line.run, line.configuration, line.limit))
-            console.print(f"{place}: {line.verdict}: {line.explanation}")
+    for found in why_not(outcome):
+        console.print(f"{found.place}: {found.verdict}: {found.explanation}")
     console.print(counts(outcome))

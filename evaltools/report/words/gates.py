@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,12 +17,16 @@ _ANY: Final = "*"
 
 @dataclass(frozen=True)
 class GateOutcome:
-    """What came of all gates of a file; ``verdict`` is the worst. ``evaltools`` is the version that judged."""
+    """What came of all gates of a file; ``verdict`` is the worst. ``evaltools`` is the version that judged.
+
+    ``command`` is what judged: ``gate``, or ``baseline``, whose file ``gates`` is then.
+    """
 
     evaltools: str
     gates: str
     verdict: GateVerdict
     reports: list[GateReport]
+    command: str = "gate"
 
     @property
     def decisions(self) -> list[Decision]:
@@ -30,10 +34,10 @@ class GateOutcome:
         return [decision for report in self.reports for decision in report.decisions]
 
 
-def outcome_of(version: str, gates: str, reports: Sequence[GateReport]) -> GateOutcome:
+def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command: str = "gate") -> GateOutcome:
     """Put reports together; ``gates`` names the file, ``version`` is that of evaltools."""
     verdict = worst_verdict([decision for report in reports for decision in report.decisions])
-    return GateOutcome(version, gates, verdict, list(reports))
+    return GateOutcome(version, gates, verdict, list(reports), command)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class GateLine:
     verdict: GateVerdict
     explanation: str
     cannot_exist: bool
+    elapsed_s: float
 
 
 def lines(outcome: GateOutcome) -> Iterator[GateLine]:
@@ -63,7 +68,33 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
                 verdict=decision.verdict,
                 explanation=_explanation(decision),
                 cannot_exist=decision.cannot_exist,
+                elapsed_s=report.elapsed_s,
             )
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why limits of a configuration did not pass: all that have the same verdict for the same reason."""
+
+    place: str
+    verdict: GateVerdict
+    explanation: str
+
+
+def why_not(outcome: GateOutcome) -> list[WhyNot]:
+    """Of all limits that did not pass; a reason that several have is there once, with their number."""
+    found: dict[tuple[str, str, GateVerdict, str], list[str]] = {}
+    for line in lines(outcome):
+        if line.verdict != "pass":
+            found.setdefault((line.run, line.configuration, line.verdict, line.explanation), []).append(line.limit)
+    return [
+        WhyNot(
+            f"{run}, {configuration}, {limits[0] if len(limits) == 1 else f'{len(limits)} limits'}",
+            verdict,
+            explanation,
+        )
+        for (run, configuration, verdict, explanation), limits in found.items()
+    ]
 
 
 def _explanation(decision: Decision) -> str:
@@ -79,17 +110,21 @@ def found_in_words(found: Found | None) -> str:
     'latency ratio of these processes 0.5 [0.45, 0.6]'
     >>> found_in_words(Found("max_error", None, output="boxes"))
     'max_error no number in boxes'
+    >>> found_in_words(Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points"))
+    'top1 drop 0 points [-1.23, 1.23]'
     """
     if found is None:
         return ""
     processes = {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
-    span = "" if found.low is None else f" [{_number(found.low)}, {_number(found.high)}]"
+    scale = 100 if found.unit in ("%", "points") else 1
+    span = "" if found.low is None else f" [{_number(found.low, scale)}, {_number(found.high, scale)}]"
     output = "" if found.output is None else f" in {found.output}"
-    return f"{found.figure}{processes} {_number(found.value)}{span}{output}"
+    unit = f" {found.unit}" if found.unit and found.value is not None else ""
+    return f"{found.figure}{processes} {_number(found.value, scale)}{unit}{span}{output}"
 
 
-def _number(value: float | None) -> str:
-    return "no number" if value is None else f"{value:.4g}"
+def _number(value: float | None, scale: int) -> str:
+    return "no number" if value is None else f"{scale * value:.4g}"
 
 
 _MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
@@ -118,6 +153,7 @@ _REASONS: Final = {
     "too_few": "too few examples to tell",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
+_COUNTED: Final[Mapping[str, str]] = {"pass": "passed", "fail": "failed"}
 _BETTER: Final = {"drop": "higher", "rise": "lower"}
 
 
@@ -158,12 +194,12 @@ def _text(text: str) -> str:
 
 
 def counts(outcome: GateOutcome) -> str:
-    """How many limits came out how.
+    """How many limits came out how, the worst first.
 
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
     >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
-    '2 limits held against configurations: 1 not measured, 1 pass'
+    '1 not measured, 1 passed'
     """
     verdicts = [decision.verdict for decision in outcome.decisions]
-    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in reversed(GATE_VERDICTS) if verdict in verdicts]
-    return f"{len(verdicts)} limit{'' if len(verdicts) == 1 else 's'} held against configurations: {', '.join(parts)}"
+    worst_first = [verdict for verdict in reversed(GATE_VERDICTS) if verdict in verdicts]
+    return ", ".join(f"{verdicts.count(verdict)} {_COUNTED.get(verdict, verdict)}" for verdict in worst_first)

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
-from evaltools.metrics.output_difference import BEST_CLASS, OutputDifference
+from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
 from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, Reason, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
@@ -38,20 +38,30 @@ def change_in_words(verdict: Verdict) -> str:
 
     Where nothing was seen to change, that comes first, and an interval is left to limits.
     """
-    unchanged = next((entry for entry in verdict.reasons if entry.kind in _UNCHANGED), None)
-    if unchanged is not None:
-        return _UNCHANGED[unchanged.kind].format(
-            count=unchanged.numbers["examples"], most=f"{100 * (unchanged.numbers['most_differing'] or 0):.2g}"
-        )
+    if unchanged := _unchanged(verdict):
+        return unchanged
     change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
         return f"equivalent{within}: {change:+.2f} points {span}"
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
-    cases = f"in {100 * POWER:g} % of cases"
-    needed = f"; about {verdict.examples_needed} examples would tell {cases} whether it is{within}"
-    return f"not decided: {change:+.2f} points {span}{needed if verdict.examples_needed else ''}"
+    return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
+
+
+def _unchanged(verdict: Verdict) -> str:
+    """What to say of a figure that nothing was seen to change; empty for others."""
+    for reason in verdict.reasons:
+        if reason.kind in _UNCHANGED:
+            most = f"{100 * (reason.numbers['most_differing'] or 0):.2g}"
+            return _UNCHANGED[reason.kind].format(count=reason.numbers["examples"], most=most)
+    return ""
+
+
+def _needed(verdict: Verdict, within: str) -> str:
+    if verdict.examples_needed is None:
+        return ""
+    return f"; about {verdict.examples_needed} examples would tell in {100 * POWER:g} % of cases whether it is{within}"
 
 
 def score_change_in_words(verdict: Verdict) -> str:
@@ -60,9 +70,13 @@ def score_change_in_words(verdict: Verdict) -> str:
     >>> score_change_in_words(Verdict("worse", "iou", change=-0.027, low=-0.033, high=-0.021, margin=0.005))
     'WORSE: -0.027 [-0.033, -0.021]'
     """
-    words = {"worse": "WORSE", "equivalent": f"equivalent within {verdict.margin:g}"}
+    if unchanged := _unchanged(verdict):
+        return unchanged
+    within = "" if verdict.margin is None else f" within {verdict.margin:g}"
+    words = {"worse": "WORSE", "equivalent": f"equivalent{within}"}
     span = "" if verdict.low is None or verdict.high is None else f" [{verdict.low:+.3g}, {verdict.high:+.3g}]"
-    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}"
+    needed = _needed(verdict, within) if within else ""
+    return f"{words.get(verdict.kind, verdict.kind)}: {verdict.change:+.3g}{span}{needed}"
 
 
 def verdict_in_words(verdict: Verdict) -> str:
@@ -177,6 +191,17 @@ def _farthest(reason: Reason) -> str:
     return f"{place} is {_two_digits(reason.numbers['value'])} {size}, {_held(reason)}"
 
 
+def _systematic(reason: Reason) -> str:
+    numbers = reason.numbers
+    percent, tolerance = f"{100 * (numbers['value'] or 0):.2g} %", f"{100 * (numbers['tolerance'] or 0):.2g} %"
+    is_positive = (numbers["signed"] or 0) > 0
+    if reason.names["figure"] == "gain":
+        size = f"{percent} {'larger' if is_positive else 'smaller'} than the reference's"
+    else:
+        size = f"{'above' if is_positive else 'below'} the reference's by {percent} of their root mean square"
+    return f"all values together are {size}, {_compared(reason)} ({tolerance})"
+
+
 def _figure(reason: Reason) -> str:
     """A share in percent, with the number that it is of."""
     name, value, of = reason.names["figure"], reason.numbers["value"] or 0.0, reason.numbers["of"]
@@ -195,7 +220,7 @@ def _identical(reason: Reason) -> str:
 
 def _repeated(reason: Reason) -> str:
     return (
-        f"the outputs of {reason.numbers['repeated']} of {reason.numbers['runs']} runs are those of an earlier run, "
+        f"the outputs of {reason.numbers['repeated']} of {reason.numbers['runs']} runs are those of another run, "
         "where the other side gives others"
     )
 
@@ -206,11 +231,15 @@ def _box_figure(reason: Reason) -> str:
 
 def _held(reason: Reason) -> str:
     """What a size was held against."""
+    return f"{_compared(reason)} ({_two_digits(reason.numbers['tolerance'])})"
+
+
+def _compared(reason: Reason) -> str:
     value, tolerance = reason.numbers["value"], reason.numbers["tolerance"]
     explanation = reason.names["explanation"]
     name = "CPU kernels explain" if explanation == "equivalent" else f"{explanation} explains"
     is_kept = value is not None and tolerance is not None and value <= tolerance
-    return f"{'no more' if is_kept else 'more'} than {name} ({_two_digits(tolerance)})"
+    return f"{'no more' if is_kept else 'more'} than {name}"
 
 
 def _noise_floor(reason: Reason) -> str:
@@ -264,7 +293,10 @@ def _two_digits(value: float | None) -> str:
     return "no number" if value is None else f"{value:.2g}"
 
 
-_FIGURES: Final = {BEST_CLASS: "another best class (ties apart) in"}
+_FIGURES: Final = {
+    BEST_CLASS: "another best class (ties apart) in",
+    LARGEST: "another largest element (ties apart) in",
+}
 _SAMPLED: Final = "sampled_runs"
 _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     TEXT: lambda reason: reason.names["text"],
@@ -296,10 +328,12 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         f"{reason.names['end']} value, {reason.numbers['value']:.4g}, and the other side goes beyond"
     ),
     "farthest": _farthest,
+    "systematic": _systematic,
     "figure": _figure,
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
     "amplifies_rounding": lambda _: (
-        "this model amplifies rounding on these inputs; try real ones (--input_images, --input_files), or its accuracy"
+        "this model amplifies rounding on these inputs; others may tell (real ones: --input_images, --input_files), or "
+        "its accuracy"
     ),
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,

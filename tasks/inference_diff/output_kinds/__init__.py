@@ -10,17 +10,17 @@ from evaltools.metrics.scores import looks_like_scores
 from evaltools.parameter import did_you_mean
 from evaltools.tasks.inference_diff.output_kinds.embedding import Embedding
 from evaltools.tasks.inference_diff.output_kinds.keypoints import Keypoints
-from evaltools.tasks.inference_diff.output_kinds.kind import Output, OutputKind, Values
+from evaltools.tasks.inference_diff.output_kinds.kind import MADE_AS_SCORES, Output, OutputKind, Values
 from evaltools.tasks.inference_diff.output_kinds.segmentation import Segmentation
+from evaltools.tasks.inference_diff.output_kinds.vector import Vector
 
 __all__ = ["KINDS", "SCORES", "VALUES", "Output", "OutputKind", "Segmentation", "Values", "forced_kinds", "kind_of"]
 
-KINDS: Final[dict[str, OutputKind]] = {kind.name: kind for kind in (Keypoints(), Segmentation(), Embedding())}
+KINDS: Final[dict[str, OutputKind]] = {kind.name: kind for kind in (Keypoints(), Segmentation(), Embedding(), Vector())}
 VALUES: Final = "values"
 """Nothing is known of the output: its elements alone are compared."""
 SCORES: Final = "scores"
 _NO_SCORES: Final = ("int32", "int64", "bool", "string")
-_MADE_AS_SCORES: Final = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
 
 
 def kind_of(output: Output) -> str:
@@ -34,9 +34,7 @@ def kind_of(output: Output) -> str:
     for kind in KINDS.values():
         if kind.is_kind(output):
             return kind.name
-    is_scores = output.dtype not in _NO_SCORES and looks_like_scores(
-        output.shape, list(output.input_shapes), output.made_by in _MADE_AS_SCORES
-    )
+    is_scores = output.dtype not in _NO_SCORES and looks_like_scores(output.shape, output.made_by in MADE_AS_SCORES)
     return SCORES if is_scores else VALUES
 
 

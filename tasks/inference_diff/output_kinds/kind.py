@@ -12,6 +12,8 @@ import numpy.typing as npt
 from evaltools.metrics.output_difference import KindFigures
 
 PICTURE_CHANNELS: Final = (1, 3, 4)
+MADE_AS_SCORES: Final = ("SOFTMAX", "LOG_SOFTMAX", "LOGISTIC")
+"""Operators that make scores of classes."""
 Values = Mapping[str, npt.NDArray[Any]]
 """What is kept of one run, by name."""
 

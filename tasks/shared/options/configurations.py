@@ -20,6 +20,12 @@ CANDIDATES: Final = (
         role="input_file",
         about="configurations",
     ),
+    Parameter(
+        "sweep",
+        'Values to combine, as in "threads:1,2,4 use_xnnpack:true,false", each a configuration. May be repeated.',
+        repeatable=True,
+        about="configurations",
+    ),
 )
 ALLOW_FALLBACK: Final = Parameter(
     "allow_fallback",

@@ -90,6 +90,14 @@ _SHARED: Final = (
         about="result",
     ),
     Parameter(
+        "plot",
+        "PNG or SVG file: accuracy against latency and size, else latencies; of several models together.",
+        role="output_file",
+        about="result",
+    ),
+    Parameter("quiet", "Show the answer alone, no tables and no progress.", default=False, about="result"),
+    Parameter("verbose", "Show all that is known of the run.", default=False, about="result"),
+    Parameter(
         "trace",
         "Write where the time went, for ui.perfetto.dev or chrome://tracing (JSON).",
         role="output_file",

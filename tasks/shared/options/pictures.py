@@ -14,12 +14,14 @@ IMAGES_PATH: Final = Parameter(
     "Folder of pictures, taken in order of their names. Required.",
     role="pictures",
     required=True,
+    short="images",
 )
 OUTPUT_FILE_PATH: Final = Parameter(
     "output_file_path",
     "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
     role="output_file",
     about="result",
+    short="output",
 )
 NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
 NORMALIZATION: Final = Parameter(
@@ -40,6 +42,14 @@ MAX_FAILED_EXAMPLES: Final = Parameter(
     "Stop once more than this many examples have failed; -1: no limit.",
     default=-1,
     not_native=ENDS_AT_FAILURE,
+)
+
+DISAGREEMENTS_PATH: Final = Parameter(
+    "disagreements_path",
+    "Draw a PNG of the pictures on which configurations differ from the reference.",
+    role="output_file",
+    about="result",
+    only_with=("split=pool",),
 )
 
 

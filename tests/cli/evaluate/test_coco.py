@@ -13,7 +13,7 @@ from PIL import Image
 
 from evaltools.datasets import sample
 from evaltools.errors import InferenceError
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests.cli.evaluate.detection_command import answered_by
 from tests.command import Completed, evaltools, evaltools_here
 from tests.detection_set import (
@@ -124,7 +124,7 @@ def test_configurations_are_headed_by_their_names_in_every_block(made: Detection
         )
     assert completed.code == 3
     assert [line for line in completed.out.splitlines() if "Configuration" in line] == ["INFO: Configuration: a"] * 2
-    assert "b not measured: not one example succeeded: no" in completed.err
+    assert "b: not measured: not one example succeeded: no" in completed.err
 
 
 @pytest.mark.parametrize(

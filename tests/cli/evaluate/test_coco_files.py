@@ -18,7 +18,7 @@ from pycocotools.cocoeval import COCOeval
 
 from evaltools.errors import ImageError
 from evaltools.proto import message_class
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests.cli.evaluate.detection_command import answered_by
 from tests.command import Completed, evaltools_here
 from tests.detection_set import COCO_MAP, NATIVE_MAP, DetectionSet, make_detection_set
@@ -169,7 +169,7 @@ def test_a_picture_that_vanishes_before_it_is_drawn_costs_the_drawing_alone(made
         output = made.folder / "result.json"
         flags = made.flags(f"--disagreements_path={made.folder / 'worst.png'}", f"--output_file_path={output}")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("evaltools.tasks.coco.files.decode_image", _unreadable)
+            patch.setattr("evaltools.tasks.shared.contact_sheet.decode_image", _unreadable)
             completed = evaltools_here(*flags)
     assert completed.code == 5
     assert "worst.png is not written: a picture cannot be read a second time (is gone)" in completed.err

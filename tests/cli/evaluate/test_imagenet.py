@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from statsmodels.stats.proportion import proportion_confint
 
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set
 
@@ -35,6 +35,14 @@ def test_the_native_lines_are_all_that_stdout_holds(evaluation: EvaluationSet) -
     identical = "identical: all 30 answers are bit for bit the reference's; at most 9.5 % of such examples can differ"
     assert f"test: top-1 {identical}" in completed.err
     assert "100.0 %" in completed.err
+
+
+def test_the_labels_are_those_beside_the_model(evaluation: EvaluationSet) -> None:
+    given = [flag for flag in evaluation.flags("--use_xnnpack=false") if not flag.startswith("--model_output_labels")]
+    completed = evaltools_here(*given)
+    assert completed.code == 0, completed.err
+    assert "INFO: Top-1 Accuracy: 0.8" in completed.out
+    assert evaluation.labels == evaluation.model.parent / "labels.txt"
 
 
 def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_an_example_that_fails_while_running_is_recorded(evaluation: EvaluationS
     completed = evaltools(*evaluation.flags("--use_xnnpack=false", "--config", config))
     assert completed.code == 3
     assert "INFO: Configuration: test" in completed.out
-    assert "bad not measured: not one example succeeded" in completed.err
+    assert "bad: not measured: not one example succeeded" in completed.err
     assert "invoke fails, as option fail asks" in completed.err
     assert "invoke fails, as option fail asks" in completed.err
 
@@ -76,7 +76,7 @@ def test_the_native_tool_stops_at_the_first_picture_that_fails(copied: Evaluatio
         ("--use_xnpack=true", "--use_xnpack=true: no such flag. Did you mean --use_xnnpack?"),
         ("--num_image=3", "Did you mean --num_images?"),
         ("--num_images=3x", "--num_images=3x: not a valid value; use a whole number"),
-        ("stray", "'stray' is no flag"),
+        ("stray", "model stray: no such file. Each word without -- is a model to evaluate"),
         ("-use_gpu=true", "flags start with two dashes: --use_gpu=true"),
         ("--delegate=gpuu", "Did you mean gpu?"),
         ("--config=x", 'expected "NAME: flag=value flag=value"'),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from evaltools.proto import message_class
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests.cli.evaluate.sample_runs import run_interrupted
 from tests.command import evaltools, evaltools_here
 from tests.evaluation_set import EvaluationSet, make_evaluation_set

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.proto import message_class
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from evaltools.tasks.inference_diff.result import InferenceDiff
 from tests import tiny_models
 from tests.command import Completed, evaltools, evaltools_here

@@ -47,7 +47,8 @@ def test_a_configuration_that_is_not_measured_outweighs_a_broken_limit(folder: P
         folder / "model.tflite", "--min_snr_db=900", "--kernels=reference", "--config=nnapi: use_nnapi=true"
     )
     assert completed.code == 3
-    assert "nnapi: not measured: the NNAPI delegate cannot be created" in completed.err
+    assert "nnapi      not measured: the NNAPI delegate cannot be created" in completed.err
+    assert "nnapi: not measured, as said above" in completed.err
     assert "Configuration: nnapi" not in completed.out
 
 

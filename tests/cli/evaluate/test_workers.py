@@ -148,7 +148,9 @@ def test_intervals_of_speeds_allow_for_what_three_processes_differ_by(
     workers: int, processes: int, tmp_path: Path
 ) -> None:
     output = tmp_path / "result.json"
-    done = evaltools_here(*imagenet(XNNPACK, f"--workers={workers}", f"--output_file_path={output}", pictures=60))
+    done = evaltools_here(
+        *imagenet(XNNPACK, "--verbose", f"--workers={workers}", f"--output_file_path={output}", pictures=60)
+    )
     assert done.code == 0, done.err
     (compared,) = json.loads(output.read_text())["latency_comparisons"]
     assert (compared["pairs"], compared["processes"]) == (10, processes)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
 
 from evaltools.datasets import sample
 from tests.command import Completed, evaltools_here
@@ -87,8 +88,48 @@ def test_wrong_words_and_files(results: Path, tmp_path: Path) -> None:
     baseline("save", results / "a.json", file)
     again = baseline("save", results / "a.json", file)
     assert (again.code, "evaltools baseline update replaces it" in again.err) == (2, True)
-    other = json.loads((results / "a.json").read_text())
-    other["model"]["file"] = "another.tflite"
-    (tmp_path / "other.json").write_text(json.dumps(other))
-    assert "is about imagenet of int8.tflite" in baseline("diff", tmp_path / "other.json", file).err
+    other = json.loads(file.read_text())
+    (tmp_path / "other.json").write_text(json.dumps(other | {"task": "coco", "subject": "coco"}))
+    assert "is about coco of int8.tflite" in baseline("diff", results / "a.json", tmp_path / "other.json").err
+    no_effect = evaltools_here("baseline", "save", str(results / "a.json"), f"--junit={tmp_path / 'j.xml'}")
+    assert "--junit has no effect: evaltools baseline save judges nothing" in no_effect.err
     assert "--margin=3: use a share" in evaltools_here("baseline", "diff", "r.json", "--margin=3").err
+
+
+def test_a_renamed_model_is_told_and_compared(results: Path, tmp_path: Path) -> None:
+    file, renamed = tmp_path / "baseline.json", json.loads((results / "a.json").read_text())
+    baseline("save", results / "a.json", file)
+    renamed["model"]["file"] = "another.tflite"
+    (tmp_path / "renamed.json").write_text(json.dumps(renamed))
+    found = baseline("diff", tmp_path / "renamed.json", file)
+    assert found.code == 0, found.err
+    assert "the model is called another.tflite now, int8.tflite then; it is the same" in found.out
+    renamed["model"]["sha256"] = "00"
+    (tmp_path / "renamed.json").write_text(json.dumps(renamed))
+    found = baseline("diff", tmp_path / "renamed.json", file)
+    assert "another model file: int8.tflite then, another.tflite now, with other content" in found.out
+
+
+def test_the_verdicts_are_written_for_ci(results: Path, tmp_path: Path) -> None:
+    document = json.loads((results / "a.json").read_text())
+    entry = next(entry for entry in document["configurations"] if entry["name"] == "xnnpack")
+    entry["figures"]["top10"] -= 0.3
+    for example in document["part"]["examples"][:12]:
+        example["answers"]["xnnpack"]["rank"] = None
+    (tmp_path / "worse.json").write_text(json.dumps(document))
+    file, junit, page = (tmp_path / name for name in ("baseline.json", "j.xml", "page.md"))
+    baseline("save", results / "a.json", file)
+    flags = (f"--baseline_file={file}", f"--junit={junit}", f"--markdown={page}", f"--output={tmp_path / 'v.json'}")
+    found = evaltools_here("baseline", "diff", str(tmp_path / "worse.json"), *flags)
+    assert found.code == 1, found.err
+    suites = JUnitXml.fromfile(str(junit))
+    assert (suites.name, suites.failures, suites.errors) == ("evaltools baseline", found.out.count("\nWORSE: "), 0)
+    assert suites.failures > 0
+    assert page.read_text().startswith(f"### evaltools baseline: {suites.failures} failed, ")
+    assert "| worse | xnnpack | top10 no worse than 1 | top10 0.7 | **fail** |" in page.read_text()
+    verdicts = json.loads((tmp_path / "v.json").read_text())
+    assert (verdicts["command"], verdicts["verdict"]) == ("baseline", "fail")
+    missing = evaltools_here("baseline", "diff", str(results / "b.json"), *flags)
+    assert missing.code == 3
+    assert "| b | xnnpack | measured again |  | **not measured** |" in page.read_text()
+    assert evaltools_here("baseline", "update", str(results / "b.json"), *flags).code == 0

@@ -133,7 +133,7 @@ def test_what_is_no_model_is_refused_without_a_traceback(tmp_path: Path, kind: s
     ("arguments", "message"),
     [
         ([], "missing: the model. Give evaltools inspect MODEL.tflite"),
-        (["a.tflite", "b.tflite"], "'b.tflite' is no flag"),
+        (["a.tflite", "b.tflite"], "--model_file is given twice, as --model_file=a.tflite and --model_file=b.tflite"),
         (["a.tflite", "--runs=false"], "--runs=false: no such flag. Did you mean --run?"),
         (["a.tflite", "--run=maybe"], "--run=maybe: not a valid value; use true, false, 1 or 0"),
         (["a.tflite", "--output_file_path=out.pb"], "the findings are JSON; give a name that ends in .json"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaltools.datasets import sample
-from evaltools.result.json_file import read_result
+from evaltools.result_file import read_result
 from tests import tiny_models
 from tests.cli.evaluate.sample_runs import (
     XNNPACK,

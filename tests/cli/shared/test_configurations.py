@@ -31,6 +31,7 @@ def test_nothing_given_is_the_runtimes_default_against_builtin_kernels() -> None
         (["--config=a: use_gpu=true", "--use_xnnpack=false"], ["test", "a"]),
         (["--config=a: use_gpu=true", "--num_interpreter_threads=2"], ["test", "a"]),
         (["--config=b:", "--config=a : kernels=reference"], ["b", "a"]),
+        (["--config=a:", "--sweep=threads:1,2", "--use_xnnpack"], ["num_threads=1", "num_threads=2", "a"]),
     ],
 )
 def test_flags_on_the_command_line_describe_one_more_configuration(arguments: list[str], names: list[str]) -> None:

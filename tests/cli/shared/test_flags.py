@@ -78,3 +78,54 @@ def test_unknown_flags_name_the_nearest(word: str) -> None:
 def test_a_missing_value_is_refused() -> None:
     with pytest.raises(UsageError, match="expected one argument"):
         parsed("--num_runs")
+
+
+NAMED = {
+    "all": (
+        Parameter("model_file", "Model.", positional=True, short="model"),
+        Parameter("ground_truth_images_path", "Pictures.", short="images"),
+        Parameter("use_gpu", "Switch.", default=False),
+        Parameter("labels_file", "Labels.", short="labels"),
+        Parameter("labels", "Something else."),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("m.tflite", "--images=p", "--use_gpu"),
+        ("--images=p", "m.tflite", "--use_gpu"),
+        ("--images", "p", "--use_gpu", "m.tflite"),
+        ("--use_gpu", "true", "m.tflite", "--ground_truth_images_path", "p"),
+        ("--model=m.tflite", "--images=p", "--use_gpu=1"),
+    ],
+)
+def test_the_model_stands_anywhere_and_short_names_mean_the_same(words: tuple[str, ...]) -> None:
+    flags = parse_flags("x", "", "", NAMED, words)
+    assert flags.text("model_file") == "m.tflite"
+    assert flags.text("ground_truth_images_path") == "p"
+    assert flags.is_on("use_gpu")
+
+
+def test_a_flag_of_that_name_goes_before_a_short_name() -> None:
+    flags = parse_flags("x", "", "", NAMED, ["--labels=a"])
+    assert (flags.text("labels"), flags.text("labels_file")) == ("a", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("use_gpu=true",), "'use_gpu=true' is no flag; everything is given as --name=value"),
+        (("--image=p",), "Did you mean --images?"),
+    ],
+)
+def test_what_is_neither_flag_nor_model_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_flags("x", "", "", NAMED, words)
+    assert message in str(refused.value)
+
+
+def test_two_models_are_one_too_many() -> None:
+    with pytest.raises(UsageError, match="--model_file is given twice, as --model_file=a and --model_file=b"):
+        parse_flags("x", "", "", NAMED, ["a", "b"]).text("model_file")

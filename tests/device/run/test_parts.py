@@ -19,8 +19,8 @@ import pytest
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.adb.errors import CommandFailed, ConnectionLost, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.programs.part import PartDone, PartWork
-from evaltools.device.programs.pool import Job, Pool, PoolOutcome
-from evaltools.device.run.parts import KeptPart, Parts, PartsFolder
+from evaltools.device.programs.pool import Job, PoolOutcome
+from evaltools.device.run.parts import KeptPart, PartsFolder, run_parts
 from evaltools.engine import Shard, Tally
 from evaltools.errors import DataError, OutputError
 from evaltools.result.device import DeviceCpu, DeviceFacts
@@ -202,11 +202,13 @@ class Run:
             device=by_serial.__getitem__,
             python=lambda serial, kind: f"{kind.name} on {serial}",
             facts_of=facts_of,
-            pool=lambda jobs, do, on_lost: Pool(tuple(by_serial), jobs, do, lambda _serial: True, self.stop, on_lost),
+            serials=tuple(by_serial),
+            left_out=(),
+            is_back=lambda _serial: True,
             stop=self.stop,
         )
         console = make_console(self.printed)
-        return Parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console).run(observer)
+        return run_parts(self.jobs, self.count, EXAMPLES, self._work, self.kept, devices, KIND, console, observer)
 
     @staticmethod
     def _work(shard: Shard) -> PartWork:

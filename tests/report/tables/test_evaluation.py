@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.evaluation import describe_configuration, print_result
 from evaltools.result.evaluation import DelegateUsed, EvaluationResult, LatencyComparison
-from evaltools.result.verdict import Verdict
+from evaltools.result.verdict import Reason, Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
 from evaltools.tasks.imagenet.result import Comparison, TopKChange
@@ -56,22 +57,15 @@ def test_a_missing_delegate_and_a_fallback_are_named() -> None:
 def test_the_table_holds_figures_comparison_and_failures() -> None:
     slow = replace(configuration("reference", "reference"), delegates=[])
     lines = printed(result(slow, configuration("test [fast]")))
-    assert lines[0].split() == [
-        "top-1",
-        "top-5",
-        "agrees",
-        "lost",
-        "gained",
-        "McNemar",
-        "p50",
-        "vs",
-        "ref",
-        "delegated",
+    columns = ["top-1", "agrees", "p50", "vs ref", "delegated", "top-5", "lost", "gained", "McNemar"]
+    assert re.split("  +", lines[0].strip()) == columns
+    assert re.split("  +", lines[1]) == ["reference", "50.00 %", "2 ms", "-", "-"]
+    row = ["test [fast]", "50.00 %", "75.0 %", "2 ms", "1.00x", "9/10", "-", "1", "0", "-"]
+    assert re.split("  +", lines[2]) == row
+    assert lines[3:5] == [
+        "test [fast]: 1 of 4 first answers changed: 1 lost, 0 gained",
+        "failed: bad.jpg: is [no] picture",
     ]
-    assert lines[1].split() == ["reference", "50.00", "%", "-", "2", "ms", "-"]
-    row = ["test", "[fast]", "50.00", "%", "-", "75.0", "%", "1", "0", "-", "2", "ms", "1.00x", "9/10"]
-    assert lines[2].split() == row
-    assert lines[3] == "failed: bad.jpg: is [no] picture"
 
 
 def test_the_table_holds_intervals_and_verdicts() -> None:
@@ -90,7 +84,31 @@ def test_the_table_holds_intervals_and_verdicts() -> None:
     assert "50.00 ±40.00 %" in lines[1]
     assert "2.00x [1.25, 4.00]" in lines[2]
     assert "p 0.0004" in lines[2]
-    assert "test: top-1 WORSE by 25.00 points [-60.00, -10.00]" in lines
+    assert any(line.startswith("test: top-1 WORSE by 25.00 points [-60.00, -10.00]; ") for line in lines)
+
+
+def test_what_is_the_same_for_several_is_said_once() -> None:
+    reasons = [Reason("identical_answers", {"examples": 200, "most_differing": 0.0149})]
+    same, other = (Verdict("not decided", "top1", "reference", reasons=found) for found in (reasons, []))
+    verdicts = {"a": same, "b": other, "c": same}
+    tests = [replace(configuration(name), verdicts=[verdict]) for name, verdict in verdicts.items()]
+    lines = printed(result(configuration("reference", "reference"), *tests))
+    assert [line.partition(": top-1")[0] for line in lines if ": top-1 " in line] == ["a, c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("agreement", "ties", "words"),
+    [
+        (Agreement(99, 86, 4, 4), 7, "13 of 99 first answers changed: 4 lost, 4 gained, 5 neither; 7 are exact ties"),
+        (Agreement(200, 198, 1, 1), 1, "2 of 200 first answers changed: 1 lost, 1 gained; 1 is an exact tie"),
+        (Agreement(200, 200, 0, 0), 0, ""),
+    ],
+)
+def test_what_changed_is_told_by_kind(agreement: Agreement, ties: int, words: str) -> None:
+    made = result(configuration("reference", "reference"), configuration("test"))
+    comparison = Comparison("reference", "test", agreement, [], ties=ties)
+    found = [line for line in printed(with_part(made, comparisons=[comparison])) if "changed" in line]
+    assert found == ([f"test: {words}"] if words else [])
 
 
 @pytest.mark.parametrize(
@@ -120,4 +138,4 @@ def test_without_a_reference_the_heading_names_the_baseline() -> None:
 
 def test_what_failed_during_the_run_says_why_after_the_table() -> None:
     late = replace(configuration("late"), status="not measured", reason="not one example succeeded")
-    assert "late not measured: not one example succeeded" in printed(result(configuration("x"), late))
+    assert "late: not measured: not one example succeeded" in printed(result(configuration("x"), late))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from scipy import stats
 
+from evaltools.engine import Example
 from evaltools.metrics.agreement import Agreement, ComparedAnswers
 from evaltools.metrics.classification import ClassificationMetrics
 from evaltools.metrics.topk import TopKAccuracy
 from evaltools.report.words.verdicts import change_in_words
 from evaltools.stats.proportions import PairedCounts, wilson_interval
-from evaltools.tasks.imagenet.figures import SameAnswers
+from evaltools.tasks.imagenet.figures import Changes
 from evaltools.tasks.imagenet.paired import classified, topk_comparisons, topk_verdicts
+from evaltools.tasks.imagenet.result import ChangedAnswer, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation
 
 
@@ -74,10 +77,21 @@ def test_answers_that_are_the_same_bit_for_bit_are_said_first() -> None:
 def test_ties_are_told_apart_from_changed_answers() -> None:
     first = TopKObservation((4, 7, 1), (9.0, 9.0, 2.0), 0, 0)
     tie, other = TopKObservation((7, 4, 1), (9.0, 9.0, 2.0), 1, 0), TopKObservation((1, 4, 7), (9.0, 8.0, 2.0), 1, 0)
-    counts, more = SameAnswers(), SameAnswers()
-    for answer in (first, tie, other):
-        counts.add(first, answer)
-    assert (counts.identical, counts.ties) == (1, 1)
-    more.add(other, TopKObservation((4, 1, 7), (8.0, 8.0, 2.0), 0, 0))
-    counts.merge(more)
-    assert (counts.identical, counts.ties) == (1, 2)
+    again, unknown = (
+        TopKObservation((4, 1, 7), (8.0, 8.0, 2.0), 0, 0),
+        TopKObservation((1, 4, 7), (math.nan,) * 3, 1, 1),
+    )
+    labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
+    changes = Changes(3, labels, [f"right {number}" for number in range(5)], most=3)
+    pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
+    for number, pair in enumerate(pairs):
+        changes.add(Example(number, f"{number}.png"), *pair)
+    assert (changes.identical, changes.ties) == (1, 2)
+    assert changes.kept == [
+        ChangedAnswer("1.png", "right 1", FirstAnswer("four", 9.0), FirstAnswer("class 7", 9.0), "lost", tie=True),
+        ChangedAnswer("2.png", "right 2", FirstAnswer("four", 9.0), FirstAnswer("one", 9.0), "lost", tie=False),
+        ChangedAnswer("3.png", "right 3", FirstAnswer("one", 9.0), FirstAnswer("four", 8.0), "gained", tie=True),
+    ]
+    without_numbers = Changes(3, labels, ["right 0"])
+    without_numbers.add(Example(0, "0.png"), first, unknown)
+    assert without_numbers.kept[0].other == FirstAnswer("one", None)

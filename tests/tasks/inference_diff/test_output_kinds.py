@@ -51,6 +51,9 @@ def figures(kind: str, tests: list[Array], references: list[Array], described: O
         (output((1, 512), made_by="SOFTMAX", name="embedding"), "scores"),
         (output((1, 512)), "scores"),
         (output((1, 512), "int32"), "values"),
+        (output((1, 60_000)), "vector"),
+        (output((1, 60_000), made_by="SOFTMAX"), "scores"),
+        (output((1, 60_000), "int32"), "values"),
     ],
 )
 def test_the_kind_is_told_by_shape_and_operators(described: Output, kind: str) -> None:
@@ -144,6 +147,16 @@ def test_a_mask_is_cut_at_a_half() -> None:
     test[0, :5] = 0.6
     found = figures("segmentation", [test], [reference], output(test.shape, made_by="LOGISTIC"))
     assert found.parts == pytest.approx({"0": 90 / 95, "1": 0.5})
+
+
+def test_vectors_by_the_place_of_their_largest_element() -> None:
+    """Of four runs one has another largest element, and one a tie."""
+    references = [np.array([[1.0, 2.0, 3.0]])] * 4
+    tests = [np.array([row]) for row in ([1.0, 2.0, 2.5], [9.0, 2.0, 3.0], [3.0, 2.0, 3.0], [0.0, 0.0, 0.1])]
+    found = figures("vector", tests, references, output((1, 3)))
+    assert found.figures == {"same_largest": 0.5}
+    assert [(figure.name, figure.value, figure.of) for figure in found.judged] == [("other_largest_element", 0.25, 4)]
+    assert not found.decides
 
 
 def test_embeddings_by_angle_and_neighbours() -> None:

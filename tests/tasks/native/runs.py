@@ -20,7 +20,8 @@ from evaltools.native.logs.run import NativeRun, proof_lines
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.json_file import read_result, result_schema, to_json
+from evaltools.result.json_file import to_json
+from evaltools.result_file import read_result, result_schema
 from evaltools.tasks.native.command import NativePaths, native_command
 from evaltools.tasks.native.evaluation import NativeBinary, NativeInputs, NativePart, assemble_native
 from tests.device.native_stand_in import write_stand_in

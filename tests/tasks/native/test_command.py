@@ -21,20 +21,21 @@ from evaltools.tasks.shared.kind import evaluation_kind
 
 PATHS: Final = NativePaths("/d/run_eval", "/d/a b.tflite", "/d/out.pb", "/d/images", "/d/truth", "/d/labels.txt")
 TASKS: Final[tuple[NativeTask, ...]] = ("imagenet", "coco", "inference_diff")
+SHOWN: Final = ("progress", "plot", "quiet", "verbose")
 USED_HERE: Final[dict[NativeTask, set[str]]] = {
     "imagenet": {
         "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_labels", "denylist_file_path",
-        "num_images", "output_file_path", "progress", "label_check",
+        "num_images", "output_file_path", "label_check", *SHOWN,
     },
     "coco": {
         "model_file", "model_output_labels", "ground_truth_images_path", "ground_truth_annotations",
         "ground_truth_proto", "num_images", "output_file_path", "coco_evaluator", "bootstrap_resamples",
-        "margin", "record_examples", "progress",
+        "margin", "record_examples", *SHOWN,
     },
-    "inference_diff": {"model_file", "num_runs", "output_file_path", "max_avg_error", "progress"},
+    "inference_diff": {"model_file", "num_runs", "output_file_path", "max_avg_error", *SHOWN},
 }  # fmt: skip
 """Flags that have an effect here, before and after a native tool runs, or ask for what happens anyway."""
-OF_CONFIGURATIONS: Final = {"config", "configs", "reference", "allow_fallback", "compat"}
+OF_CONFIGURATIONS: Final = {"config", "configs", "sweep", "reference", "allow_fallback", "compat"}
 
 
 def configured(text: str) -> Configuration:

@@ -28,9 +28,8 @@ def summed_up(times_us: list[int], with_std: bool = True) -> NativeLatency:
 
 
 def figures(ranks: list[int | None], times_us: list[int]) -> ClassifierFigures:
-    return ClassifierFigures(
-        len(ranks), summed_up(times_us, with_std=False), summed_up(times_us), topk_of(ranks, 10).accuracies
-    )
+    accuracies = tuple(float(np.float32(share)) for share in topk_of(ranks, 10).accuracies)
+    return ClassifierFigures(len(ranks), summed_up(times_us, with_std=False), summed_up(times_us), accuracies)
 
 
 @pytest.mark.parametrize("seed", range(60))

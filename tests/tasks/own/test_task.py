@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 import evaltools as et
 from evaltools.errors import ImageError, TaskError, UsageError
-from evaltools.tasks.own.definition import Example, Task, TaskFunction, mean
+from evaltools.tasks.own.definition import Example, Mean, Task, TaskFunction, mean
 from evaltools.tasks.own.loading import Loaded, load_task
 from evaltools.tasks.own.outputs import Outputs
 from evaltools.tasks.own.task import OwnTask, PortableOwnTask, make_task
@@ -53,6 +54,11 @@ def test_inputs_are_made_and_outputs_scored() -> None:
     assert [example.id for example in task.examples] == ["a", "b"]
 
 
+class Unprintable(Mean):
+    def __repr__(self) -> str:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -66,6 +72,7 @@ def test_inputs_are_made_and_outputs_scored() -> None:
         ),
         ({"metrics": []}, 'metrics is []; give such as [evaltools.mean("iou", better="higher")]'),
         ({"metrics": mean("a")}, "give such as [evaltools.mean("),
+        ({"metrics": [Unprintable("a"), 3]}, "metrics is a list; give such as [evaltools.mean("),
         ({"metrics": [mean("a"), mean("a")]}, "two metrics are named 'a'"),
         ({"metrics": [mean("a b")]}, "'a b' is no name of a metric; use letters, digits and _"),
         ({"metrics": [mean("a", better="more")]}, "better='more' of a: write 'higher' or 'lower'"),  # type: ignore[arg-type]
@@ -109,6 +116,7 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
         (lambda _value, _tensors: [], "prepare gave 0 arrays for 'a'; the model has 1 inputs"),
         (lambda value, _tensors: [value["x"]], "prepare failed for 'a': TypeError: 'float' object is not"),
         (lambda _value, _tensors: None, "prepare failed for 'a': TypeError: 'NoneType' object is not iterable"),
+        (lambda _value, _tensors: os._exit(0), "prepare failed for 'a': SystemExit: os._exit(0)"),
         (lambda _value, _tensors: [np.array([["a", "b"]])], "prepare gave <U1[1, 2]; the input 'input' takes float32"),
     ],
 )
@@ -142,7 +150,7 @@ class Speechless(Exception):
         raise ValueError
 
 
-def raising(error: Exception) -> NoReturn:
+def raising(error: BaseException) -> NoReturn:
     raise error
 
 
@@ -156,6 +164,8 @@ def raising(error: Exception) -> NoReturn:
         (lambda _outputs, _target: {"error": -1.7e308}, "score gave error=-1.7e+308 for 'a'; give a finite number, at"),
         (lambda _outputs, _target: {"error": "0.5"}, "score failed for 'a': TypeError: '0.5' is a text and no number"),
         (lambda _outputs, _target: 0.5, "score failed for 'a': AttributeError"),
+        (lambda _outputs, _target: os._exit(0), "score failed for 'a': SystemExit: os._exit(0)"),
+        (lambda _outputs, _target: raising(GeneratorExit()), "score failed for 'a': GeneratorExit"),
         (lambda _outputs, _target: raising(Speechless()), "score failed for 'a': Speechless: its text cannot be made"),
         (lambda _outputs, target: {"error": 1 / (target - target)}, "score failed for 'a': ZeroDivisionError"),
     ],

@@ -14,14 +14,14 @@ from evaltools.engine.run_folder import RunIdentity
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.shared.one_pass import sum_up
-from evaltools.tasks.shared.run_identity import MergedRun, Place, differences_of_runs, merged_run
+from evaltools.tasks.shared.run_identity import MergedRun, RunAtPlace, differences_of_runs, merged_run
 from tests.tasks.part_runs import DESCRIBED, IDENTITY, Numbers, Part, quiet
 
 ELSEWHERE = replace(DESCRIBED[0], runtime=RuntimeUsed("litert", "ai-edge-litert", "9.9", "default"))
 
 
 def merged(
-    places: Sequence[Place],
+    places: Sequence[RunAtPlace],
     count: int = 4,
     identity: RunIdentity = IDENTITY,
     reference: str | None = "reference",
@@ -35,10 +35,10 @@ def observed(run: MergedRun) -> dict[str, list[int | None]]:
     return {name: [record.observation for record in records] for name, records in run.measured.outcome.records.items()}
 
 
-def two_places(tmp_path: Path, host: Part, phone: Part) -> list[Place]:
+def two_places(tmp_path: Path, host: Part, phone: Part) -> list[RunAtPlace]:
     return [
-        Place((host.write(tmp_path / "host"),), "host"),
-        Place((phone.write(tmp_path / "phone"),), "R58M"),
+        RunAtPlace((host.write(tmp_path / "host"),), "host"),
+        RunAtPlace((phone.write(tmp_path / "phone"),), "R58M"),
     ]
 
 
@@ -67,13 +67,13 @@ def test_there_is_one_reference_that_of_the_first_place(tmp_path: Path) -> None:
 
 
 def test_one_place_without_a_name_is_a_run_as_always(tmp_path: Path) -> None:
-    run = merged([Place((Part(4).write(tmp_path / "run"),))])
+    run = merged([RunAtPlace((Part(4).write(tmp_path / "run"),))])
     assert run.described == list(DESCRIBED)
     assert list(observed(run)) == ["reference", "test"]
 
 
 def test_one_place_with_a_name_keeps_its_reference(tmp_path: Path) -> None:
-    run = merged([Place((Part(4).write(tmp_path / "run"),), "R58M")])
+    run = merged([RunAtPlace((Part(4).write(tmp_path / "run"),), "R58M")])
     assert [(entry.name, entry.role) for entry in run.described] == [
         ("reference@R58M", "reference"),
         ("test@R58M", "test"),
@@ -89,7 +89,7 @@ def test_without_a_reference_there_is_none_anywhere(tmp_path: Path) -> None:
 
 def test_a_place_may_be_divided_into_parts_as_it_likes(tmp_path: Path) -> None:
     phone = tuple(Part(7, Shard(index, 3), first=50).write(tmp_path / f"phone {index}") for index in (2, 0, 1))
-    run = merged([Place((Part(7).write(tmp_path / "host"),), "host"), Place(phone, "R58M")], count=7)
+    run = merged([RunAtPlace((Part(7).write(tmp_path / "host"),), "host"), RunAtPlace(phone, "R58M")], count=7)
     assert observed(run)["test@R58M"] == [50, 51, 52, 53, 54, 55, 56]
     assert observed(run)["test@host"] == [0, 1, 2, 3, 4, 5, 6]
     assert run.measured.merged_shards == 4
@@ -129,7 +129,7 @@ def test_a_configuration_that_dies_at_one_place_is_given_up_there_alone(tmp_path
 
 def test_a_run_in_which_every_test_was_given_up_is_stopped_whatever_its_reference_gave(tmp_path: Path) -> None:
     """The reference of the first place is no test, under the name that it has there as well."""
-    run = merged([Place((Part(6, died=(1, 2, 3)).write(tmp_path / "run"),), "R58M")], count=6)
+    run = merged([RunAtPlace((Part(6, died=(1, 2, 3)).write(tmp_path / "run"),), "R58M")], count=6)
     outcome = run.measured.outcome
     assert (outcome.stopped, outcome.examples_done) == ("every configuration was given up", 4)
     assert list(outcome.given_up) == ["test@R58M"]
@@ -189,7 +189,9 @@ def test_the_parts_of_a_place_put_their_quiet_times_together(tmp_path: Path) -> 
         Part(4, Shard(index, 2), quiet=quiet(index, reference=[index], test=[10 + index])).write(tmp_path / f"{index}")
         for index in range(2)
     )
-    sums = sum_up(merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place(phone, "R58M")]).measured, [])
+    sums = sum_up(
+        merged([RunAtPlace((Part(4).write(tmp_path / "host"),), "host"), RunAtPlace(phone, "R58M")]).measured, []
+    )
     assert list(sums.invokes_us("test@R58M")) == [10, 11]
     assert list(sums.invokes_us("test@host")) == [0, 1, 2, 3]
 
@@ -204,7 +206,7 @@ def test_examples_that_are_missing_at_one_place_are_said(tmp_path: Path) -> None
             merged(two_places(folder, host, phone))
     half = Part(4, Shard(0, 2)).write(tmp_path / "half")
     with pytest.raises(UsageError, match="2 of 4 examples are in none of"):
-        merged([Place((Part(4).write(tmp_path / "host"),), "host"), Place((half,), "R58M")])
+        merged([RunAtPlace((Part(4).write(tmp_path / "host"),), "host"), RunAtPlace((half,), "R58M")])
 
 
 def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ def test_places_may_run_something_else_but_the_parts_of_one_may_not(tmp_path: Pa
         Part(4, Shard(1, 2), described=other).write(tmp_path / "1"),
     ]
     with pytest.raises(UsageError, match=r"1 is no shard of the run in .*0: configuration reference, its runtime was"):
-        merged([Place((Part(4).write(tmp_path / "desk"),), "host"), Place(tuple(parts), "R58M")])
+        merged([RunAtPlace((Part(4).write(tmp_path / "desk"),), "host"), RunAtPlace(tuple(parts), "R58M")])
 
 
 def test_another_model_at_a_place_is_refused(tmp_path: Path) -> None:
@@ -235,7 +237,7 @@ OF_HERE = replace(IDENTITY, options=FLAGS_HERE, libraries={"lib.so": "123"})
 OF_THERE = replace(IDENTITY, options=FLAGS_THERE, libraries={"/data/lib.so": "456"})
 
 
-def place_elsewhere(tmp_path: Path, flags: Mapping[str, str] | None) -> list[Place]:
+def place_elsewhere(tmp_path: Path, flags: Mapping[str, str] | None) -> list[RunAtPlace]:
     host, phone = two_places(tmp_path, Part(4, identity=OF_HERE), Part(4, identity=OF_THERE))
     return [host, replace(phone, flags=flags)]
 
@@ -281,7 +283,7 @@ def test_a_place_where_nothing_began_is_refused(tmp_path: Path) -> None:
     open_journal(tmp_path / "empty").close()
     host = Part(4).write(tmp_path / "host")
     with pytest.raises(UsageError, match="empty ended before its first example; give its command again"):
-        merged([Place((host,), "host"), Place((tmp_path / "empty",), "R58M")])
+        merged([RunAtPlace((host,), "host"), RunAtPlace((tmp_path / "empty",), "R58M")])
 
 
 # ----- what keeps two runs from being parts of one

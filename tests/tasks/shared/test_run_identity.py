@@ -28,7 +28,7 @@ from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, Runti
 from evaltools.tasks.shared.run_identity import (
     QUIET,
     MergedRun,
-    Place,
+    RunAtPlace,
     begin_run,
     described_in,
     fact_in,
@@ -247,7 +247,7 @@ def shard_of(
 
 def merged(folders: Sequence[Path], task: Numbers, identity: RunIdentity = IDENTITY) -> MergedRun:
     journal: Journal[int] = temporary_journal()
-    return merged_run(journal, [Place(tuple(folders))], task, identity, "reference", PassOptions())
+    return merged_run(journal, [RunAtPlace(tuple(folders))], task, identity, "reference", PassOptions())
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])

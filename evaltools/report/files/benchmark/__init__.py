@@ -1,1 +1,1 @@
-"""Files that a benchmark writes beside its result: plot, trace."""
+"""Files that a benchmark writes beside its result: trace."""

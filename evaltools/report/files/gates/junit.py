@@ -17,25 +17,27 @@ def junit_xml(outcome: GateOutcome) -> bytes:
     """A test suite per run, a test case per limit and configuration.
 
     Broken limits and those that are left open are failures, what was not measured is an error, and what no machine of
-    this kind could measure is skipped.
+    this kind could measure is skipped. The time of a suite is that of its run, which its cases share evenly.
     """
     suites: dict[str, list[GateLine]] = {}
     for line in lines(outcome):
         suites.setdefault(line.run, []).append(line)
-    root = ElementTree.Element("testsuites", {"name": "evaltools gate", **_numbers(list(lines(outcome)))})
+    seconds = {run: max(line.elapsed_s for line in found) for run, found in suites.items()}
+    numbers = _numbers(list(lines(outcome)), sum(seconds.values()))
+    root = ElementTree.Element("testsuites", {"name": f"evaltools {outcome.command}", **numbers})
     for run, found in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found)})
+        suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found, seconds[run])})
         for line in found:
-            suite.append(_case(line))
+            suite.append(_case(line, seconds[run] / len(found)))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return bytes(text) + b"\n"
 
 
-def _numbers(found: Sequence[GateLine]) -> dict[str, str]:
+def _numbers(found: Sequence[GateLine], seconds: float) -> dict[str, str]:
     kinds = [_element(line) for line in found]
     counted = {name: str(kinds.count(kind)) for name, kind in _COUNTED.items()}
-    return {"tests": str(len(found)), **counted, "time": "0"}
+    return {"tests": str(len(found)), **counted, "time": f"{seconds:.3f}"}
 
 
 def _element(line: GateLine) -> str | None:
@@ -43,8 +45,9 @@ def _element(line: GateLine) -> str | None:
     return "skipped" if line.cannot_exist else _ELEMENTS.get(line.verdict)
 
 
-def _case(line: GateLine) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=line.run, name=f"{line.configuration}: {line.limit}", time="0")
+def _case(line: GateLine, seconds: float) -> ElementTree.Element:
+    name = f"{line.configuration}: {line.limit}"
+    case = ElementTree.Element("testcase", classname=line.run, name=name, time=f"{seconds:.3f}")
     kind = _element(line)
     if kind is not None:
         message = f"{line.verdict}: {line.explanation}"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from evaltools.report.files.markdown_text import escape, table
-from evaltools.report.words.gates import GateLine, GateOutcome, counts, lines
+from evaltools.report.words.gates import GateLine, GateOutcome, WhyNot, counts, lines, why_not
 
 _HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")
 
 
 def markdown_summary(outcome: GateOutcome) -> bytes:
-    """A heading with the worst verdict, a table, and below it why some did not pass."""
+    """A heading with the numbers of verdicts, a table, and below it why some did not pass."""
     found = list(lines(outcome))
     rows = table(_HEADINGS, [_verdict_row(line) for line in found])
-    reasons = [_reason(line) for line in found if not _passed(line)]
-    parts = [f"### evaltools gate: {outcome.verdict}", rows, "\n".join(reasons), escape(counts(outcome))]
+    parts = [f"### evaltools {outcome.command}: {counts(outcome)}", rows, "\n".join(map(_reason, why_not(outcome)))]
     text = "\n\n".join(part for part in parts if part) + "\n"
     return text.encode()
 
@@ -25,10 +24,9 @@ def _verdict_row(line: GateLine) -> list[str]:
     return [*map(escape, (line.run, line.configuration, line.limit, line.found)), verdict]
 
 
-def _reason(line: GateLine) -> str:
+def _reason(found: WhyNot) -> str:
     """The verdict stands first, so that no name begins a line, where it could begin a list or a heading."""
-    place = ", ".join((line.run, line.configuration, line.limit))
-    return f"* **{line.verdict}**: {escape(place)}: {escape(line.explanation)}"
+    return f"* **{found.verdict}**: {escape(found.place)}: {escape(found.explanation)}"
 
 
 def _passed(line: GateLine) -> bool:

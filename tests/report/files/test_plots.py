@@ -21,8 +21,9 @@ from matplotlib.text import Annotation, Text
 from PIL import Image
 
 from evaltools.errors import UsageError
-from evaltools.report.files.benchmark.plot import plot_bytes, require_plot
-from evaltools.report.files.benchmark.plot_labels import label_points
+from evaltools.report.files.plots.benchmark import plot_benchmark
+from evaltools.report.files.plots.drawing import require_plot
+from evaltools.report.files.plots.labels import label_points
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import DelegateUsed
 from tests.report.benchmark_samples import benchmark, on_front, row
@@ -45,7 +46,7 @@ def markers(svg: bytes) -> list[tuple[float, float, bool]]:
 
 
 def test_points_stand_by_latency_and_accuracy_and_those_on_the_front_are_filled() -> None:
-    panel = markers(plot_bytes(benchmark(*ACCURATE), SVG))[:3]
+    panel = markers(plot_benchmark(benchmark(*ACCURATE), SVG))[:3]
     (fast, good, bad) = sorted(panel)
     assert [filled for _, _, filled in (fast, good, bad)] == [True, True, False]
     assert good[1] < fast[1] < bad[1], "from the top"
@@ -56,14 +57,14 @@ def test_latency_is_logarithmic_where_it_spreads_above_ten_times() -> None:
     """1, 10 and 100 ms stand equally far apart then, 1, 5.5 and 10 ms otherwise."""
     for middle, last in ((10_000, 100_000), (5_500, 10_000)):
         rows = (row("a", 1000, 0.1), row("b", middle, 0.2), row("c", last, 0.3))
-        (first, second, third) = sorted(markers(plot_bytes(benchmark(*rows), SVG))[:3])
+        (first, second, third) = sorted(markers(plot_benchmark(benchmark(*rows), SVG))[:3])
         assert third[0] - second[0] == pytest.approx(second[0] - first[0], rel=0.01)
 
 
 def test_the_front_by_size_is_that_of_each_metric() -> None:
     """The larger model is worse, the other metric's point is compared with none."""
     rows = (row("a", 1, 0.5), row("b", 1, 0.4, model=1), row("c", 1, 0.1, model=1, metric="mAP"))
-    svg = plot_bytes(benchmark(*rows, sizes=(1_000_000, 2_000_000)), SVG)
+    svg = plot_benchmark(benchmark(*rows, sizes=(1_000_000, 2_000_000)), SVG)
     points = [(float(y), fill, edge) for _, y, fill, edge in MARKER.findall(svg.decode()) if edge in (BLUE, ORANGE)]
     from_the_top = [(fill, edge) for _, fill, edge in sorted(points[3:])]
     assert from_the_top == [(BLUE, BLUE), ("ffffff", ORANGE), (ORANGE, ORANGE)]
@@ -71,13 +72,13 @@ def test_the_front_by_size_is_that_of_each_metric() -> None:
 
 
 def test_names_and_units_are_written() -> None:
-    found = texts(plot_bytes(benchmark(*ACCURATE), SVG))
+    found = texts(plot_benchmark(benchmark(*ACCURATE), SVG))
     assert {"Accuracy of a.tflite", "median latency (ms)", "model size (MB)", "top-1 (%)", "fast", "good"} <= set(found)
 
 
 def test_without_accuracy_each_row_is_a_bar_the_fastest_on_top() -> None:
     rows = [replace(entry, accuracy=None, on_latency_front=None) for entry in reversed(ACCURATE)]
-    found = texts(plot_bytes(benchmark(*rows), SVG))
+    found = texts(plot_benchmark(benchmark(*rows), SVG))
     assert "Latency of a.tflite" in found
     assert [text for text in found if text in ("fast", "good", "bad")] == ["fast", "good", "bad"]
     assert [text for text in found if text.endswith(" ms")] == ["1 ms", "10 ms", "20 ms"]
@@ -90,7 +91,7 @@ def test_what_cannot_be_drawn_is_named() -> None:
         replace(row("broken", 5, 0.1), status="failed", reason="no"),
         replace(row("instead", 5, 0.1), fallback="no GPU here"),
     )
-    found = "\n".join(texts(plot_bytes(benchmark(*rows), SVG)))
+    found = "\n".join(texts(plot_benchmark(benchmark(*rows), SVG)))
     assert "no accuracy given: unknown" in found
     assert "not measured: broken" in found
     assert "instead (fallback: CPU)" in found
@@ -100,18 +101,18 @@ def test_what_cannot_be_drawn_is_named() -> None:
 def test_what_ran_on_a_gpu_in_software_says_so(accuracy: float | None) -> None:
     gpu, software = (DelegateUsed("GPU", True, {}, 3, 1, "llvmpipe", is_cpu) for is_cpu in (False, True))
     rows = [row("cpu", 9, accuracy), replace(row("gpu", 5, accuracy), delegates=[gpu])]
-    found = texts(plot_bytes(benchmark(*rows, replace(row("soft", 7, accuracy), delegates=[software])), SVG))
+    found = texts(plot_benchmark(benchmark(*rows, replace(row("soft", 7, accuracy), delegates=[software])), SVG))
     assert {"cpu", "gpu", "soft [software]"} <= set(found)
 
 
 def test_nothing_measured_is_a_plot_that_says_so() -> None:
     failed = replace(row("x", 1), status="failed", reason="no", figures=None)
-    assert "nothing was measured" in texts(plot_bytes(benchmark(failed), SVG))
+    assert "nothing was measured" in texts(plot_benchmark(benchmark(failed), SVG))
 
 
 def test_many_rows_are_numbered_with_a_key() -> None:
     rows = [row(f"configuration {number}", 1000 + 100 * number, 0.5 + 0.01 * (number % 5)) for number in range(24)]
-    found = texts(plot_bytes(benchmark(*rows), SVG))
+    found = texts(plot_benchmark(benchmark(*rows), SVG))
     assert {f"configuration {number}" for number in range(24)} <= set(found)
     assert sum(text == "24" for text in found) >= 2, "at the point and in the key"
 
@@ -120,22 +121,22 @@ def test_many_rows_are_numbered_with_a_key() -> None:
 @pytest.mark.filterwarnings("error")
 def test_any_name_can_be_drawn(name: str) -> None:
     for rows in ([row(name, 100, 0.5)], [row(name, 100)]):
-        plot_bytes(benchmark(*rows), Path("x.png"))
-        plot_bytes(benchmark(*rows), SVG)
+        plot_benchmark(benchmark(*rows), Path("x.png"))
+        plot_benchmark(benchmark(*rows), SVG)
 
 
 def test_a_name_that_looks_like_a_formula_is_written_as_it_is() -> None:
-    assert "$x_1$ ^{" in texts(plot_bytes(benchmark(row("$x_1$ ^{", 100, 0.5)), SVG))
+    assert "$x_1$ ^{" in texts(plot_benchmark(benchmark(row("$x_1$ ^{", 100, 0.5)), SVG))
 
 
 def test_a_latency_of_nothing_can_be_drawn() -> None:
-    plot_bytes(benchmark(row("a", 0, 0.5), row("b", 1000, 0.6)), SVG)
-    plot_bytes(benchmark(row("a", 0)), SVG)
+    plot_benchmark(benchmark(row("a", 0, 0.5), row("b", 1000, 0.6)), SVG)
+    plot_benchmark(benchmark(row("a", 0)), SVG)
 
 
 @pytest.mark.parametrize("rows", [ACCURATE, ACCURATE[:1], (row("x", 7),)], ids=len)
 def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[BenchmarkRow]) -> None:
-    with Image.open(io.BytesIO(plot_bytes(benchmark(*rows), Path("plot.PNG")))) as picture:
+    with Image.open(io.BytesIO(plot_benchmark(benchmark(*rows), Path("plot.PNG")))) as picture:
         assert picture.format == "PNG"
         assert picture.width > 1000
         assert (np.asarray(picture.convert("L")) < 128).mean() > 0.001
@@ -144,28 +145,28 @@ def test_a_png_is_a_picture_with_something_on_it(rows: Sequence[BenchmarkRow]) -
 @pytest.mark.once
 def test_the_same_result_gives_the_same_svg_in_another_process() -> None:
     code = (
-        "import sys; from pathlib import Path; from evaltools.report.files.benchmark.plot import plot_bytes;"
-        "from tests.report.files.benchmark.test_plot import ACCURATE, benchmark;"
-        "sys.stdout.buffer.write(plot_bytes(benchmark(*ACCURATE), Path('x.svg')))"
+        "import sys; from pathlib import Path; from evaltools.report.files.plots.benchmark import plot_benchmark;"
+        "from tests.report.files.test_plots import ACCURATE, benchmark;"
+        "sys.stdout.buffer.write(plot_benchmark(benchmark(*ACCURATE), Path('x.svg')))"
     )
-    here = plot_bytes(benchmark(*ACCURATE), SVG)
+    here = plot_benchmark(benchmark(*ACCURATE), SVG)
     there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120).stdout
     assert here == there
     assert b"<dc:date>" not in here
 
 
 def test_settings_of_matplotlib_neither_matter_nor_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = plot_bytes(benchmark(*ACCURATE), SVG)
+    before = plot_benchmark(benchmark(*ACCURATE), SVG)
     monkeypatch.setitem(rcParams, "font.size", 30.0)
     monkeypatch.setitem(rcParams, "svg.fonttype", "none")
-    assert plot_bytes(benchmark(*ACCURATE), SVG) == before
+    assert plot_benchmark(benchmark(*ACCURATE), SVG) == before
     assert (rcParams["font.size"], rcParams["svg.fonttype"]) == (30.0, "none")
 
 
 @pytest.mark.parametrize("name", ["plot.pdf", "plot", "png", "plot.svg.gz"])
 def test_another_ending_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=r"must end in \.png or \.svg"):
-        plot_bytes(benchmark(), Path(name))
+        plot_benchmark(benchmark(), Path(name))
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +176,7 @@ def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyP
 
 
 def test_matplotlib_is_only_loaded_to_draw() -> None:
-    code = "import sys, evaltools.report.files.benchmark.plot; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, evaltools.report.files.plots.benchmark; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""A benchmark as a picture: accuracy against latency and size, or latencies alone."""
+"""Models and configurations as a picture: accuracy against latency and size, or latencies alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
-from evaltools.report.files.benchmark.plot_labels import Position, label_points
-from evaltools.report.files.benchmark.shown import shown_figures
-from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.cells import milliseconds, one_line
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.report.files.plots.labels import Position, label_points
+from evaltools.report.tables.cells import milliseconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +25,6 @@ PLOT_ENDINGS: Final = (".png", ".svg")
 _LOG_FROM: Final = 10.0
 _MOST_LETTERS: Final = 100
 """Of all labels together; where there are more, points are numbered."""
-_LONGEST_LINE: Final = 160
 _LONGEST_SHARED_LINE: Final = 40
 _SETTINGS: Final[Any] = {
     "font.family": ["DejaVu Sans"],
@@ -48,8 +44,12 @@ _KEY_LINE_INCHES: Final = 0.17
 
 
 @dataclass(frozen=True)
-class _Point:
-    """A row to be drawn; ``accuracy`` in percent, ``interval_ms`` of the median."""
+class Point:
+    """What is drawn of one model in one configuration.
+
+    ``accuracy`` is in percent, of ``metric``, which is empty without one; ``interval_ms`` is that of the median.
+    ``model`` is the number of the model.
+    """
 
     label: str
     model: int
@@ -72,13 +72,13 @@ def require_plot(path: Path) -> None:
         raise UsageError(message) from error
 
 
-def plot_bytes(result: BenchmarkResult, path: Path) -> bytes:
-    """A result as the content of a .png or .svg file; ``path`` is only looked at for its ending.
+def drawn(points: Sequence[Point], models: str, words: Sequence[str], path: Path) -> bytes:
+    """The content of a .png or .svg file, with ``words`` below; ``path`` is only looked at for its ending.
 
-    With accuracies: accuracy in percent against the median latency in milliseconds, logarithmic where the slowest takes
-    10 times as long as the fastest, and against the model's size in units of 1000 * 1000 bytes. The line is the Pareto
-    front, whose points are filled. Without any: a bar per row with the 95 % interval of the median. The same result
-    gives the same bytes with the same version of matplotlib. Raises what :func:`require_plot` does.
+    Points that have a metric: accuracy in percent against the median latency in milliseconds, logarithmic where the
+    slowest takes 10 times as long as the fastest, and against the model's size in units of 1000 * 1000 bytes. The line
+    is the Pareto front, whose points are filled. Others: a bar per point with the 95 % interval of the median. The same
+    points give the same bytes with the same version of matplotlib. Raises what :func:`require_plot` does.
     """
     require_plot(path)
     import matplotlib
@@ -90,58 +90,9 @@ def plot_bytes(result: BenchmarkResult, path: Path) -> bytes:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         metadata = {"Date": None} if kind == "svg" else None
-        _figure(result).savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+        draw = _scatter if any(point.metric for point in points) else _bars
+        draw(points, models, words).savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
     return content.getvalue()
-
-
-def _figure(result: BenchmarkResult) -> Figure:
-    measured = [row for row in result.rows if row.status == "measured" and shown_figures(row).median_us is not None]
-    points = [_point(result, row, row.accuracy.value, row.accuracy.metric) for row in measured if row.accuracy]
-    drawn = [row for row in measured if row.accuracy or not points]
-    words = _left_out(result, drawn)
-    if points:
-        return _scatter(points, _models(result), words)
-    return _bars([_point(result, row, 0.0, "") for row in measured], _models(result), words)
-
-
-def _point(result: BenchmarkResult, row: BenchmarkRow, accuracy: float, metric: str) -> _Point:
-    """Of a row with a median."""
-    shown = shown_figures(row)
-    interval = shown.interval
-    return _Point(
-        label=_label(result, row),
-        model=row.model,
-        latency_ms=(shown.median_us or 0.0) / 1000,
-        interval_ms=(interval.low / 1000, interval.high / 1000) if interval else None,
-        size_mb=result.models[row.model].size_bytes / 1e6,
-        accuracy=100 * accuracy,
-        metric=metric,
-        on_front=bool(row.on_latency_front),
-    )
-
-
-def _label(result: BenchmarkResult, row: BenchmarkRow) -> str:
-    """As in the table; what ran on the CPU instead of what it asked for says so, as does a GPU in software."""
-    software = " [software]" if any(delegate.is_cpu for delegate in row.delegates) else ""
-    return one_line(label(result, row)) + software + (" (fallback: CPU)" if row.fallback else "")
-
-
-def _models(result: BenchmarkResult) -> str:
-    first = one_line(Path(result.models[0].file).name) if result.models else "no model"
-    return f"{len(result.models)} models" if len(result.models) > 1 else first
-
-
-def _left_out(result: BenchmarkResult, drawn: Sequence[BenchmarkRow]) -> list[str]:
-    """The rows that cannot be drawn, by the reason."""
-    reasons: dict[str, list[str]] = {}
-    for row in result.rows:
-        if not any(row is other for other in drawn):
-            reason = "not measured"
-            if row.status == "measured":
-                is_averaged = row.logged is not None and row.logged.median_us is None
-                reason = "no median in the log" if is_averaged else "no accuracy given"
-            reasons.setdefault(reason, []).append(_label(result, row))
-    return [textwrap.fill(f"{reason}: {', '.join(names)}", _LONGEST_LINE) for reason, names in reasons.items()]
 
 
 def _new_figure(height: float, words: Sequence[str], more_width: float = 0.0) -> Figure:
@@ -157,7 +108,7 @@ def _new_figure(height: float, words: Sequence[str], more_width: float = 0.0) ->
     return figure
 
 
-def _bars(points: Sequence[_Point], models: str, words: Sequence[str]) -> Figure:
+def _bars(points: Sequence[Point], models: str, words: Sequence[str]) -> Figure:
     """The fastest on top."""
     ranked = sorted(points, key=lambda point: point.latency_ms)
     note = "bars: median of invoke() alone; lines: its 95 % interval"
@@ -182,7 +133,7 @@ def _bars(points: Sequence[_Point], models: str, words: Sequence[str]) -> Figure
     return figure
 
 
-def _scatter(points: Sequence[_Point], models: str, words: Sequence[str]) -> Figure:
+def _scatter(points: Sequence[Point], models: str, words: Sequence[str]) -> Figure:
     ranked = sorted(points, key=lambda point: (point.latency_ms, -point.accuracy, point.label))
     is_numbered = sum(len(point.label) for point in ranked) > _MOST_LETTERS
     names = [str(number) if is_numbered else point.label for number, point in enumerate(ranked, 1)]
@@ -208,7 +159,7 @@ def _scatter(points: Sequence[_Point], models: str, words: Sequence[str]) -> Fig
 
 
 def _draw_panel(
-    axes: Axes, points: Sequence[_Point], places: Sequence[Position], on_front: Sequence[bool]
+    axes: Axes, points: Sequence[Point], places: Sequence[Position], on_front: Sequence[bool]
 ) -> list[tuple[Position, Position]]:
     """Points with their intervals, and the front; gives the lines that were drawn."""
     metrics = sorted({point.metric for point in points})
@@ -236,7 +187,7 @@ def _draw_panel(
     return lines
 
 
-def _size_front(points: Sequence[_Point]) -> list[bool]:
+def _size_front(points: Sequence[Point]) -> list[bool]:
     """Which points are on the front of accuracy against size, each metric by itself."""
     found = [False] * len(points)
     for metric in {point.metric for point in points}:
@@ -265,7 +216,7 @@ def _set_log_scale(axes: Axes) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _color(point: _Point) -> str:
+def _color(point: Point) -> str:
     """One per model; they come again after ten."""
     return f"C{point.model % 10}"
 
@@ -278,7 +229,7 @@ def _shared_labels(places: Sequence[Position], names: Sequence[str]) -> dict[Pos
     return {place: textwrap.fill(", ".join(several), _LONGEST_SHARED_LINE) for place, several in found.items()}
 
 
-def _write_key(axes: Axes, points: Sequence[_Point]) -> None:
+def _write_key(axes: Axes, points: Sequence[Point]) -> None:
     """What the numbers stand for, one line each from the top."""
     axes.set_axis_off()
     in_axes: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 7}

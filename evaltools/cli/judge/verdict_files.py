@@ -1,0 +1,53 @@
+"""The files in which verdicts are written: JUnit, Markdown, JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from evaltools.cli.shared.flags import GivenFlags
+from evaltools.errors import OutputError, UsageError
+from evaltools.report.files.gates.badge import badge_json
+from evaltools.report.files.gates.junit import junit_xml
+from evaltools.report.files.gates.markdown import markdown_summary
+from evaltools.report.files.output_file import require_output_file, write_file
+from evaltools.report.words.gates import GateOutcome
+from evaltools.result.json_file import encode_json
+
+_RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
+    "junit": junit_xml,
+    "markdown": markdown_summary,
+    "badge": badge_json,
+    "output_file_path": encode_json,
+}
+_JSON: Final = ("badge", "output_file_path")
+
+
+def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:
+    """Where to write what, checked before anything is run."""
+    files: dict[str, Path] = {}
+    for name in _RENDERERS:
+        path = flags.path(name)
+        if path is None:
+            continue
+        if name in _JSON and path.suffix.lower() != ".json":
+            raise UsageError(f"--{name}={path}: the verdicts are JSON; give a name that ends in .json")
+        require_output_file(path, f"--{name}", inputs)
+        same = [other for other, file in files.items() if os.path.realpath(file) == os.path.realpath(path)]
+        if same:
+            raise UsageError(f"--{name}={path} is the file of --{same[0]}, too; give another name")
+        files[name] = path
+    return files
+
+
+def write_verdicts(outcome: GateOutcome, files: Mapping[str, Path]) -> list[OutputError]:
+    """Write the planned files; returns what could not be written."""
+    failed = []
+    for name, path in files.items():
+        try:
+            write_file(path, _RENDERERS[name](outcome))
+        except OutputError as error:
+            failed.append(error)
+    return failed

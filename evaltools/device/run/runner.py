@@ -1,0 +1,169 @@
+"""The one runner of programs on devices: parts are done, a device that is lost or not like the others is left out.
+
+A :class:`DeviceProgram` says what a part is there and what its answer means. Everything else is the same for all: the
+devices are found and held by :class:`DevicesUsed`; files go there, a part runs detached, and its results are fetched by
+:class:`~evaltools.device.programs.part.PartDevice`.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from rich.console import Console
+
+from evaltools.device.adb.errors import DeviceStopped, NotAlike
+from evaltools.device.programs.pool import Job, Pool, PoolOutcome
+from evaltools.device.run.devices import DevicesUsed
+from evaltools.device.run.flags import ProgramName
+from evaltools.device.run.jobs import complete_jobs, device_run_of, jobs_of, tell_lost
+from evaltools.result.device_run import DevicePart, DeviceRun, LostAttempt
+
+
+class PartAnswer(Protocol):
+    """What a program makes of a part that a device has done."""
+
+    @property
+    def part(self) -> DevicePart:
+        """How it was done there."""
+
+
+Done = TypeVar("Done", bound=PartAnswer)
+Ran = TypeVar("Ran")
+_LOOK_S: Final = 0.2
+
+
+class AlikeCheck(Generic[Ran]):
+    """Leaves out devices that run something else than those with which they share the parts of ``pool``.
+
+    ``differences`` says, of two devices and what each ran, what they did otherwise. ``earlier`` are parts that an
+    earlier run did, as :meth:`admit` takes them: a part's job, its device, what that ran, and what it lacked.
+    """
+
+    def __init__(
+        self,
+        pool: Pool[Any],
+        differences: Callable[[str, Ran, str, Ran], list[str]],
+        stop: threading.Event,
+        earlier: Iterable[tuple[Job, str, Ran, str]] = (),
+    ) -> None:
+        self._others: Callable[[str], set[str]] = pool.others
+        self._at_work: Callable[[], set[str]] = pool.at_work
+        self._differences = differences
+        self._stop = stop
+        self._lacking: set[str] = set()
+        self._done: dict[str, dict[str, Ran]] = {}
+        self._changed = threading.Condition()
+        for job, serial, ran, lacks in earlier:
+            self._done.setdefault(job.serial, {}).setdefault(serial, ran)
+            self._lacking |= {serial} if lacks else set()
+
+    def admit(self, job: Job, serial: str, ran: Ran, lacks: str, keep: Callable[[], Ran]) -> None:
+        """Take a part that a device has done: ``keep`` does so, and returns what others are to be like.
+
+        ``lacks`` says what the device could not do although another may, empty: nothing. Such a device leaves its part
+        to others, and waits until it is known whether those that are at work can do it; where none can, all go on.
+        Raises :class:`NotAlike` for a device that is left out, and :class:`DeviceStopped`.
+        """
+        with self._changed:
+            done = self._done.setdefault(job.serial, {})
+            if lacks and not job.serial:
+                self._lacking.add(serial)
+                self._changed.notify_all()
+                self._leave_to_others(done, serial, lacks)
+            for other, earlier in done.items():
+                changed = self._differences(other, earlier, serial, ran)
+                if changed:
+                    raise NotAlike(
+                        f"{serial} is not like {other}, so that their parts make no one result: {'; '.join(changed)}. "
+                        "Use devices that are alike, or compare them with --split=each",
+                        serial,
+                    )
+            done[serial] = keep()
+            self._changed.notify_all()
+
+    def _leave_to_others(self, done: Mapping[str, Ran], serial: str, lacks: str) -> None:
+        """Return where no other device may have what this one lacks, or what is kept decides."""
+        verb, named = "may", set[str]()
+        while not done and not named and (others := self._others(serial) - self._lacking):
+            if others & self._at_work():
+                self._changed.wait(_LOOK_S)
+                if self._stop.is_set():
+                    raise DeviceStopped(f"{serial}: stopped while it waited for others", serial)
+            else:
+                named = others
+        having = (self._others(serial) - self._lacking) & done.keys()
+        if having:
+            verb, named = "does", having
+        if named:
+            raise NotAlike(f"{serial} cannot do its part as {' or '.join(sorted(named))} {verb}: {lacks}", serial)
+
+
+class DeviceProgram(ABC, Generic[Done, Ran]):
+    """A program that does parts on devices. ``Ran`` is what devices that share the parts must be alike in."""
+
+    @abstractmethod
+    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[Ran]) -> Done:
+        """Do a part on a device and read its answer; ``alike`` is asked before it is kept, where parts make one result.
+
+        Raises :class:`DeviceError` where the device did not finish.
+        """
+
+    def differences(self, _other: str, _earlier: Ran, _serial: str, _own: Ran) -> list[str]:
+        """In words, what a device ran otherwise than an earlier one, so that their parts make no one result."""
+        return []
+
+    def done_before(self) -> Iterable[tuple[Job, str, Ran, str]]:
+        """Parts that an earlier run did, as :class:`AlikeCheck` takes them."""
+        return ()
+
+    def lost(self, job: Job, attempt: LostAttempt) -> None:
+        """Take note that a device did not finish a part; people are told by the runner."""
+
+
+def run_jobs(
+    program: DeviceProgram[Done, Ran], jobs: Sequence[Job], count: int, devices: DevicesUsed, console: Console
+) -> PoolOutcome[Done]:
+    """Do ``jobs``, of a run in ``count`` parts, as far as the devices can; those that cannot be used are left out."""
+    tell = tell_lost(console, count)
+
+    def do(serial: str, job: Job) -> Done:
+        return program.run(devices, serial, job, alike)
+
+    def on_lost(job: Job, attempt: LostAttempt) -> None:
+        program.lost(job, attempt)
+        tell(job, attempt)
+
+    pool = Pool(devices.serials, jobs, do, devices.is_back, devices.stop, on_lost)
+    alike = AlikeCheck(pool, program.differences, devices.stop, program.done_before())
+    outcome = pool.run()
+    outcome.left_out[:0] = devices.left_out
+    return outcome
+
+
+@dataclass(frozen=True)
+class CompleteParts(Generic[Done]):
+    """The parts that make a result, with what the result says of devices; ``are_all``: no other was to be done."""
+
+    done: Mapping[Job, Done]
+    device_run: DeviceRun
+    are_all: bool
+
+
+def run_on_devices(
+    program: DeviceProgram[Done, Ran], name: ProgramName, split: str, count: int, devices: DevicesUsed, console: Console
+) -> CompleteParts[Done]:
+    """Do ``count`` parts, or with ``split`` each as many on every device.
+
+    Raises :class:`DeviceError` where nothing makes a result.
+    """
+    jobs = jobs_of(split, devices.serials, count)
+    outcome = run_jobs(program, jobs, count, devices, console)
+    complete = complete_jobs(jobs, outcome.done, outcome)
+    parts = [replace(outcome.done[job].part, lost=tuple(outcome.lost.get(job, ()))) for job in complete]
+    facts = map(devices.facts_of, devices.serials)
+    device_run = device_run_of(name, split, facts, parts, outcome.left_out)
+    return CompleteParts({job: outcome.done[job] for job in complete}, device_run, len(complete) == len(jobs))

@@ -1,0 +1,89 @@
+"""The short answer, below all figures: the same or not, how sure, how fast, what ran it, what next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.report.tables.cells import Said, device_text, print_said, speed
+from evaltools.report.words.verdicts import change_in_words, kind_in_words, reasons_in_words, score_change_in_words
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import Verdict
+from evaltools.task_kind import all_metrics
+
+_BAD: Final = ("worse", "diverged", "not measured")
+_OF_OUTPUTS: Final = "outputs"
+
+
+def print_answers(result: EvaluationResult, console: Console, with_reasons: bool) -> None:
+    """One sentence per configuration that was held against another, or was not measured; then what to do next.
+
+    Without reasons why a configuration could not be opened, as those stand above all figures.
+    """
+    answered = [entry for entry in result.configurations if entry.verdict or entry.status == "not measured"]
+    if answered:
+        console.print()
+    print_said([Said(entry.name, _answer(result, entry, with_reasons), _style(entry)) for entry in answered], console)
+    for step in dict.fromkeys(step for entry in answered for step in _next(result, entry)):
+        console.print(f"next: {step}")
+
+
+def _style(configuration: ConfigurationResult) -> str:
+    verdict = configuration.verdict
+    is_bad = configuration.status == "not measured" or (verdict is not None and verdict.kind in _BAD)
+    return "bold red" if is_bad else "bold"
+
+
+def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_reason: bool) -> str:
+    if configuration.status == "not measured" or configuration.verdict is None:
+        is_known = configuration.runtime is None and not with_reason
+        return "not measured, as said above" if is_known else f"not measured: {configuration.reason}"
+    if configuration.verdict.kind == "not measured":
+        return f"not measured: {reasons_in_words(configuration.verdict.reasons)}"
+    against = next(entry for entry in result.configurations if entry.name == configuration.verdict.against)
+    ratio = speed(configuration, against, result.latency_comparisons)
+    fast = [f"{ratio} the speed of {against.name}"] if ratio else []
+    return "; ".join([_judged(configuration.verdict), *fast, _ran(configuration)])
+
+
+def _judged(verdict: Verdict) -> str:
+    """Without the reasons, which stand with the figures."""
+    if verdict.metric == _OF_OUTPUTS:
+        return kind_in_words(verdict.kind)
+    metric = all_metrics().get(verdict.metric)
+    if metric is None:
+        return f"{verdict.metric} {score_change_in_words(verdict)}"
+    return f"{metric.heading or metric.name} {change_in_words(verdict)}"
+
+
+def _ran(configuration: ConfigurationResult) -> str:
+    """Which delegates ran how much of the model."""
+    if configuration.fallback:
+        return "FALLBACK to the CPU"
+    proof = configuration.delegation
+    if not configuration.delegates:
+        return "its outputs were loaded" if proof is None else "on the CPU without delegates"
+    names = ", ".join(f"{entry.name}{device_text(entry.device, entry.is_cpu)}" for entry in configuration.delegates)
+    return f"{names} ({'nodes not told' if proof is None else f'{proof.delegated_nodes} of {proof.total_nodes} nodes'})"
+
+
+def _next(result: EvaluationResult, configuration: ConfigurationResult) -> Iterator[str]:
+    """What answers the question that is open now."""
+    verdict = configuration.verdict
+    if configuration.status == "not measured":
+        if configuration.runtime is None:
+            yield "evaltools doctor says what runs on this machine, and what is missing for the rest"
+    elif verdict is None or verdict.kind in ("equivalent", "better", "not decided", "not measured"):
+        return
+    elif verdict.metric == _OF_OUTPUTS:
+        yield "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
+    else:
+        command = ["evaltools", "diff", result.model.file, f"--config={configuration.name}: {_words(configuration)}"]
+        yield f"{shlex.join(command)} says how far the outputs themselves are apart"
+
+
+def _words(configuration: ConfigurationResult) -> str:
+    return " ".join(flag.removeprefix("--") for flag in configuration.flags)

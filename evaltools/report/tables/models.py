@@ -1,0 +1,125 @@
+"""Several models with the same configurations: one table over all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.metrics.metric import Metric
+from evaltools.metrics.pareto import pareto_front
+from evaltools.report.tables.cells import delegated, median, speed
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.words.verdicts import kind_in_words
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
+from evaltools.result.verdict import IDENTICAL_ANSWERS, UNCHANGED_ANSWERS
+from evaltools.task_kind import all_metrics
+
+_OF_OUTPUTS: Final = "outputs"
+_WORDS: Final = {IDENTICAL_ANSWERS: "identical", UNCHANGED_ANSWERS: "unchanged"}
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model in one configuration; ``model`` is its name."""
+
+    model: str
+    result: EvaluationResult
+    configuration: ConfigurationResult
+
+    @property
+    def p50_us(self) -> float:
+        """NaN where there is none."""
+        latency = self.configuration.inference_latency
+        return math.nan if latency is None or latency.p50_us is None else latency.p50_us
+
+    def figure(self, name: str) -> float:
+        """NaN where there is none."""
+        value = self.configuration.figures.get(name)
+        return math.nan if value is None else value
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """All of them, and what they are judged by: a figure, None where outputs are, or nothing is."""
+
+    rows: list[ModelRow]
+    figure: str | None
+
+    @classmethod
+    def of(cls, results: Mapping[str, EvaluationResult]) -> ModelRows:
+        """Those of results by the name of the model."""
+        rows = [ModelRow(name, result, entry) for name, result in results.items() for entry in result.configurations]
+        verdicts = [verdict for row in rows for verdict in row.configuration.verdicts]
+        return cls(rows, next((verdict.metric for verdict in verdicts if verdict.metric != _OF_OUTPUTS), None))
+
+    @property
+    def metric(self) -> Metric | None:
+        """All that is known of the figure; None for one of an own task."""
+        return None if self.figure is None else all_metrics().get(self.figure)
+
+    @property
+    def heading(self) -> str:
+        """What the figure is called."""
+        return (self.metric.heading if self.metric is not None else "") or self.figure or ""
+
+    @property
+    def on_front(self) -> list[bool] | None:
+        """Whether no other one is as good and as fast, and better in one of the two.
+
+        None where nothing says which figure is better.
+        """
+        if self.figure is None or self.metric is None or self.metric.better is None:
+            return None
+        sign = 1 if self.metric.better == "higher" else -1
+        return pareto_front([(row.p50_us, sign * row.figure(self.figure)) for row in self.rows])
+
+
+def print_models(results: Mapping[str, EvaluationResult], console: Console) -> None:
+    """A row per model and configuration: what it is judged by, the verdict, speed, proof, size, and the best of all."""
+    found = ModelRows.of(results)
+    columns: list[Column[ModelRow]] = []
+    if (name := found.figure) is not None:
+        is_share = found.metric is not None and found.metric.is_share
+        columns.append(Column(found.heading, lambda row: _number(row.figure(name), is_share)))
+    columns += [
+        Column("verdict", _verdict),
+        Column("p50", _of_times(lambda row: median(row.configuration.inference_latency))),  # type: ignore[arg-type]
+        Column("vs ref", _of_times(_speed)),
+        Column("delegated", _of_times(lambda row: delegated(row.configuration))),
+        Column("model MB", lambda row: f"{row.result.model.size_bytes / 1e6:.2f}"),
+    ]
+    if (front := found.on_front) is not None:
+        best = [row for row, is_on in zip(found.rows, front, strict=True) if is_on]
+        columns.append(Column("on the front", lambda row: "yes" if row in best else ""))
+    names = [Column[ModelRow]("model", lambda row: row.model), Column[ModelRow]("", lambda row: row.configuration.name)]
+    print_columns(names, ranked(columns), found.rows, console)
+
+
+def _number(value: float, is_share: bool) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
+
+
+def _verdict(row: ModelRow) -> str:
+    verdict = row.configuration.verdict
+    if row.configuration.status == "not measured":
+        return "not measured"
+    if verdict is None:
+        return ""
+    unchanged = [_WORDS[reason.kind] for reason in verdict.reasons if reason.kind in _WORDS]
+    return unchanged[0] if unchanged else kind_in_words(verdict.kind)
+
+
+def _of_times(cell: Callable[[ModelRow], str]) -> Callable[[ModelRow], str]:
+    return lambda row: cell(row) if row.configuration.inference_latency else "-"
+
+
+def _speed(row: ModelRow) -> str:
+    reference = reference_of(row.configuration, row.result.configurations)
+    return speed(row.configuration, reference, row.result.latency_comparisons)

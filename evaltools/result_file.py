@@ -1,0 +1,69 @@
+"""Result files of evaluations: the task of a result says which type its part has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from evaltools.errors import DataError, UsageError
+from evaltools.result.evaluation import SCHEMA_VERSION, EvaluationResult
+from evaltools.result.json_file import DRAFT, misfit, read_json, without_indentation
+from evaltools.result.version_1 import from_version_1
+from evaltools.task_kind import kind_of, registered_kinds, with_task_figures
+
+_WHAT: Final = "evaltools result"
+
+
+class _Head(msgspec.Struct):
+    """What a result says of itself before anything else is read."""
+
+    schema_version: str
+    task: str
+
+
+def read_result(path: Path) -> EvaluationResult:
+    """Read and check a result file, of this version or of version 1.
+
+    Raises :class:`DataError` naming the field that does not fit, or the version or the task that is not known.
+    """
+    head = read_json(path, _Head, _WHAT)
+    try:
+        kind = kind_of(head.task)
+    except UsageError as error:
+        raise DataError(f"{path} is the result of a task that is not here: {error}") from None
+    if head.schema_version == "1":
+        document = read_json(path, dict[str, Any], _WHAT)
+        return with_task_figures(_typed(path, from_version_1(document, path), kind.part_type))
+    if head.schema_version != SCHEMA_VERSION:
+        raise DataError(
+            f"{path} is an {_WHAT} of version {head.schema_version!r}; this evaltools reads 1 and {SCHEMA_VERSION}, so "
+            "read it with the evaltools that wrote it"
+        )
+    return _typed(path, read_json(path, dict[str, Any], _WHAT), kind.part_type)
+
+
+def _typed(path: Path, document: dict[str, Any], part_type: type) -> EvaluationResult:
+    """A document as the types that it must hold; raises :class:`DataError` for the field that does not fit."""
+    holder: Any = msgspec.defstruct("Holder", [("part", part_type)])
+    try:
+        result = msgspec.convert(document, EvaluationResult, str_keys=True)
+        return replace(result, part=msgspec.convert(document, holder, str_keys=True).part)
+    except msgspec.ValidationError as error:
+        raise misfit(path, _WHAT, error) from error
+
+
+def result_schema() -> dict[str, Any]:
+    """JSON Schema of the result of an evaluation, with the part of each task that comes with evaltools."""
+    kinds = list(registered_kinds())
+    types = [EvaluationResult, *(kind.part_type for kind in kinds)]
+    (envelope, *parts), definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    by_task = [
+        {"if": {"properties": {"task": {"const": kind.name}}}, "then": {"properties": {"part": part}}}
+        for kind, part in zip(kinds, parts, strict=True)
+    ]
+    schema = {"$schema": DRAFT, "title": _WHAT, **envelope, "allOf": by_task, "$defs": definitions}
+    found: dict[str, Any] = without_indentation(schema)
+    return found

@@ -1,0 +1,120 @@
+"""What changed: the pictures to which a configuration gives another first answer than the reference."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from PIL import Image, ImageDraw, ImageFont
+
+from evaltools.report.tables.cells import one_line
+from evaltools.result.evaluation import EvaluationResult
+from evaltools.result.section import Section
+from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, ImagenetPart
+from evaltools.tasks.shared.contact_sheet import LoadPicture
+
+MOST_LISTED: Final = 20
+_MOST_DRAWN: Final = 24
+_COLUMNS: Final = 4
+_PANEL: Final = (240, 180)
+_MARGIN: Final = 8
+_LINE: Final = 16
+_LINES: Final = 4
+_COLOURS: Final[Mapping[str, str]] = {"lost": "#c0392b", "gained": "#1e8449", "neither": "#7f8c8d"}
+_EFFECTS: Final = tuple(_COLOURS)
+
+
+def worst_first(comparison: Comparison) -> list[ChangedAnswer]:
+    """Lost, gained, neither; in each of them exact ties last."""
+    return sorted(comparison.changed, key=lambda found: (_EFFECTS.index(found.effect), found.tie))
+
+
+def effect_in_words(found: ChangedAnswer) -> str:
+    """With a word for exact ties.
+
+    >>> effect_in_words(ChangedAnswer("1.png", "cat", FirstAnswer("cat", 0.5), FirstAnswer("dog", 0.5), "lost", True))
+    'lost, a tie'
+    """
+    return f"{found.effect}, a tie" if found.tie else found.effect
+
+
+def answer_in_words(answer: FirstAnswer) -> str:
+    """The label and the raw score.
+
+    >>> answer_in_words(FirstAnswer("cat", 0.5)), answer_in_words(FirstAnswer("cat", None))
+    ('cat 0.5', 'cat no number')
+    """
+    return f"{one_line(answer.label)} {_score(answer)}"
+
+
+def _score(answer: FirstAnswer) -> str:
+    return "no number" if answer.score is None else f"{answer.score:.4g}"
+
+
+def sections(result: EvaluationResult) -> list[Section]:
+    """A table of the changes for each configuration that is held against the first baseline."""
+    found = []
+    for comparison in _against_the_first(result.part):
+        rows = worst_first(comparison)
+        count = comparison.agreement.example_count - comparison.agreement.same_top1
+        left_out = count - len(rows[:MOST_LISTED])
+        found.append(
+            Section(
+                f"What changed: {comparison.other} against {comparison.baseline}",
+                ("picture", "change", comparison.baseline, comparison.other, "right"),
+                [_row(entry) for entry in rows[:MOST_LISTED]],
+                f"... and {left_out} more, in the JSON result" if left_out else "",
+            )
+        )
+    return found
+
+
+def _against_the_first(part: ImagenetPart) -> list[Comparison]:
+    return [entry for entry in part.comparisons if entry.changed and entry.baseline == part.comparisons[0].baseline]
+
+
+def _row(found: ChangedAnswer) -> Sequence[str]:
+    answers = (answer_in_words(found.baseline), answer_in_words(found.other))
+    return one_line(found.example), effect_in_words(found), *answers, one_line(found.truth)
+
+
+def draw_changes(result: EvaluationResult, load: LoadPicture) -> bytes | None:
+    """A PNG with a panel for each picture, up to 24 per configuration; None where no first answer changed."""
+    panels = [
+        (comparison, found)
+        for comparison in _against_the_first(result.part)
+        for found in worst_first(comparison)[:_MOST_DRAWN]
+    ]
+    if not panels:
+        return None
+    columns, rows = min(_COLUMNS, len(panels)), -(-len(panels) // _COLUMNS)
+    width, height = _PANEL[0] + _MARGIN, _PANEL[1] + _LINES * _LINE + _MARGIN
+    canvas = Image.new("RGB", (columns * width + _MARGIN, rows * height + _MARGIN), "white")
+    for number, (comparison, found) in enumerate(panels):
+        row, column = divmod(number, _COLUMNS)
+        place = (_MARGIN + column * width, _MARGIN + row * height)
+        canvas.paste(_panel(comparison, found, load), place)
+    buffer = io.BytesIO()
+    canvas.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _panel(comparison: Comparison, found: ChangedAnswer, load: LoadPicture) -> Image.Image:
+    """The picture above its name, the effect with the right label, and both answers, whose ends may be cut off."""
+    panel = Image.new("RGB", (_PANEL[0], _PANEL[1] + _LINES * _LINE), "white")
+    picture = Image.fromarray(load(found.example))
+    picture.thumbnail(_PANEL)
+    panel.paste(picture, (0, 0))
+    draw, font = ImageDraw.Draw(panel), ImageFont.load_default(12)
+    lines = (
+        (one_line(found.example), "black"),
+        (f"{effect_in_words(found)}; right: {one_line(found.truth)}", _COLOURS[found.effect]),
+        *(
+            (f"{one_line(side)}: {_score(answer)} {one_line(answer.label)}", "black")
+            for side, answer in ((comparison.baseline, found.baseline), (comparison.other, found.other))
+        ),
+    )
+    for number, (text, colour) in enumerate(lines):
+        draw.text((0, _PANEL[1] + number * _LINE), text, colour, font)
+    return panel

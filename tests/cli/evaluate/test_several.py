@@ -1,0 +1,204 @@
+"""Several models in one command."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from evaltools import exit_codes
+from evaltools.cli.evaluate import several
+from evaltools.cli.evaluate.carry_out import CarriedOut
+from evaltools.cli.shared.terminal import make_console
+from evaltools.datasets import sample
+from evaltools.errors import DataError
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.tables.models import print_models
+from evaltools.request import Request
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
+from tests.command import evaltools_here
+from tests.requests import request_of
+from tests.results import classified, configuration, result
+
+INT8, FLOAT = str(sample.model_file("int8")), str(sample.model_file("float32"))
+PICTURES = [
+    f"--images={sample.images_dir()}",
+    f"--ground_truth={sample.ground_truth_file()}",
+    f"--labels={sample.labels_file()}",
+    "--num_images=5",
+    "--label_check=false",
+    "--workers=1",
+]
+
+
+def test_each_model_has_its_own_files_and_one_table_is_over_all(tmp_path: Path) -> None:
+    output = tmp_path / "r.json"
+    plot = tmp_path / "all.png"
+    done = evaltools_here("imagenet", INT8, *PICTURES, FLOAT, f"--output={output}", f"--plot={plot}", "--quiet")
+    assert done.code == 0, done.err
+    models = [line for line in done.out.splitlines() if line.startswith("INFO: Model: ")]
+    assert models == ["INFO: Model: int8", "INFO: Model: float32"]
+    found = {path.name: json.loads(path.read_text())["model"]["file"] for path in tmp_path.glob("*.json")}
+    assert found == {"r.int8.json": INT8, "r.float32.json": FLOAT}
+    lines = done.err.splitlines()
+    heading = next(number for number, line in enumerate(lines) if line.startswith("model "))
+    assert lines[heading].split()[1:4] == ["top-1", "verdict", "p50"]
+    assert [line.split()[:2] for line in lines[heading + 1 : heading + 5]] == [
+        ["int8", "reference"], ["int8", "test"], ["float32", "reference"], ["float32", "test"],
+    ]  # fmt: skip
+    assert any("yes" in line for line in lines[heading + 1 :])
+    with Image.open(plot) as opened:
+        assert opened.format == "PNG"
+
+
+def test_one_model_is_drawn_beside_its_result(tmp_path: Path) -> None:
+    plot, output = tmp_path / "one.svg", tmp_path / "r.json"
+    flags = (f"--plot={plot}", f"--output={output}", "--config=fast: use_xnnpack=true", "--config=gone: use_nnapi=true")
+    done = evaltools_here("imagenet", INT8, *PICTURES, *flags)
+    assert done.code == 3, done.err
+    texts = re.findall("<!-- (.*) -->", plot.read_text())
+    assert {"Accuracy of int8.tflite", "reference", "fast", "not measured: gone"} <= set(texts)
+    assert output.is_file()
+
+
+def test_outputs_are_drawn_as_latencies(tmp_path: Path) -> None:
+    plot = tmp_path / "diff.svg"
+    done = evaltools_here("diff", INT8, FLOAT, "--num_runs=2", "--noise_floor_runs=2", f"--plot={plot}")
+    assert done.code == 0, done.err
+    texts = re.findall("<!-- (.*) -->", plot.read_text())
+    assert {"Latency of 2 models", "int8, test", "float32, test"} <= set(texts)
+
+
+@pytest.mark.parametrize("models", [(INT8,), (INT8, FLOAT)])
+def test_a_plot_that_cannot_be_is_refused_before_anything_runs(models: tuple[str, ...], tmp_path: Path) -> None:
+    done = evaltools_here("imagenet", *models, *PICTURES, f"--plot={tmp_path / 'x.gif'}")
+    assert (done.code, done.out) == (2, "")
+    assert "is no name for a plot: it must end in .png or .svg" in done.err
+
+
+def test_one_that_cannot_be_evaluated_costs_no_other_one(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.tflite"
+    broken.write_bytes(b"no model")
+    done = evaltools_here("diff", INT8, str(broken), FLOAT, "--num_runs=2", "--noise_floor_runs=2", "--quiet")
+    assert done.code == 2
+    assert f"evaltools: broken: {broken} is no TensorFlow Lite model" in done.err
+    rows = done.err.splitlines()[-4:]
+    assert [row.split()[:2] for row in rows] == [
+        ["int8", "reference"], ["int8", "test"], ["float32", "reference"], ["float32", "test"],
+    ]  # fmt: skip
+
+
+def test_wrong_flags_and_a_model_twice_are_refused_before_anything_runs() -> None:
+    done = evaltools_here("imagenet", INT8, FLOAT, *PICTURES, "--num_images=x")
+    assert (done.code, done.out) == (2, "")
+    done = evaltools_here("imagenet", INT8, INT8, *PICTURES)
+    assert (done.code, done.out) == (2, "")
+    assert f"evaltools: {INT8} is given twice; give each model once" in done.err
+
+
+def test_where_one_model_is_meant_the_second_is_refused() -> None:
+    done = evaltools_here("device", "run", "imagenet", INT8, FLOAT, *PICTURES)
+    assert done.code == 2
+    assert "is given twice" in done.err
+
+
+@pytest.fixture
+def requests() -> dict[str, Request]:
+    return {name: request_of("imagenet") for name in ("a", "b", "c")}
+
+
+def outcomes(*found: int | BaseException) -> Iterator[CarriedOut]:
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+        yield CarriedOut(each, result(configuration("reference", "reference"), configuration("test")))
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ((0, 0, 0), exit_codes.OK),
+        ((exit_codes.LIMIT_BROKEN, 0, exit_codes.NOT_MEASURED), exit_codes.NOT_MEASURED),
+        ((exit_codes.EXAMPLES_FAILED, exit_codes.NOT_WRITTEN, 0), exit_codes.NOT_WRITTEN),
+        ((exit_codes.NOT_WRITTEN, exit_codes.INTERRUPTED), exit_codes.INTERRUPTED),
+    ],
+)
+def test_the_worst_exit_code_is_that_of_all(
+    requests: dict[str, Request], found: tuple[int, ...], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupt no other one runs."""
+    made = outcomes(*found)
+    monkeypatch.setattr(several, "carried_out", lambda _request: next(made))
+    assert several.carry_out_each(requests) == code
+    assert list(made) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (DataError("the labels do not fit"), exit_codes.USAGE, "evaltools: b: the labels do not fit"),
+        (KeyboardInterrupt(), exit_codes.INTERRUPTED, "evaltools: interrupted before there was a result of b"),
+    ],
+)
+def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
+    requests: dict[str, Request],
+    error: BaseException,
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    calls: list[int] = []
+
+    def carried_out(_request: Request) -> CarriedOut:
+        calls.append(1)
+        if len(calls) == 2:
+            raise error
+        return next(outcomes(0))
+
+    monkeypatch.setattr(several, "carried_out", carried_out)
+    assert several.carry_out_each(requests) == code
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.splitlines()[-1].split()[:2] == ["a" if code == exit_codes.INTERRUPTED else "c", "test"]
+
+
+def table(results: dict[str, EvaluationResult]) -> list[list[str]]:
+    text = io.StringIO()
+    print_models(results, make_console(text))
+    return [line.split() for line in text.getvalue().splitlines()]
+
+
+def timed(name: str, microseconds: float, *verdicts: Verdict) -> ConfigurationResult:
+    latency = summarise_latency([microseconds] * 3)
+    return replace(configuration(name), inference_latency=latency, verdicts=list(verdicts))
+
+
+def test_the_table_says_what_no_other_one_beats() -> None:
+    """Of two as fast as each other the more accurate one; the slowest is worth it where it is the most accurate."""
+    same = Verdict("not decided", "top1", "x", reasons=[Reason(UNCHANGED_ANSWERS)])
+    worse = Verdict("worse", "top1", "x")
+    missing = replace(configuration("gone"), status="not measured", reason="no", inference_latency=None)
+    small = result(timed("x", 1000), timed("y", 500, worse), answered={"x": classified(0.5), "y": classified(0.25)})
+    large = result(timed("x", 500, same), missing, answered={"x": classified(0.75)})
+    assert table({"small": small, "large": large}) == [
+        ["model", "top-1", "verdict", "p50", "vs", "ref", "delegated", "model", "MB", "on", "the", "front"],
+        ["small", "x", "50.00", "%", "1", "ms", "9/10", "0.00"],
+        ["small", "y", "25.00", "%", "worse", "0.5", "ms", "9/10", "0.00"],
+        ["large", "x", "75.00", "%", "unchanged", "0.5", "ms", "9/10", "0.00", "yes"],
+        ["large", "gone", "-", "not", "measured", "-", "-", "-", "0.00"],
+    ]
+
+
+def test_outputs_have_no_figure_that_models_could_be_ranked_by() -> None:
+    judged = timed("y", 500, Verdict("fp16", "outputs", "x"))
+    headings, *rows = table({"m": result(timed("x", 1000), judged)})
+    assert headings == ["model", "verdict", "p50", "vs", "ref", "delegated", "model", "MB"]
+    assert rows[1][2:7] == ["within", "expected", "precision", "of", "fp16"]

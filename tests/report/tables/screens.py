@@ -1,0 +1,181 @@
+"""What commands show on a terminal of some width, from results made by hand.
+
+``python -m tests.report.tables.screens NAME`` shows one on this terminal; without a name all are written anew, to be
+looked at and committed.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from evaltools.cli.judge.baseline_run import print_comparison
+from evaltools.cli.shared.terminal import make_console
+from evaltools.gates.baseline import make_baseline
+from evaltools.gates.baseline_diff import compare_with_baseline
+from evaltools.gates.decide import Decision, Found
+from evaltools.gates.hold import GateReport
+from evaltools.metrics.agreement import Agreement
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.tables.benchmark import print_benchmark
+from evaltools.report.tables.device import print_devices
+from evaltools.report.tables.evaluation import print_configurations, print_result
+from evaltools.report.tables.gates import print_gates
+from evaltools.report.tables.models import print_models
+from evaltools.report.words.gates import outcome_of
+from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
+from evaltools.stats.interval import Interval
+from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
+from tests import results
+from tests.report.benchmark_samples import benchmark, on_front, row
+from tests.tasks.coco.results import detection_result
+from tests.tasks.inference_diff import test_report as diff
+
+WIDTHS: Final = (60, 80, 120)
+FOLDER: Final = Path(__file__).with_name("screens")
+GPU: Final = "gpu on the phone's big cores, half precision"
+NO_GPU: Final = (
+    "ai-edge-litert 2.3.0 GPU cannot run the model: WebGPU found no Vulkan loader (libvulkan.so.1). Install libvulkan1 "
+    "and a driver of the GPU; a software driver is enough for numbers"
+)
+
+
+def _missing(name: str) -> ConfigurationResult:
+    return replace(
+        results.configuration(name), status="not measured", reason=NO_GPU, runtime=None, inference_latency=None
+    )
+
+
+def _imagenet() -> EvaluationResult:
+    reference = replace(results.configuration("reference", "reference"), delegates=[])
+    unchanged = Verdict(
+        "not decided", "top1", "reference",
+        reasons=[Reason(UNCHANGED_ANSWERS, {"examples": 200, "most_differing": 0.0149})],
+    )  # fmt: skip
+    worse = Verdict("worse", "top1", "reference", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005)
+    tests = [
+        replace(results.configuration("xnnpack with four threads"), verdicts=[unchanged]),
+        replace(results.configuration("external delegate"), verdicts=[worse], flags=["--external_delegate_path=d.so"]),
+        _missing(GPU),
+    ]
+    was, now = FirstAnswer("dowitcher", 0.5), FirstAnswer("redshank", 0.375)
+    changed = [ChangedAnswer("n02033041_dowitcher.JPEG", "dowitcher", was, now, "lost", tie=False)]
+    made = results.result(reference, *tests)
+    comparisons = [
+        Comparison("reference", tests[0].name, Agreement(200, 199, 0, 0)),
+        Comparison("reference", tests[1].name, Agreement(200, 187, 6, 3), ties=4, changed=changed),
+    ]
+    ratio = LatencyComparison("reference", tests[0].name, 20, 0.25, Interval(0.2, 0.3))
+    return replace(results.with_part(made, comparisons=comparisons), latency_comparisons=[ratio], failed=[])
+
+
+def _diff() -> EvaluationResult:
+    names = ("boxes/normalised_coordinates", "classes", "scores", "count")
+    outputs = [
+        diff.judged(replace(diff.DIFFERENCE, output=name, relative_rms=0.1 * place), "fp16")
+        for place, name in enumerate(names)
+    ]
+    made = diff.result(diff.comparison("xnnpack", *outputs), diff.comparison("external delegate", *outputs))
+    return replace(made, configurations=[*made.configurations, _missing(GPU)])
+
+
+def _evaluation(result: EvaluationResult) -> Callable[[Console], None]:
+    def show(console: Console) -> None:
+        print_configurations(result.configurations, console)
+        print_result(result, console)
+
+    return show
+
+
+def _gates(console: Console) -> None:
+    limits = ("top1 drop <= 2 points at 95 %", "agreement >= 99 %")
+    found = (Found("top1 drop", 0.0, -0.0149, 0.0149, unit="points"), Found("agreement", 0.985, unit="%"))
+    decisions = [
+        Decision("xnnpack with four threads", limits[0], "pass", found[0]),
+        Decision("xnnpack with four threads", limits[1], "fail", found[1]),
+        *(Decision(GPU, limit, "not measured", reason=Reason.of_text(NO_GPU)) for limit in limits),
+    ]
+    print_gates(outcome_of("1", "gates.toml", [GateReport("nightly", "m.tflite", tuple(decisions))]), console)
+
+
+def _baseline(console: Console) -> None:
+    before = make_baseline(_imagenet())
+    now = replace(
+        before,
+        model="renamed.tflite",
+        configurations=[replace(entry, figures=entry.figures | {"top1": 0.25}) for entry in before.configurations[:2]],
+    )
+    print_comparison(compare_with_baseline(before, now, 0.005), before, console)
+
+
+def _benchmark(console: Console) -> None:
+    rows = (on_front(row("xnnpack with four threads", 1234, 0.75)), row(GPU, 987_654, 0.5, model=1), row("cpu", 5000))
+    print_benchmark(benchmark(*rows, sizes=(4_000_000, 500_000)), console)
+
+
+def _models(console: Console) -> None:
+    small = results.result(results.configuration("reference", "reference"), _imagenet().configurations[1])
+    slow = replace(small.configurations[0], inference_latency=summarise_latency([9000]))
+    large = replace(small, configurations=[slow, _missing(GPU)])
+    print_models({"mobilenet_v1_0.25_128_quant": small, "large": large}, console)
+
+
+def _devices(console: Console) -> None:
+    phone = DeviceFacts(
+        "R58M12345678", "device", model="Pixel 7 Pro", manufacturer="Google", soc="Tensor G2", sdk=34, android="14",
+        abi="arm64-v8a", cpus=8, battery_level=87, battery_temperature=283, thermal_status=0,
+        temperatures={"SKIN": 26.5},
+    )  # fmt: skip
+    silent = DeviceFinding(
+        ListedDevice("emulator-5554", "unauthorized"), None, "this computer is not trusted", "confirm on its screen"
+    )
+    print_devices(DeviceList("1", "adb", (DeviceFinding(ListedDevice(phone.serial, "device"), phone), silent)), console)
+
+
+SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
+    "imagenet": _evaluation(_imagenet()),
+    "diff": _evaluation(_diff()),
+    "coco": _evaluation(detection_result("reference", "xnnpack with four threads", "external delegate")),
+    "gates": _gates,
+    "baseline": _baseline,
+    "benchmark": _benchmark,
+    "models": _models,
+    "devices": _devices,
+}
+
+
+def shown(name: str, width: int) -> str:
+    """As on a terminal so wide, without blanks at line ends."""
+    text = io.StringIO()
+    console = make_console(text)
+    console.width, console.soft_wrap = width, False
+    SCREENS[name](console)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines()) + "\n"
+
+
+def stored(name: str, width: int) -> Path:
+    """The file of a screen."""
+    return FOLDER / f"{name}-{width}.txt"
+
+
+def main(words: list[str]) -> None:
+    """Show one screen on this terminal, or write all."""
+    if words:
+        SCREENS[words[0]](make_console(sys.stdout))
+        return
+    FOLDER.mkdir(exist_ok=True)
+    for name in SCREENS:
+        for width in WIDTHS:
+            stored(name, width).write_text(shown(name, width))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,101 @@
+"""The short answer below the figures."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from evaltools.cli.shared.terminal import make_console
+from evaltools.metrics.latency import summarise_latency
+from evaltools.report.tables.answer import print_answers
+from evaltools.report.tables.evaluation import print_result
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
+from evaltools.result.verdict import Reason, Verdict, VerdictKind
+from evaltools.stats.interval import Interval
+from tests.results import configuration, result
+
+REFERENCE = configuration("reference", "reference")
+
+
+def answers(made: EvaluationResult, with_reasons: bool = True) -> list[str]:
+    text = io.StringIO()
+    print_answers(made, make_console(text), with_reasons)
+    return text.getvalue().splitlines()
+
+
+def judged(name: str, kind: VerdictKind, metric: str = "outputs") -> ConfigurationResult:
+    change = -0.03 if metric == "top1" else None
+    span = (-0.05, -0.01) if metric == "top1" else (None, None)
+    verdict = Verdict(kind, metric, "reference", change=change, low=span[0], high=span[1], margin=0.005)
+    return replace(configuration(name), verdicts=[verdict], flags=["--use_gpu=true", "--gpu_backend=cl"])
+
+
+def test_a_change_with_its_speed_its_proof_and_the_command_that_looks_closer() -> None:
+    made = result(REFERENCE, judged("gpu", "worse", "top1"))
+    ratio = LatencyComparison("reference", "gpu", 30, 0.5, Interval(0.4, 0.8))
+    assert answers(replace(made, latency_comparisons=[ratio])) == [
+        "",
+        "gpu: top-1 WORSE by 3.00 points [-5.00, -1.00]; 2.00x [1.25, 2.50] the speed of reference; "
+        "XNNPACK (9 of 10 nodes)",
+        "next: evaltools diff m.tflite '--config=gpu: use_gpu=true gpu_backend=cl' says how far the outputs themselves "
+        "are apart",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "has_next"),
+    [
+        ("equivalent", "equivalent", False),
+        ("fp16", "within expected precision of fp16", True),
+        ("not decided", "not decided", False),
+        ("diverged", "diverged", True),
+    ],
+)
+def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, has_next: bool) -> None:
+    """The two take as long as each other."""
+    _, answer, *steps = answers(result(REFERENCE, judged("a", kind)))
+    assert answer == f"a: {words}; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)"
+    assert [step[:30] for step in steps] == ["next: imagenet, coco or a task"] * has_next
+
+
+def test_what_ran_where_no_delegate_did() -> None:
+    plain = replace(judged("plain", "equivalent"), delegates=[], inference_latency=None)
+    fallen = replace(judged("fallen", "equivalent"), fallback="no GPU", inference_latency=None)
+    loaded = replace(judged("loaded", "equivalent"), delegates=[], delegation=None, inference_latency=None)
+    native = replace(judged("native", "equivalent"), delegation=None, inference_latency=None)
+    assert answers(result(REFERENCE, plain, fallen, loaded, native))[1:] == [
+        "plain: equivalent; on the CPU without delegates",
+        "fallen: equivalent; FALLBACK to the CPU",
+        "loaded: equivalent; its outputs were loaded",
+        "native: equivalent; XNNPACK (nodes not told)",
+    ]
+
+
+def test_why_something_was_not_measured_is_said_once() -> None:
+    def missing(name: str) -> ConfigurationResult:
+        return replace(configuration(name), status="not measured", reason="no GPU here", runtime=None)
+
+    failed = replace(configuration("c"), status="not measured", reason="it died", inference_latency=None)
+    made = result(REFERENCE, missing("a"), missing("b"), failed)
+    doctor = "next: evaltools doctor says what runs on this machine, and what is missing for the rest"
+    assert answers(made) == ["", "a, b: not measured: no GPU here", "c: not measured: it died", doctor]
+    assert answers(made, with_reasons=False)[1:3] == ["a, b: not measured, as said above", "c: not measured: it died"]
+
+
+def test_without_a_comparison_there_is_no_answer() -> None:
+    assert answers(result(replace(REFERENCE, inference_latency=summarise_latency([1.0])))) == []
+
+
+def test_the_answer_alone_still_has_failures_and_warnings() -> None:
+    text = io.StringIO()
+    verdict = Verdict("equivalent", "outputs", "reference", reasons=[Reason("identical")])
+    made = result(REFERENCE, replace(configuration("a"), verdicts=[verdict]))
+    print_result(replace(made, warnings=["mind this"]), make_console(text), "answer")
+    assert text.getvalue().splitlines() == [
+        "failed: bad.jpg: is [no] picture",
+        "warning: mind this",
+        "",
+        "a: equivalent; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)",
+    ]

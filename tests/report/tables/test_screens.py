@@ -1,0 +1,50 @@
+"""Every table on terminals of 60, 80 and 120 columns, as it was looked at once: nothing cut."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.report.tables.screens import FOLDER, SCREENS, WIDTHS, shown, stored
+
+ROOT = Path(__file__).parents[3]
+EVERY = [(name, width) for name in SCREENS for width in WIDTHS]
+
+
+@pytest.mark.parametrize(("name", "width"), EVERY)
+def test_the_screen_is_the_stored_one(name: str, width: int) -> None:
+    """``python -m tests.report.tables.screens`` writes them anew."""
+    assert shown(name, width) == stored(name, width).read_text()
+
+
+@pytest.mark.parametrize(("name", "width"), EVERY)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    assert max(map(len, stored(name, width).read_text().splitlines())) <= width
+
+
+def test_no_screen_is_left_behind() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {stored(*screen).name for screen in EVERY}
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_real_terminal_shows_the_same(width: int, tmp_path: Path) -> None:
+    """The command writes to the terminal itself, which knows its own width."""
+    socket, done = str(tmp_path / "tmux"), tmp_path / "done"
+    show = f"{sys.executable} -m tests.report.tables.screens imagenet; touch {done}; sleep 60"
+    tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "100", show]
+    subprocess.run(start, check=True, cwd=ROOT, env=environment)
+    try:
+        subprocess.run(["sh", "-c", f"until [ -e {done} ]; do sleep 0.1; done"], check=True, timeout=60)
+        screen = subprocess.run([*tmux, "capture-pane", "-p"], check=True, capture_output=True, text=True).stdout
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=True)
+    lines = [line.rstrip() for line in screen.rstrip().splitlines()]
+    assert "\n".join(lines) + "\n" == stored("imagenet", width).read_text()
