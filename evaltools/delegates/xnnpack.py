@@ -19,7 +19,7 @@ XNNPACK: Final = Delegate(
     parameters=(
         Parameter(
             "use_xnnpack",
-            "true: XNNPACK must run. false: XNNPACK is kept out. Not given: the runtime decides.",
+            "true: XNNPACK must run. false: XNNPACK is kept out. Not given, the runtime decides.",
             default=False,
             platforms="all but s390x",
             log="Use xnnpack",

@@ -475,7 +475,8 @@ def _judge_real(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdic
     size = {"value": found.relative_rms, "snr_db": found.snr_db}
     reasons = [_held("relative_rms", grade, tolerances, size, {}), Reason("no_noise_floor")]
     if yardsticks.floor:
-        reasons[1] = Reason("noise_floor", {"relative_rms": floor}, {"variant": variant})
+        times = tolerances["equivalent"] / floor if floor else None
+        reasons[1] = Reason("noise_floor", {"relative_rms": floor, "times": times}, {"variant": variant})
     return OutputVerdict(grade, _with_amplified(grade, reasons), unit, tolerances)
 
 

@@ -62,6 +62,15 @@ class ImageToTensor:
         """Where a picture of this size lies in the input, None where it fills it."""
         return self.letterbox.place(height, width, self.height, self.width) if self.letterbox else None
 
+    def value_range(self) -> tuple[float, float]:
+        """The least and the largest number that black and white pixels become, as the input has them.
+
+        >>> ImageToTensor(1, 1, np.dtype("float32")).value_range()
+        (-1.0, 1.0)
+        """
+        ends = np.concatenate([self._convert(np.full((1, 1, 3), level, np.float32)) for level in (0, 255)])
+        return float(ends.min()), float(ends.max())
+
     def _sized(self, image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         if self.letterbox is not None:
             return self._letterboxed(image, self.letterbox)

@@ -27,6 +27,12 @@ IDENTICAL_ANSWERS: Final = "identical_answers"
 UNCHANGED_ANSWERS: Final = "unchanged_answers"
 """The same where answers differ, but the figure does not, whichever examples are taken."""
 
+WEAK: Final = "weak"
+"""The reason that qualifies a verdict which outputs with much noise would get as well.
+
+``noise`` is the standard deviation of that noise, relative to the root mean square of the output.
+"""
+
 
 @dataclass(frozen=True)
 class Reason:

@@ -289,7 +289,7 @@ def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> lis
                 f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
-    return found + _constant_outputs(comparisons) + coarse_floor(look)
+    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, look)
 
 
 def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:

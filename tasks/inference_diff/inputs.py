@@ -251,7 +251,9 @@ class _Pictures:
         to_tensor = self._transform(drawn)
         place = "the embedded sample" if self.is_sample else str(self.folder)
         cropped = "" if to_tensor.crop_fraction else ", not cropped (detection)"
-        return f"pictures in {place}, normalization {to_tensor.normalization or 'native'}{cropped}"
+        low, high = to_tensor.value_range()
+        normalization = to_tensor.normalization or "native"
+        return f"pictures in {place}, values {low:.4g}..{high:.4g} (normalization {normalization}){cropped}"
 
     def _transform(self, drawn: DrawnRange) -> ImageToTensor:
         tensor = replace(self.tensor, shape=(*self.tensor.shape[:3], 3))

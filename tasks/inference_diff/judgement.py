@@ -10,6 +10,7 @@ from evaltools.gates.criteria import Criterion
 from evaltools.gates.limits import check_limits
 from evaltools.gates.verdict import (
     GRADES,
+    Grade,
     OutputVerdict,
     Yardsticks,
     broken_variants,
@@ -23,11 +24,11 @@ from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.output_difference import OutputDifference
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import size_in_words
-from evaltools.result.verdict import Reason, Verdict
+from evaltools.result.verdict import WEAK, Reason, Verdict
 from evaltools.tasks.inference_diff.metrics import output_figures
 from evaltools.tasks.inference_diff.reruns import FEW_ROUNDINGS
 from evaltools.tasks.inference_diff.result import DiffComparison, JudgedOutput, Repeatability, Sensitivity, Variant
-from evaltools.tasks.inference_diff.sensitivity import measure_sensitivity
+from evaltools.tasks.inference_diff.sensitivity import MUCH_NOISE, measure_sensitivity
 from evaltools.tasks.inference_diff.task import DiffSummary, OutputComparison, output_names
 from evaltools.tasks.inference_diff.yardsticks import NOISE_FLOOR, PRECISION, RerunKind, RerunOutcome, YardstickRuns
 
@@ -148,7 +149,9 @@ def judge(
         again = judge_by.outputs(repeated.summary)
         verdicts = [_with_repeat(*pair) for pair in zip(verdicts, again, strict=True)]
     outputs = [
-        JudgedOutput(found, verdict, _in_boxes(model, summary, position))
+        JudgedOutput(
+            found, verdict, _in_boxes(model, summary, position), held_against=list(judge_by.yardsticks(position).floor)
+        )
         for position, (found, verdict) in enumerate(zip(summary.outputs, verdicts, strict=True))
     ]
     named = zip(output_names(model), map(output_figures, summary.outputs), strict=True)
@@ -178,7 +181,21 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
         return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
     grade = worst([verdict.grade for _, verdict, _ in verdicts])
     name, verdict, _ = max((entry for entry in verdicts if entry[1].grade == grade), key=lambda entry: entry[2])
-    return Verdict(grade, METRIC, against, name, reasons=verdict.reasons)
+    return Verdict(grade, METRIC, against, name, reasons=[*verdict.reasons, *_weak(comparison, grade)])
+
+
+def _weak(comparison: DiffComparison, grade: Grade) -> list[Reason]:
+    """That outputs which differ got a grade that much noise would get as well."""
+    noisy = comparison.sensitivity.noisy if comparison.sensitivity is not None else None
+    differ = any(not judged.difference.identical for judged in comparison.outputs)
+    if not passes(grade) or noisy is None or not differ:
+        return []
+    return [Reason(WEAK, {"noise": MUCH_NOISE})] if GRADES.index(noisy) <= GRADES.index(grade) else []
+
+
+def passes(grade: Grade) -> bool:
+    """Whether the difference is explained: by CPU kernels, or by a precision."""
+    return grade not in ("not decided", "diverged")
 
 
 def _in_boxes(model: ModelFile, summary: DiffSummary, position: int) -> bool:
@@ -222,12 +239,19 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     ]
 
 
-def coarse_floor(look: YardstickRuns) -> list[str]:
+def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
     """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
     coarse: dict[str, str] = {}
+    counting = {
+        (judged.difference.output, name)
+        for entry in comparisons
+        for judged in entry.outputs
+        for name in judged.held_against
+    }
     for entry in look.of_kind(NOISE_FLOOR):
         for found in entry.summary.outputs if entry.summary else ():
-            if is_coarse(found) and found.output not in _box_outputs(look):
+            counts = (found.output, entry.rerun.name) in counting
+            if counts and is_coarse(found) and found.output not in _box_outputs(look):
                 coarse.setdefault(found.output, f"{size_in_words(found)} ({entry.rerun.name})")
     return [
         f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "

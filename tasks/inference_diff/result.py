@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltools.gates.limits import LimitCheck
-from evaltools.gates.verdict import OutputVerdict
+from evaltools.gates.verdict import Grade, OutputVerdict
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_error import NativeError
@@ -74,11 +74,14 @@ class JudgedOutput:
     """One output of one configuration: the difference, and its verdict.
 
     ``in_boxes``: it is one of a detector's four outputs, whose elements mean nothing by themselves; boxes are judged.
+    ``held_against`` names the CPU variants of the noise floor that count for it: none that runs the same kernels, and
+    none that is no yardstick.
     """
 
     difference: OutputDifference
     verdict: OutputVerdict
     in_boxes: bool
+    held_against: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,15 @@ class Sensitivity:
     ``smallest_noise`` is the smallest normal noise that would have been noticed in every output, its standard deviation
     relative to the output's root mean square, in steps of factor 2; null where none up to 1 is, and for detectors.
     ``alike`` names outputs that are the same in all these runs, which cannot show an output that stands still.
+    ``noisy`` is the grade of the worst output where noise of an eighth of its root mean square is planted in all; null
+    for detectors.
     """
 
     runs: int
     faults: list[PlantedFault]
     smallest_noise: float | None
     alike: list[str]
+    noisy: Grade | None = None
 
 
 @dataclass(frozen=True)

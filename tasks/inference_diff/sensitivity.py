@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.gates.verdict import OutputVerdict
+from evaltools.gates.verdict import Grade, OutputVerdict, worst
 from evaltools.model import TensorInfo
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
@@ -24,6 +24,8 @@ _MOST_ELEMENTS: Final = 200_000
 _MOST_RUNS: Final = 10
 _BLOCKS: Final = 64
 _NOISE_STEPS: Final = tuple(2.0**-power for power in range(0, 24))
+MUCH_NOISE: Final = 1 / 8
+"""The output is 18 dB above such noise."""
 _SATURATED: Final = 100 / 127
 
 
@@ -42,7 +44,13 @@ def measure_sensitivity(
         for position, info in enumerate(tensors)
         if all(np.array_equal(run[position], runs[0][position]) for run in runs)
     ]
-    return Sensitivity(len(runs), [fault for fault in faults if fault is not None], planting.smallest_noise(), alike)
+    return Sensitivity(
+        runs=len(runs),
+        faults=[fault for fault in faults if fault is not None],
+        smallest_noise=planting.smallest_noise(),
+        alike=alike,
+        noisy=planting.grade_with_noise(),
+    )
 
 
 @dataclass(frozen=True)
@@ -102,22 +110,34 @@ class _Planting:
             return None
         smallest = None
         for size in _NOISE_STEPS:
-            faulty = [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
-            if self._missed(faulty, [_is_numeric(series) for series in self._series]):
+            if self._missed(self._with_noise(size), [_is_numeric(series) for series in self._series]):
                 return smallest
             smallest = size
         return smallest
 
+    def grade_with_noise(self) -> Grade | None:
+        """That of the worst output where all have much noise; None for a detector."""
+        if self._unchanged[0].boxes is not None:
+            return None
+        verdicts = self._verdicts(self._with_noise(MUCH_NOISE))
+        return worst([verdict.grade for _, verdict in verdicts])
+
+    def _with_noise(self, size: float) -> list[list[Array]]:
+        return [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
+
     def _missed(self, faulty: Sequence[Sequence[Array]], changed: Sequence[bool]) -> list[str]:
         """The outputs in which the fault is not noticed."""
-        differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
-        verdicts = self._judge(self._comparison.summarise(differences))
+        verdicts = self._verdicts(faulty)
         by_output = [*changed, *([True] * (len(verdicts) - len(changed)))]
         return [
             name
             for (name, verdict), is_changed in zip(verdicts, by_output, strict=True)
             if is_changed and verdict.grade != "diverged"
         ]
+
+    def _verdicts(self, faulty: Sequence[Sequence[Array]]) -> Sequence[tuple[str, OutputVerdict]]:
+        differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
+        return self._judge(self._comparison.summarise(differences))
 
     def _compared(self, run: int, values: Sequence[Array]) -> Difference:
         if all(now is before for now, before in zip(values, self._runs[run], strict=True)):

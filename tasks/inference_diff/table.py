@@ -18,7 +18,8 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of
 from evaltools.result.verdict import Verdict
 from evaltools.task_kind import Detail
-from evaltools.tasks.inference_diff.output_kinds import KINDS
+from evaltools.tasks.inference_diff.judgement import passes
+from evaltools.tasks.inference_diff.output_kinds import KINDS, SCORES, VALUES
 from evaltools.tasks.inference_diff.result import (
     DiffComparison,
     InferenceDiff,
@@ -57,6 +58,7 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
         _print_boxes(diff, compared, console)
         _print_figures_of_kind(diff, compared, console)
         if detail == "all":
+            _print_output_kinds(compared[0], shown, console)
             _print_kinds(compared, console)
             _print_tolerances(compared, shown, console)
     if any(entry.inference_latency for entry in result.configurations):
@@ -98,16 +100,35 @@ def _print_differences(
     for position in shown:
         first = compared[0].outputs[position].difference
         label = f"{first.output} ({first.dtype})"
+        floors = _floors(diff, compared, position)
         for comparison in compared:
-            cells = _cells([comparison.outputs[position].difference])
-            rows.append(_Row(label, comparison.configuration, cells))
+            found = comparison.outputs[position].difference
+            is_told_apart = any(floor[0].runs != found.runs for floor in floors.values())
+            name = f"{comparison.configuration}, {_runs(found.runs)}" if is_told_apart else comparison.configuration
+            rows.append(_Row(label, name, _cells([found])))
             label = ""
-        floor = [entry.outputs[position] for entry in diff.noise_floor if entry.outputs]
-        if floor:
-            rows.append(_Row("", f"noise floor, {_runs(floor[0].runs)}", _cells(floor), is_floor=True))
+        for name, floor in floors.items():
+            rows.append(_Row("", f"{name}, {_runs(floor[0].runs)}", _cells(floor), is_floor=True))
     names = [Column[_Row]("output", lambda row: row.output), Column[_Row]("configuration", lambda row: row.name)]
     columns = [_column(heading) for heading in _columns(compared)]
     print_columns(names, columns, rows, console, lambda row: "dim" if row.is_floor else None)
+
+
+def _floors(
+    diff: InferenceDiff, compared: Sequence[DiffComparison], position: int
+) -> dict[str, list[OutputDifference]]:
+    """The CPU variants that one output is held against, by a name for the row: one, if all configurations share it."""
+    measured = {entry.name: entry.outputs[position] for entry in diff.noise_floor if entry.outputs}
+    sharing: dict[tuple[str, ...], list[str]] = {}
+    for comparison in compared:
+        names = tuple(name for name in comparison.outputs[position].held_against if name in measured)
+        sharing.setdefault(names, []).append(comparison.configuration)
+    floors = {}
+    for names, configurations in sharing.items():
+        if names:
+            of = "" if len(sharing) == 1 else f" of {', '.join(configurations)}"
+            floors[f"noise floor{of}"] = [measured[name] for name in names]
+    return floors
 
 
 def _column(heading: str) -> Column[_Row]:
@@ -175,7 +196,8 @@ def _quanta(differences: Sequence[OutputDifference]) -> str:
 
 
 def _print_boxes(diff: InferenceDiff, compared: Sequence[DiffComparison], console: Console) -> None:
-    entries: list[DiffComparison | Variant] = [*compared, *diff.noise_floor]
+    counting = {name for entry in compared for judged in entry.outputs for name in judged.held_against}
+    entries: list[DiffComparison | Variant] = [*compared, *(one for one in diff.noise_floor if one.name in counting)]
     for entry in entries:
         boxes = entry.boxes
         if boxes is None:
@@ -192,7 +214,12 @@ def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffCompariso
     """Keypoints, segmentation, embeddings: of each configuration, and of the CPU variant that differs most."""
     for position, output in enumerate(compared[0].outputs[:_MOST_OUTPUTS]):
         named = [(entry.configuration, entry.outputs[position].difference) for entry in compared]
-        floor = [(entry.name, entry.outputs[position]) for entry in diff.noise_floor if entry.outputs]
+        counting = {name for entry in compared for name in entry.outputs[position].held_against}
+        floor = [
+            (entry.name, entry.outputs[position])
+            for entry in diff.noise_floor
+            if entry.outputs and entry.name in counting
+        ]
         if floor:
             name, farthest = max(floor, key=lambda entry: size_of(entry[1]))
             named.append((f"noise floor ({name})", farthest))
@@ -201,6 +228,21 @@ def _print_figures_of_kind(diff: InferenceDiff, compared: Sequence[DiffCompariso
             if found is not None:
                 words = KINDS[found.kind].in_words(found)
                 console.print(f"{found.kind}, {name}, {output.difference.output}: {words}")
+
+
+def _print_output_kinds(comparison: DiffComparison, shown: Sequence[int], console: Console) -> None:
+    """As what each output is compared."""
+    kinds = [(found.output, _output_kind(found)) for found in (comparison.outputs[one].difference for one in shown)]
+    if kinds:
+        console.print(
+            f"kind of output: {', '.join(f'{name} {kind}' for name, kind in kinds)} (--output_kind states it)"
+        )
+
+
+def _output_kind(found: OutputDifference) -> str:
+    if found.of_kind is not None:
+        return found.of_kind.kind
+    return SCORES if found.scores is not None else VALUES
 
 
 def _print_kinds(compared: Sequence[DiffComparison], console: Console) -> None:
@@ -296,7 +338,8 @@ def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]
     if verdict is not None and verdict.kind != "not measured":
         yield Said(name, outputs_in_words(verdict))
     if comparison.sensitivity is not None:
-        yield Said(name, sensitivity_in_words(comparison.sensitivity))
+        is_larger = verdict is not None and _is_larger_than_noise(comparison, comparison.sensitivity)
+        yield Said(name, sensitivity_in_words(comparison.sensitivity, is_larger))
     repeated = comparison.repeatability
     if repeated is not None and repeated.identical:
         yield Said(name, f"repeatable, {_runs(repeated.runs)} gave the same outputs a second time")
@@ -308,19 +351,31 @@ def _said(comparison: DiffComparison, verdict: Verdict | None) -> Iterator[Said]
             yield Said(name, f"LIMIT BROKEN {check.limit}: {check.output} has {found}", "bold red")
 
 
-def sensitivity_in_words(found: Sensitivity) -> str:
+def _is_larger_than_noise(comparison: DiffComparison, sensitivity: Sensitivity) -> bool:
+    """Whether a difference passed that is larger than the noise that would not have."""
+    passed = [
+        judged.difference.relative_rms or 0.0
+        for judged in comparison.outputs
+        if not judged.in_boxes and passes(judged.verdict.grade)
+    ]
+    return sensitivity.smallest_noise is not None and max(passed, default=0.0) > sensitivity.smallest_noise
+
+
+def sensitivity_in_words(found: Sensitivity, is_difference_larger: bool = False) -> str:
     """What a verdict would have noticed, in one line.
 
     >>> from evaltools.tasks.inference_diff.result import PlantedFault
     >>> faults = [PlantedFault("all zero", True, []), PlantedFault("one run zero", False, ["y"])]
     >>> sensitivity_in_words(Sensitivity(4, faults, 0.25, []))
-    'would have noticed 1 of 2 planted faults, and noise of 25 % of the output; not: one run zero'
+    'would have noticed 1 of 2 planted faults, and white noise of 25 % of the output; not: one run zero'
     """
     shown = [fault for fault in found.faults if fault.noticed is not None]
     missed = [fault.name for fault in shown if not fault.noticed]
     text = f"would have noticed {len(shown) - len(missed)} of {len(shown)} planted faults"
     if found.smallest_noise is not None:
-        text += f", and noise of {100 * found.smallest_noise:.3g} % of the output"
+        text += f", and white noise of {100 * found.smallest_noise:.3g} % of the output"
+        if is_difference_larger:
+            text += " (the difference found is larger, but lies where rounding moves this model)"
     text += f"; not: {', '.join(missed)}" if missed else ""
     if found.alike:
         text += f"; {', '.join(found.alike)} never changes on these inputs: try others (--input_images, --input_files)"

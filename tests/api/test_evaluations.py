@@ -252,10 +252,11 @@ def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     how: dict[str, Any] = {"tests": "kernels=reference", "noise_floor_runs": 0, "num_runs": 2}
     photos = et.diff(sample.model_file("int8"), inputs="photos", **how)
-    assert photos.result.part.inputs[0].source == "pictures in the embedded sample, normalization native"
+    values = "values -128..127 (normalization native)"
+    assert photos.result.part.inputs[0].source == f"pictures in the embedded sample, {values}"
     shutil.copytree(sample.images_dir(), tmp_path / "photos")
     by_folder = et.diff(sample.model_file("int8"), inputs="photos", **how)
-    assert by_folder.result.part.inputs[0].source == "pictures in photos, normalization native"
+    assert by_folder.result.part.inputs[0].source == f"pictures in photos, {values}"
     assert by_folder["test"].max_error == photos["test"].max_error
 
 

@@ -442,7 +442,9 @@ def test_a_factor_and_an_offset_are_no_rounding() -> None:
     assert grades(yardsticks, again, larger, above) == ["int8", "diverged", "diverged"]
     below = over_runs(reference - 0.1 * size, reference)
     words = [why(judge_output(found, yardsticks)) for found in (larger, below)]
-    assert words[0].startswith("all values together are 10 % larger than the reference's, more than int8 explains (")
+    assert words[0].startswith(
+        "all values together are 10 % larger than the reference's, more than rounding to int8 explains ("
+    )
     assert words[1].startswith("all values together are below the reference's by 10 % of their root mean square, more ")
     assert grades(replace(yardsticks, other_model=True), larger) == ["int8"]
 

@@ -146,7 +146,7 @@ def parse_flags(
 
 
 def _add(section: Any, parameter: Parameter, names: Sequence[str]) -> None:
-    default = format_value(parameter.default)
+    default = "" if parameter.given_counts else format_value(parameter.default)
     help_text = parameter.help.replace("%", "%%") + (f" Default: {default}." if default else "")
     metavar = "|".join(format_value(choice) for choice in parameter.choices if choice != "") or parameter.type.upper()
     optional = {"nargs": "?", "const": "true"} if parameter.type == "bool" else {}

@@ -9,9 +9,15 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.report.tables.cells import Said, device_text, print_said, speed
-from evaltools.report.words.verdicts import change_in_words, kind_in_words, reasons_in_words, score_change_in_words
+from evaltools.report.words.verdicts import (
+    change_in_words,
+    kind_in_words,
+    reasons_in_words,
+    score_change_in_words,
+    weak_in_words,
+)
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.verdict import Verdict
+from evaltools.result.verdict import WEAK, Verdict
 from evaltools.task_kind import all_metrics
 
 _BAD: Final = ("worse", "diverged", "not measured")
@@ -52,7 +58,8 @@ def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_r
 def _judged(verdict: Verdict) -> str:
     """Without the reasons, which stand with the figures."""
     if verdict.metric == _OF_OUTPUTS:
-        return kind_in_words(verdict.kind)
+        weak = [weak_in_words(reason) for reason in verdict.reasons if reason.kind == WEAK]
+        return ", but ".join([kind_in_words(verdict.kind), *weak])
     metric = all_metrics().get(verdict.metric)
     if metric is None:
         return f"{verdict.metric} {score_change_in_words(verdict)}"
@@ -76,8 +83,14 @@ def _next(result: EvaluationResult, configuration: ConfigurationResult) -> Itera
     if configuration.status == "not measured":
         if configuration.runtime is None:
             yield "evaltools doctor says what runs on this machine, and what is missing for the rest"
-    elif verdict is None or verdict.kind in ("equivalent", "better", "not decided", "not measured"):
+    elif verdict is None or verdict.kind in ("equivalent", "better", "not measured"):
         return
+    elif verdict.kind == "not decided":
+        if verdict.metric == _OF_OUTPUTS:
+            yield (
+                "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its "
+                "accuracy: imagenet, coco or a task of your own (evaltools run)"
+            )
     elif verdict.metric == _OF_OUTPUTS:
         yield "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
     else:

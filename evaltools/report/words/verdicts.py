@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
-from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, Reason, Verdict
+from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, WEAK, Reason, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 
@@ -93,6 +93,15 @@ def verdict_in_words(verdict: Verdict) -> str:
 
 def _points(share: float | None) -> str:
     return "no number" if share is None else f"{100 * share:+.2f}"
+
+
+def weak_in_words(reason: Reason) -> str:
+    """What else would get the same verdict.
+
+    >>> weak_in_words(Reason(WEAK, {"noise": 0.125}))
+    'weak: outputs with 12 % of noise would be called so too'
+    """
+    return f"weak: outputs with {100 * (reason.numbers['noise'] or 0.0):.2g} % of noise would be called so too"
 
 
 def outputs_in_words(verdict: Verdict) -> str:
@@ -237,13 +246,15 @@ def _held(reason: Reason) -> str:
 def _compared(reason: Reason) -> str:
     value, tolerance = reason.numbers["value"], reason.numbers["tolerance"]
     explanation = reason.names["explanation"]
-    name = "CPU kernels explain" if explanation == "equivalent" else f"{explanation} explains"
+    name = "CPU kernels explain" if explanation == "equivalent" else f"rounding to {explanation} explains"
     is_kept = value is not None and tolerance is not None and value <= tolerance
     return f"{'no more' if is_kept else 'more'} than {name}"
 
 
 def _noise_floor(reason: Reason) -> str:
-    return f"CPU variants differ by {_two_digits(reason.numbers['relative_rms'])}{_of_variant(reason)}"
+    times = reason.numbers.get("times")
+    granted = "" if times is None else f", and {_two_digits(times)} times that is granted to any kernels"
+    return f"CPU variants differ by {_two_digits(reason.numbers['relative_rms'])}{_of_variant(reason)}{granted}"
 
 
 def _of_variant(reason: Reason) -> str:
@@ -257,10 +268,10 @@ def _quanta(reason: Reason) -> str:
     )
     floor = _NO_NOISE_FLOOR
     if numbers["floor_rms"] is not None:
-        floor = f"CPU variants {numbers['floor_rms']:.2g}{_of_variant(reason)}, at most {numbers['floor_largest']}"
+        floor = f"CPU variants: RMS {numbers['floor_rms']:.2g}, max {numbers['floor_largest']}{_of_variant(reason)}"
     return (
-        f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more, at most "
-        f"{numbers['largest']}; RMS {_two_digits(numbers['rms'])} quanta, {floor}"
+        f"{equal} of the elements are equal, {one} off by 1 quantum, {two} by 2, {more} by more; RMS "
+        f"{_two_digits(numbers['rms'])}, max {numbers['largest']} quanta; {floor}"
     )
 
 
@@ -331,10 +342,8 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "systematic": _systematic,
     "figure": _figure,
     "not_repeatable": lambda _: "not repeatable: a second time, the same inputs gave other outputs",
-    "amplifies_rounding": lambda _: (
-        "this model amplifies rounding on these inputs; others may tell (real ones: --input_images, --input_files), or "
-        "its accuracy"
-    ),
+    "amplifies_rounding": lambda _: "this model amplifies rounding on these inputs",
+    WEAK: lambda reason: weak_in_words(reason),
     "relative_rms": _relative_rms,
     "noise_floor": _noise_floor,
     "no_noise_floor": lambda _: _NO_NOISE_FLOOR,

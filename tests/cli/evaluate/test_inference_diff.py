@@ -202,7 +202,7 @@ def test_inputs_from_files_and_pictures(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sums, np.arange(384) + 7)
     pictures = (f"--input_images={SAMPLE / 'images'}", "--normalization=unit", f"--output_file_path={output}")
     assert diff(SAMPLE / "models" / "float32.tflite", *FAST, *pictures).code == 0
-    assert details(output).inputs[0].source.endswith("images, normalization mean=0;std=255")
+    assert details(output).inputs[0].source.endswith("images, values 0..1 (normalization mean=0;std=255)")
 
 
 def test_a_signature_and_a_shape_are_run_as_asked(tmp_path: Path) -> None:

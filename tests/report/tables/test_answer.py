@@ -12,7 +12,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.answer import print_answers
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
-from evaltools.result.verdict import Reason, Verdict, VerdictKind
+from evaltools.result.verdict import WEAK, Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from tests.results import configuration, result
 
@@ -45,19 +45,27 @@ def test_a_change_with_its_speed_its_proof_and_the_command_that_looks_closer() -
 
 
 @pytest.mark.parametrize(
-    ("kind", "words", "has_next"),
+    ("kind", "words", "next_step"),
     [
-        ("equivalent", "equivalent", False),
-        ("fp16", "within expected precision of fp16", True),
-        ("not decided", "not decided", False),
-        ("diverged", "diverged", True),
+        ("equivalent", "equivalent", []),
+        ("fp16", "within expected precision of fp16", ["next: imagenet, coco or a task"]),
+        ("not decided", "not decided", ["next: inputs of the model's ow"]),
+        ("diverged", "diverged", ["next: imagenet, coco or a task"]),
     ],
 )
-def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, has_next: bool) -> None:
+def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, next_step: list[str]) -> None:
     """The two take as long as each other."""
     _, answer, *steps = answers(result(REFERENCE, judged("a", kind)))
     assert answer == f"a: {words}; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)"
-    assert [step[:30] for step in steps] == ["next: imagenet, coco or a task"] * has_next
+    assert [step[:30] for step in steps] == next_step
+
+
+def test_an_equivalence_that_much_noise_would_get_says_so() -> None:
+    strong = judged("a", "equivalent")
+    reasons = [Reason.of_text("far below the noise"), Reason(WEAK, {"noise": 0.125})]
+    weak = replace(strong, verdicts=[replace(strong.verdicts[0], reasons=reasons)])
+    _, answer = answers(result(REFERENCE, weak))
+    assert answer.startswith("a: equivalent, but weak: outputs with 12 % of noise would be called so too; 1.00x ")
 
 
 def test_what_ran_where_no_delegate_did() -> None:

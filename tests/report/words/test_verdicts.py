@@ -16,7 +16,7 @@ HELD = {"value": 0.02, "snr_db": 34.0, "tolerance": 0.04}
     [
         (
             [Reason("relative_rms", HELD, {"explanation": "fp16"})],
-            "relative RMS 0.02 (SNR 34.0 dB), no more than fp16 explains (0.04)",
+            "relative RMS 0.02 (SNR 34.0 dB), no more than rounding to fp16 explains (0.04)",
         ),
         (
             [Reason("box_figure", HELD | {"value": 0.5}, {"figure": "shift", "explanation": "equivalent"})],

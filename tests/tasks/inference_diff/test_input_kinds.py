@@ -137,7 +137,7 @@ def test_pictures_get_the_narrower_range_too(tmp_path: Path) -> None:
     result = compared(tmp_path, tiny_models.brighten((1, 16, 16, 3)))
     kind, used = verdict_and_input(result)
     assert (kind, used.range_from) == ("equivalent", "probe")
-    assert used.source.endswith("pictures in the embedded sample, normalization mean=0;std=255 (2 runs)")
+    assert used.source.endswith("values 0..1 (normalization mean=0;std=255) (2 runs)")
     (comparison,) = result.part.comparisons
     for found in comparison.by_kind:
         (difference,) = found.outputs

@@ -63,8 +63,14 @@ REFERENCE_TIMES, TEST_TIMES = [2000] * 12, [1000] * 9 + [4000] * 3
 FLOOR = replace(DIFFERENCE, mean=0.0001, p99=0.0002, max=0.0003, relative_rms=1e-7, snr_db=140.0, cosine=1.0)
 
 
-def judged(difference: OutputDifference = DIFFERENCE, grade: Any = "diverged", in_boxes: bool = False) -> JudgedOutput:
-    return JudgedOutput(difference, OutputVerdict(grade, [Reason.of_text("far off")], "relative RMS", {}), in_boxes)
+def judged(
+    difference: OutputDifference = DIFFERENCE,
+    grade: Any = "diverged",
+    in_boxes: bool = False,
+    held_against: tuple[str, ...] = (),
+) -> JudgedOutput:
+    verdict = OutputVerdict(grade, [Reason.of_text("far off")], "relative RMS", {})
+    return JudgedOutput(difference, verdict, in_boxes, list(held_against))
 
 
 def comparison(name: str, *outputs: JudgedOutput, **changes: Any) -> DiffComparison:
@@ -171,13 +177,34 @@ def test_proto_fields() -> None:
 
 def test_the_table_puts_the_worst_of_the_noise_floor_beside_each_output() -> None:
     other = replace(FLOOR, mean=0.00005, max=0.0004, snr_db=139.0, cosine=0.9999999)
-    lines = printed(result(comparison("a", judged()), comparison("b", judged()), floor=(FLOOR, other)))
+    both = judged(held_against=("floor 0", "floor 1"))
+    lines = printed(result(comparison("a", both), comparison("b", both), floor=(FLOOR, other)))
     assert lines[0].split() == ["output", "configuration", "mean", "p99", "max", "rel", "RMS", "SNR", "dB", "cosine"]
     assert lines[1].split() == ["scores", "(float32)", "a", "0.0125", "0.5", "0.75", "0.1", "20.0", "0.9987654"]
     assert lines[2].split() == ["b", "0.0125", "0.5", "0.75", "0.1", "20.0", "0.9987654"]
     assert lines[3].split()[:3] == ["noise", "floor,", "4"]
     assert lines[3].split()[4:] == ["0.0001", "0.0002", "0.0004", "1e-07", "139.0", "0.9999999"]
-    assert lines[4] == "minimum required tolerance, a, scores: abs=0.75 (no rel alone would do)"
+    assert lines[4] == "kind of output: scores values (--output_kind states it)"
+    assert lines[5] == "minimum required tolerance, a, scores: abs=0.75 (no rel alone would do)"
+
+
+def test_each_configuration_has_the_noise_floor_that_it_is_held_against() -> None:
+    far = replace(FLOOR, relative_rms=0.5, runs=2)
+    made = result(
+        comparison("a", judged(held_against=("floor 0", "floor 1"))),
+        comparison("b", judged(held_against=("floor 0",))),
+        comparison("c", judged()),
+        floor=(replace(FLOOR, runs=2), far),
+    )
+    rows = [re.split("  +", line)[1:] for line in printed(made)[1:6]]
+    assert [row[0] for row in rows] == [
+        "a, 4 runs",
+        "b, 4 runs",
+        "c, 4 runs",
+        "noise floor of a, 2 runs",
+        "noise floor of b, 2 runs",
+    ]
+    assert [row[4] for row in rows[-2:]] == ["0.5", "1e-07"]
 
 
 def test_quanta_and_scores_have_columns_where_an_output_has_them() -> None:
@@ -237,7 +264,10 @@ def test_boxes_stand_in_for_their_outputs() -> None:
         Variant("XNNPACK", [], None, [FLOOR], BoxAgreement(0, 0, 0, 0, 0.0, 0.0, 0.0)),
         Variant("broken", [], "failed", [], None),
     ]
-    lines = printed(result(comparison("test", judged(in_boxes=True), boxes=boxes), noise_floor=floor))
+    held = judged(in_boxes=True, held_against=("XNNPACK",))
+    lines = printed(
+        result(comparison("test", held, boxes=boxes), noise_floor=[*floor, replace(floor[0], name="other")])
+    )
     assert lines[:2] == [
         "boxes, test: 4 matched (mean IoU 0.7500, score shift at most 0.012), 2 lost, 1 new, 3 of another class",
         "boxes, noise floor, XNNPACK: 0 matched (mean IoU -, score shift at most 0), 0 lost, 0 new, 0 of another class",

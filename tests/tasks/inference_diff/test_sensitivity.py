@@ -12,6 +12,7 @@ import pytest
 from benchmarks import verdicts
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
+from evaltools.report.words.verdicts import reasons_in_words
 from evaltools.runtime import open_session
 from evaltools.runtime.fake import FakeSession
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
@@ -23,6 +24,10 @@ from tests.tasks.inference_diff.fakes import Answering, Opener, asked, three_tim
 from tests.tasks.observers import Silent
 
 SAMPLE = Path(__file__).resolve().parents[3] / "datasets" / "sample" / "models" / "float32.tflite"
+SHAKEN = {
+    name: lambda: lambda values: three_times(values) * np.float32(0.75)
+    for name in ("plain C++ kernels", "builtin kernels, 2 threads")
+}
 
 
 def sensitivity(folder: Path, opener: Opener) -> Sensitivity:
@@ -41,17 +46,28 @@ def test_exact_kernels_would_notice_every_fault(tmp_path: Path) -> None:
 
 
 def test_kernels_that_differ_much_notice_less(tmp_path: Path) -> None:
-    """CPU variants that differ by half of the output explain small faults, not zeros for ever."""
-    shaken = {
-        name: lambda: lambda values: three_times(values) * np.float32(0.75)
-        for name in ("plain C++ kernels", "builtin kernels, 2 threads")
-    }
-    exact, rough = sensitivity(tmp_path, Opener()), sensitivity(tmp_path, Opener(**shaken))
+    """CPU variants that differ by a quarter of the output explain small faults, not zeros for ever."""
+    exact, rough = sensitivity(tmp_path, Opener()), sensitivity(tmp_path, Opener(**SHAKEN))
     assert rough.smallest_noise is None or rough.smallest_noise > (exact.smallest_noise or 0)
     missed = {fault.name for fault in rough.faults if fault.noticed is False}
     assert "the middle channel x 1.5" in missed
     assert "the middle channel x 1.5" in {fault.name for fault in exact.faults if fault.noticed}
     assert not missed & {"the first output for ever", "the output of the run before", "all zero"}
+
+
+def test_an_equivalence_is_weak_where_much_noise_would_be_one_too(tmp_path: Path) -> None:
+    """The CPU variants differ by 7 %, and four times that is granted."""
+    variants = ("plain C++ kernels", "builtin kernels, 2 threads")
+    mixing = {name: lambda: lambda values: three_times(0.95 * values + 0.05 * values[..., ::-1]) for name in variants}
+    differing = {"test": lambda: lambda values: three_times(values) * np.float32(1.0001)}
+    assert "weak: outputs with 12 % of noise would be called so too" in reasons(tmp_path, Opener(**mixing, **differing))
+    assert "weak" not in reasons(tmp_path, Opener(**differing))
+    assert "weak" not in reasons(tmp_path, Opener(**mixing))
+
+
+def reasons(folder: Path, opener: Opener) -> str:
+    verdict = evaluate(prepare_diff, asked(folder), Silent(), opener).configurations[1].verdicts[0]
+    return reasons_in_words(verdict.reasons)
 
 
 def test_inputs_that_are_all_alike_are_named(tmp_path: Path) -> None:

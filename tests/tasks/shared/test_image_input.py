@@ -36,7 +36,7 @@ def test_pictures_are_cropped_for_classifiers_and_not_for_detectors(pictures: Pa
     for facts, brightest, words in (({}, 8, ""), (detector, 255, ", not cropped (detection)")):
         found = plan_inputs(model(whole, **facts), [whole], InputOptions(images=pictures))
         assert int(found.source.inputs(0)[0].max()) == brightest
-        assert found.described == (f"pictures in {pictures}, normalization native{words}",)
+        assert found.described == (f"pictures in {pictures}, values 0..255 (normalization native){words}",)
         assert found.example_ids == ("run 0: a.png", "run 1: b.png", "run 2: c.png")
 
 
