@@ -88,14 +88,39 @@ def test_merge_keys_in_yaml_work(tmp_path: Path) -> None:
     assert [configuration.xnnpack for configuration in tests] == [True, True, True]
 
 
-def test_merges_without_end_are_refused(tmp_path: Path) -> None:
-    lines = ["a0: &a0 {k1: 1, k2: 1}"]
+def test_of_merged_mappings_the_first_wins_and_own_keys_before_all(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "few: &few {num_threads: 1, use_xnnpack: true}\n"
+        "many: &many {num_threads: 4}\n"
+        "merged: {<<: [*few, *many]}\n"
+        "own: {num_threads: 2, <<: [*few, *many]}\n"
+    )
+    tests = described(f"--configs={tmp_path / 'c.yaml'}").tests
+    assert [configuration.num_threads for configuration in tests] == [1, 4, 1, 2]
+    assert [configuration.xnnpack for configuration in tests] == [True, None, True, True]
+
+
+def test_merging_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("base: &base {use_gpu: true}\ntest: {<<: [*base, use_nnapi]}\n")
+    with pytest.raises(UsageError, match="line 2 merges what is no mapping"):
+        described(f"--configs={tmp_path / 'c.yaml'}")
+
+
+def test_merges_of_very_many_keys_are_refused(tmp_path: Path) -> None:
+    wide = ", ".join(f"k{number}: 1" for number in range(300))
+    lines = [f"a: &a {{{wide}}}", *(f"b{number}: {{<<: *a}}" for number in range(40))]
+    (tmp_path / "c.yaml").write_text("\n".join(lines))
+    with pytest.raises(UsageError, match="it merges more than 10000 keys"):
+        described(f"--configs={tmp_path / 'c.yaml'}")
+
+
+def test_merges_of_merges_cost_no_more_than_their_keys(tmp_path: Path) -> None:
+    lines = ["a0: &a0 {use_xnnpack: true, num_threads: 2}"]
     for level in range(1, 20):
         merged = ", ".join([f"*a{level - 1}"] * 9)
         lines.append(f"a{level}: &a{level} {{<<: [{merged}]}}")
     (tmp_path / "c.yaml").write_text("\n".join(lines))
-    with pytest.raises(UsageError, match="it merges more than 10000 keys"):
-        described(f"--configs={tmp_path / 'c.yaml'}")
+    assert {configuration.num_threads for configuration in described(f"--configs={tmp_path / 'c.yaml'}").tests} == {2}
 
 
 def test_a_key_that_stands_twice_in_yaml_is_refused(tmp_path: Path) -> None:
