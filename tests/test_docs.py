@@ -125,7 +125,7 @@ def test_flags_in_the_docs_exist() -> None:
     from evaltools.cli.device import list as device_list
     from evaltools.cli.device import run_flags as device_run_flags
     from evaltools.cli.judge import baseline, gate, power
-    from evaltools.cli.look import demo, inspect
+    from evaltools.cli.look import demo, doctor, inspect
 
     groups = [
         *benchmark.GROUPS.values(),
@@ -134,6 +134,7 @@ def test_flags_in_the_docs_exist() -> None:
     known = {parameter.name for group in groups for parameter in group} | set(PARAMETERS)
     further = (
         *demo.PARAMETERS,
+        *doctor.INSTALL,
         *convert.PARAMETERS,
         *inspect.PARAMETERS,
         *gate.PARAMETERS,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.shared.flags import parse_flags
+from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import OutputError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
@@ -24,6 +26,33 @@ DESCRIPTION: Final = (
 PARAMETERS: Final = (
     Parameter("output_file_path", "JSON file for what was found.", role="output_file", about="result", short="output"),
 )
+INSTALL: Final = (
+    Parameter(
+        "install",
+        "Nothing is checked; software-gpu: unpack a Vulkan driver that needs no GPU, from Debian's packages, as any "
+        "user. Where Vulkan has no driver here, evaltools takes it by itself.",
+        choices=("", "software-gpu"),
+    ),
+    Parameter(
+        "folder",
+        "Where it is unpacked; else evaltools/software-gpu in the user's cache.",
+        role="output_folder",
+        only_with=("install",),
+    ),
+    Parameter(
+        "driver",
+        "Mesa's lavapipe computes in fp16 and fp32, Chromium's swiftshader in fp32.",
+        default="lavapipe",
+        choices=("lavapipe", "swiftshader"),
+        only_with=("install",),
+    ),
+)
+_EXIT_CODES: Final = """\
+exit codes:
+  0    a runtime works; with --install: it is there
+  2    a flag is wrong, or --folder cannot be made a folder
+  3    no runtime works; with --install: a package cannot be had here
+  5    a file, or stdout, could not be written"""
 _TITLES: Final = {
     "runtime": "runtimes",
     "delegate": "delegates",
@@ -35,8 +64,10 @@ _MARKS: Final = {"works": "yes", "missing": "no", "elsewhere": "-"}
 
 
 def run(arguments: list[str]) -> int:
-    """Print what was found as it is found. Exit code 3: no runtime works."""
-    given = parse_flags("doctor", DESCRIPTION, "", {"flags": PARAMETERS}, arguments)
+    """Print what was found as it is found, or install something. Exit code 3: no runtime works, it cannot be had."""
+    given = parse_flags("doctor", DESCRIPTION, _EXIT_CODES, {"flags": PARAMETERS, "install": INSTALL}, arguments)
+    if given.text("install"):
+        return _install(given)
     from evaltools.tasks.inspection.machine_check import environment, findings
 
     is_written = say(environment())
@@ -52,6 +83,23 @@ def run(arguments: list[str]) -> int:
         complain("evaltools: no runtime works here, so nothing can be measured; pip install ai-edge-litert")
         return NOT_MEASURED
     return OK if is_written else NOT_WRITTEN
+
+
+def _install(given: GivenFlags) -> int:
+    from evaltools.runtime.compiled.software_gpu import default_folder
+    from evaltools.tasks.inspection.software_gpu import install
+
+    by_itself, name = default_folder(os.environ), given.text("driver")
+    folder = (given.path("folder") or by_itself).absolute()
+    environment = f". {shlex.quote(str(install(folder, name)))}"
+    lines = [f"{name} is in {folder}"]
+    if folder == by_itself.absolute():
+        lines.append("evaltools takes it by itself where Vulkan has no driver here, and calls its device software")
+        lines.append(f"for other programs, and beside other drivers: {environment}")
+        lines.append("next: evaltools doctor")
+    else:
+        lines.append(f"before evaltools: {environment}")
+    return OK if say("\n".join(lines)) else NOT_WRITTEN
 
 
 def _lines(finding: Finding) -> list[str]:

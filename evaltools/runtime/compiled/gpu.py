@@ -13,17 +13,19 @@ from typing import Any, Final
 from evaltools.configuration import Configuration
 from evaltools.delegates import DelegateSettings
 from evaltools.runtime.compiled.messages import first_error
+from evaltools.runtime.compiled.software_gpu import take_software_gpu
 from evaltools.runtime.compiled.vulkan_drivers import describe_drivers
 
 _SOFTWARE: Final = (
-    "a software driver is enough for numbers: scripts/get_software_vulkan.py unpacks one (docs/accelerators.md)"
+    "a GPU in software is enough for numbers: evaltools doctor --install=software-gpu (docs/accelerators.md)"
 )
 _DYNAMIC: Final = re.compile(r"only supports static-sized tensors .*\(tensor#(\d+) is a dynamic-sized tensor\)")
 _NOT_APPLIED: Final = "Failed to modify graph with delegate"
 
 
 def prepare(_settings: DelegateSettings) -> None:
-    """Nothing needs to be loaded beforehand."""
+    """Take the GPU in software, where one was installed and there is no other."""
+    take_software_gpu(os.environ)
 
 
 def environment(_settings: DelegateSettings | None) -> Mapping[str, str]:

@@ -45,6 +45,12 @@ def describe_drivers(environment: Mapping[str, str]) -> str:
     return "none has a manifest in /usr/share/vulkan/icd.d or where else Vulkan looks; install the driver of the GPU"
 
 
+def has_drivers(environment: Mapping[str, str]) -> bool:
+    """Whether a variable names drivers, or a manifest of one lies where Vulkan looks."""
+    stated = any(environment.get(name) for name in (*_INSTEAD, _BESIDE))
+    return stated or bool(_manifests(_places(environment)))
+
+
 def _places(environment: Mapping[str, str]) -> list[Path]:
     folders = [environment.get(variable) or default for variable, default in _FOLDERS]
     below = [path.expanduser() / _BELOW for folder in folders for path in _paths(folder)]

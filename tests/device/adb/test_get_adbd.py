@@ -25,7 +25,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    return import_module("debian_packages")
+    return import_module("evaltools.tasks.inspection.debian_packages")
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:

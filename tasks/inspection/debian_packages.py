@@ -1,7 +1,7 @@
 """Download Debian packages into a folder and unpack them there: nothing is installed, and root is not needed.
 
 Packages come from where this machine gets its own; apt's lists, archives and sources are files of ours in the folder,
-and the machine's stay as they are. Used by the scripts beside this one.
+and the machine's stay as they are.
 """
 
 from __future__ import annotations
