@@ -63,6 +63,7 @@ EXTERNAL: Final = Delegate(
         ),
     ),
     works_in="tflite_runtime, ai-edge-litert and the native tools",
+    here="a library built for this machine; that of a phone is another build, and drives other hardware",
     runtimes={LITERT: {}, TFLITE_RUNTIME: {}},
     check=_check,
     library=_library,

@@ -80,6 +80,7 @@ GPU: Final = Delegate(
         ),
     ),
     works_in="ai-edge-litert (--runtime=compiled), and the native tools on Android and Apple devices",
+    here="WebGPU; neither Android's OpenCL or OpenGL delegate nor Apple's Metal delegate",
     runtimes={COMPILED: _NOT_HONOURED},
     common=frozenset(
         {

@@ -59,6 +59,7 @@ NPU: Final = Delegate(
         ),
     ),
     works_in="ai-edge-litert (--runtime=compiled)",
+    here="the vendor's library for this machine, as OpenVINO; not the NPU of a phone",
     runtimes={COMPILED: {}},
     check=_check,
 )

@@ -30,7 +30,8 @@ class Delegate:
     ``enabled_by`` names the flag that switches it on: a boolean set to true, or a string that is not empty.
     ``common`` names the common flags that it reads. ``runtimes`` maps each Python runtime that can create it to the
     flags that this runtime cannot honour, with the reason. ``works_in`` says in words where it runs, for the error
-    message elsewhere. ``check`` looks at all its values together and raises :class:`~evaltools.errors.UsageError`.
+    message elsewhere. ``here`` says what the delegate of those runtimes is on a computer, and is not of a phone's.
+    ``check`` looks at all its values together and raises :class:`~evaltools.errors.UsageError`.
 
     A delegate that ``owns_device`` gets one session, which all workers share, unless the flag named by
     ``per_worker_flag`` is set; others get a session per worker.
@@ -46,6 +47,7 @@ class Delegate:
     enabled_by: str
     parameters: tuple[Parameter, ...]
     works_in: str
+    here: str = ""
     runtimes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     common: frozenset[str] = frozenset()
     check: Callable[[Mapping[str, Value]], None] | None = None

@@ -48,6 +48,7 @@ XNNPACK: Final = Delegate(
         ),
     ),
     works_in="tflite_runtime (float models) and ai-edge-litert (float and quantised models)",
+    here="the same library as on phones, which have other instructions: last digits and times differ there",
     runtimes={LITERT: _NOT_HONOURED, TFLITE_RUNTIME: _NOT_HONOURED, COMPILED: {}},
     owns_device=False,
 )

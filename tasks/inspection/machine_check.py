@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from typing import Any, Final, Literal
 
@@ -47,7 +47,8 @@ class Check:
 class Finding:
     """What was found out: ``proof`` says what ran or what is there, ``next_step`` what to do where it is missing.
 
-    ``elsewhere``: it never runs on a machine like this, but on others.
+    ``elsewhere``: it never runs on a machine like this, but on others. ``here`` says what a delegate is on a computer,
+    and what it is not of a phone's.
     """
 
     kind: Literal["runtime", "delegate", "extension", "tool", "package"]
@@ -55,6 +56,7 @@ class Finding:
     state: State
     proof: str
     next_step: str = ""
+    here: str = ""
 
 
 RUNTIMES: Final = (
@@ -96,7 +98,7 @@ def findings() -> Iterator[Finding]:
         expected = expected if expected is not None else outputs
         yield found
     for check in PROVEN_DELEGATES:
-        yield _tried("delegate", check, model, inputs, expected)[0]
+        yield replace(_tried("delegate", check, model, inputs, expected)[0], here=_here(check))
     for delegate in DELEGATES:
         if not delegate.runtimes:
             yield Finding("delegate", delegate.name, "elsewhere", f"runs in {delegate.works_in}")
@@ -106,6 +108,10 @@ def findings() -> Iterator[Finding]:
     for name, module, next_step in _PACKAGES:
         is_there = importlib.util.find_spec(module) is not None
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
+
+
+def _here(check: Check) -> str:
+    return " ".join(delegate.here for delegate in Configuration.from_text(check.name, check.flags).delegates.requested)
 
 
 def _extensions() -> Iterator[Finding]:

@@ -8,8 +8,13 @@ import pytest
 
 from evaltools.delegates import DELEGATES, PARAMETERS, DelegateSettings
 from evaltools.delegates.hexagon import HEXAGON
+from evaltools.delegates.registry import OURS
 from evaltools.errors import UsageError
 from evaltools.parameter import format_value
+
+
+def test_each_delegate_of_python_says_what_it_is_beside_a_phones() -> None:
+    assert [delegate.name for delegate in OURS if bool(delegate.here) != bool(delegate.runtimes)] == []
 
 
 def settings(*flags: str) -> DelegateSettings:

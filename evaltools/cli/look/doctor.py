@@ -75,7 +75,8 @@ def run(arguments: list[str]) -> int:
     for finding in findings():
         if not found or found[-1].kind != finding.kind:
             is_written = say(f"\n{_TITLES[finding.kind]}") and is_written
-        is_written = say("\n".join(_lines(finding))) and is_written
+        is_told = bool(found) and found[-1].here == finding.here
+        is_written = say("\n".join(_lines(finding, is_told))) and is_written
         found.append(finding)
     if given.text("output_file_path"):
         _write(Path(given.text("output_file_path")), found)
@@ -102,8 +103,11 @@ def _install(given: GivenFlags) -> int:
     return OK if say("\n".join(lines)) else NOT_WRITTEN
 
 
-def _lines(finding: Finding) -> list[str]:
+def _lines(finding: Finding, is_told: bool) -> list[str]:
+    """``is_told``: the finding before has said what this delegate is here."""
     lines = [f"  {_MARKS[finding.state]:<3}  {finding.name:<31} {finding.proof}".rstrip()]
+    if finding.here and not is_told:
+        lines.append(f"         here: {finding.here}")
     if finding.state == "missing" and finding.next_step:
         lines.append(f"         {finding.next_step}")
     return lines

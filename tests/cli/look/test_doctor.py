@@ -34,6 +34,9 @@ def test_every_runtime_and_delegate_is_tried_and_proven(tmp_path: Path) -> None:
     assert found["delegate", "NNAPI"]["state"] == "elsewhere"
     assert "Android" in found["delegate", "NNAPI"]["proof"]
     assert found["delegate", "NPU of qualcomm"]["next_step"].endswith("from the vendor's SDK")
+    assert found["delegate", "GPU in fp32"]["here"].startswith("WebGPU; neither Android's OpenCL or OpenGL delegate")
+    assert found["delegate", "NPU of qualcomm"]["here"].endswith("not the NPU of a phone")
+    assert completed.out.count("         here: ") == 3
     for entry in found.values():
         assert entry["state"] != "missing" or entry["next_step"]
         assert f"{entry['name']} " in completed.out.replace("\n", " ")
@@ -78,7 +81,7 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
 
     monkeypatch.setattr("evaltools.tasks.inspection.machine_check.open_isolated", opened)
     code = main(["doctor"])
-    line, next_step = capsys.readouterr().out.split("XNNPACK  ")[1].splitlines()[:2]
+    line, _here, next_step = capsys.readouterr().out.split("XNNPACK  ")[1].splitlines()[:3]
     assert "largest difference" in line
     assert "its numbers are wrong: at most 1e-05 was expected" in next_step
     assert code == 0
