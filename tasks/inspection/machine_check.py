@@ -20,7 +20,7 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.delegates import DELEGATES
 from evaltools.delegates.registry import PROBLEMS
-from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, UsageError
+from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, SessionEnded, UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.report.tables.cells import device_text
 from evaltools.runtime import Runtime, Session
@@ -29,7 +29,8 @@ from evaltools.runtime.session import Array
 from evaltools.task_kind import other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
-_SECONDS: Final = 120.0
+SECONDS: Final = 120.0
+"""What opening a session, a run, or a tool may take. A GPU in software compiles for 60 s on a crowded machine."""
 _SEED: Final = 1
 _OPENVINO: Final = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device"
 
@@ -149,13 +150,13 @@ def _tried(
 ) -> tuple[Finding, Sequence[Array] | None]:
     """Run the model; right is what the first runtime that works computes with its builtin kernels."""
     try:
-        session = open_isolated(model, Configuration.from_text(check.name, check.flags), _SECONDS)
+        session = open_isolated(model, Configuration.from_text(check.name, check.flags), SECONDS)
     except ConfigurationUnavailable as error:
-        return Finding(kind, check.name, "missing", "", _one_line(error)), None
+        return Finding(kind, check.name, "missing", "", _in_words(error)), None
     try:
         outputs = session.run(inputs).outputs
     except EvaltoolsError as error:
-        return Finding(kind, check.name, "missing", "", _one_line(error)), None
+        return Finding(kind, check.name, "missing", "", _in_words(error)), None
     finally:
         session.close()
     error_found = 0.0 if expected is None else _largest_difference(outputs, expected)
@@ -189,10 +190,17 @@ def _tool(name: str, command: Sequence[str], next_step: str) -> Finding:
     if shutil.which(command[0]) is None:
         return Finding("tool", name, "missing", "", next_step)
     try:
-        printed = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return Finding("tool", name, "missing", "", f"{' '.join(command)} fails ({_one_line(error)}); {next_step}")
     return Finding("tool", name, "works", printed.partition("\n")[0].strip())
+
+
+def _in_words(error: EvaltoolsError) -> str:
+    """What went wrong; of a process that hung and was ended, the next step, too."""
+    hung = any(isinstance(each, SessionEnded) and each.hung for each in (error, error.__context__))
+    next_step = "; its driver or library hangs: update that, or leave it out; the others were tried nevertheless"
+    return _one_line(error) + (next_step if hung else "")
 
 
 def _one_line(error: Exception) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from evaltools.cli.main import main
 from evaltools.configuration import Configuration
-from evaltools.errors import ConfigurationUnavailable
+from evaltools.errors import ConfigurationUnavailable, SessionEnded
 from evaltools.model import ModelFile
-from evaltools.runtime import Inference
+from evaltools.runtime import Inference, Session
 from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.session import Array
+from evaltools.tasks.inspection import machine_check
 from tests.command import evaltools, evaltools_here
 
 PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
@@ -85,6 +88,34 @@ def test_a_delegate_with_wrong_numbers_does_not_work(
     assert "largest difference" in line
     assert "its numbers are wrong: at most 1e-05 was expected" in next_step
     assert code == 0
+
+
+def hang(_model: ModelFile, _configuration: Configuration) -> Session:
+    time.sleep(600)
+    raise AssertionError("it was to be ended")
+
+
+@pytest.mark.parametrize("moment", ["while the model was loaded", "during a run"])
+def test_what_hangs_costs_itself_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moment: str
+) -> None:
+    real = open_isolated
+
+    def no_answer(_inputs: object) -> tuple[Array, ...]:
+        raise SessionEnded(f"no answer within 120 s {moment}; it was ended", hung=True)
+
+    def opened(model: ModelFile, configuration: Configuration, timeout_s: float) -> object:
+        assert timeout_s == machine_check.SECONDS
+        if configuration.name == "XNNPACK":
+            return real(model, configuration, 1.0, hang) if moment.startswith("while") else FakeSession(no_answer)
+        return real(model, configuration, timeout_s)
+
+    monkeypatch.setattr(machine_check, "open_isolated", opened)
+    monkeypatch.setattr(machine_check, "PROVEN_DELEGATES", machine_check.PROVEN_DELEGATES[:3])
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert f"s {moment}; it was ended; its driver or library hangs: update that, or leave it out" in out
+    assert "yes  XNNPACK in fp16" in out
 
 
 def test_a_file_that_cannot_be_written_is_exit_code_5(tmp_path: Path) -> None:
