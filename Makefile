@@ -12,7 +12,7 @@ PYTEST = $(VENV)/bin/python -m pytest --numprocesses=auto --dist=loadfile --no-l
 # Tests start many processes: a module is compiled when the first of them needs it, and not again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types docs bench generate clean
+.PHONY: demo test test-all lint types docs bench generate screenshot clean
 
 DELEGATE := examples/external_delegate/rounding_delegate.so
 
@@ -36,7 +36,7 @@ lint: $(VENV)/ready
 types: $(VENV)/ready
 	@mkdir -p build/types && cd build/types && rm -rf evaltools tests scripts benchmarks
 	@cp -Rp evaltools tests scripts benchmarks pyproject.toml build/types/ && cp -Rp tasks datasets build/types/evaltools/
-	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py
+	cd build/types && MYPYPATH=scripts/sample ../../$(VENV)/bin/mypy evaltools tests benchmarks scripts/generate.py scripts/sample/draw_*.py scripts/sample/screenshot.py
 
 # The site has the tree's folders, so that links between pages are the same there as here; one that leads nowhere is an error.
 docs: $(DOCS_VENV)/ready
@@ -57,6 +57,9 @@ bench: $(VENV)/ready
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python scripts/generate.py
+
+screenshot: $(VENV)/ready
+	$(VENV)/bin/python scripts/sample/screenshot.py
 
 $(VENV)/ready: pyproject.toml
 	@echo "installing into $(VENV), which takes a minute"
