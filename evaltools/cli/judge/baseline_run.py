@@ -17,13 +17,19 @@ from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
-from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
+from evaltools.gates.baseline_diff import (
+    TOLERANCE_OF_ERRORS,
+    BaselineComparison,
+    FigureChange,
+    HeldTo,
+    compare_with_baseline,
+)
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.words.gates import outcome_of
+from evaltools.report.words.gates import in_unit, outcome_of, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
@@ -66,16 +72,33 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
 
 
 def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:
-    """Each figure as a limit: no worse than it was; a configuration that is missing keeps none."""
-    found = []
-    for change in compared.changes:
-        said = Reason.of_text(baseline_change_in_words(change)) if change.verdict is not None else None
-        limit, measured = f"{_name(change)} no worse than {change.before:.6g}", Found(_name(change), change.now)
-        verdict: GateVerdict = "fail" if change.regressed else "pass"
-        found.append(Decision(change.configuration, limit, verdict, measured, said if change.regressed else None))
+    """Each figure that is judged as a limit, in its unit; a configuration that is missing keeps none.
+
+    Figures that are only shown have no limit, so there is no verdict on them.
+    """
+    found = [_decision(change, compared.margin) for change in compared.changes if change.held_to != "shown"]
     gone = Reason.of_text("it was not measured now")
     found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
     return tuple(found)
+
+
+def _decision(change: FigureChange, margin: float) -> Decision:
+    unit = unit_of(change.figure)
+    verdict: GateVerdict = "fail" if change.regressed else "pass"
+    said = baseline_change_in_words(change) if change.regressed else ""
+    measured = Found(change.figure, change.now, output=change.output or None, unit=unit)
+    limit = f"{_name(change)} no worse than {in_unit(change.before, unit)}{_allowance(change.held_to, margin)}"
+    return Decision(change.configuration, limit, verdict, measured, Reason.of_text(said) if said else None)
+
+
+def _allowance(held_to: HeldTo, margin: float) -> str:
+    """What a figure may be worse by, behind its limit."""
+    allowed = {
+        "chance": ", beyond chance",
+        "margin": f" by more than {100 * margin:g} points",
+        "tenth": f" by more than {100 * TOLERANCE_OF_ERRORS:g} %",
+    }
+    return allowed.get(held_to, "")
 
 
 def _save(now: Baseline, path: Path) -> int:

@@ -11,6 +11,7 @@ from evaltools.gates.hold import GateReport
 from evaltools.report.tables.cells import one_line
 from evaltools.result.verdict import TEXT
 from evaltools.stats.power import POWER
+from evaltools.task_kind import all_metrics
 
 _ANY: Final = "*"
 
@@ -116,15 +117,32 @@ def found_in_words(found: Found | None) -> str:
     if found is None:
         return ""
     processes = {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
-    scale = 100 if found.unit in ("%", "points") else 1
-    span = "" if found.low is None else f" [{_number(found.low, scale)}, {_number(found.high, scale)}]"
+    span = "" if found.low is None else f" [{_number(found.low, found.unit)}, {_number(found.high, found.unit)}]"
     output = "" if found.output is None else f" in {found.output}"
-    unit = f" {found.unit}" if found.unit and found.value is not None else ""
-    return f"{found.figure}{processes} {_number(found.value, scale)}{unit}{span}{output}"
+    return f"{found.figure}{processes} {in_unit(found.value, found.unit)}{span}{output}"
 
 
-def _number(value: float | None, scale: int) -> str:
-    return "no number" if value is None else f"{scale * value:.4g}"
+def in_unit(value: float | None, unit: str) -> str:
+    """A figure with its unit; a share, 0..1, in ``%`` or ``points`` as a hundred times as much.
+
+    >>> in_unit(0.985, "%"), in_unit(123456.7, "ms"), in_unit(None, "ms")
+    ('98.5 %', '123457 ms', 'no number')
+    """
+    return f"{_number(value, unit)} {unit}" if unit and value is not None else _number(value, unit)
+
+
+def unit_of(figure: str) -> str:
+    """The unit of a figure where a limit names none: that of its metric, ``%`` of a share."""
+    metric = all_metrics().get(figure)
+    return "" if metric is None else "%" if metric.is_share else metric.unit
+
+
+def _number(value: float | None, unit: str) -> str:
+    """Four digits, more before the point where there are more."""
+    if value is None:
+        return "no number"
+    scaled = 100 * value if unit in ("%", "points") else value
+    return f"{scaled:.0f}" if 1e4 <= abs(scaled) < 1e15 else f"{scaled:.4g}"
 
 
 _MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
