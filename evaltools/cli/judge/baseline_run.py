@@ -28,7 +28,7 @@ from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
-from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.words.gates import in_unit, outcome_of, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.verdict import Reason
@@ -150,19 +150,23 @@ def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
         Column("figure", _name),
     ]
     columns = [
-        Column[FigureChange]("before", lambda change: f"{change.before:.6g}"),
+        Column[FigureChange]("change", _difference),
         Column("now", lambda change: _number(change.now)),
-        Column("change", _difference),
+        Column("before", lambda change: _number(change.before)),
     ]
-    print_columns(names, columns, changes, console)
+    print_columns(names, ranked(columns), changes, console)
 
 
 def _difference(change: FigureChange) -> str:
-    return "" if change.now is None else f"{change.now - change.before:+.4g}"
+    if change.now is None:
+        return ""
+    difference = change.now - change.before
+    return f"{difference:+.0f}" if 1e4 <= abs(difference) < 1e15 else f"{difference:+.4g}"
 
 
 def _number(value: float | None) -> str:
-    return "no number" if value is None else f"{value:.6g}"
+    """Six digits, more before the point where there are more."""
+    return "no number" if value is None else f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _name(change: FigureChange) -> str:
