@@ -31,7 +31,7 @@ class Found:
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
     of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
-    with bounds. ``unit`` is that of the limit, in which a person is told: a share, 0..1, in ``%`` or ``points``.
+    with bounds. ``unit`` is that of the limit, or else of the figure: a share, 0..1, is told in ``%`` or ``points``.
 
     >>> Found("top1 drop", 0.005, 0.001, 0.009).high
     0.009
@@ -102,7 +102,7 @@ def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
     value = evidence.figures[criterion.figure]
     if value is None:
         return _missing(criterion, evidence, Reason("no_value", names={"figure": criterion.figure}))
-    found = Found(criterion.figure, value, unit=criterion.unit)
+    found = Found(criterion.figure, value, unit=criterion.unit or criterion.metric.unit)
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
@@ -180,7 +180,7 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     """The worst of the outputs that the limit is about and that have such a figure."""
     named = [
-        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit)
+        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit or criterion.metric.unit)
         for names, values in evidence.outputs
         if criterion.figure in values and (criterion.output is None or criterion.output in names)
     ]

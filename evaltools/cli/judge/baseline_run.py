@@ -25,7 +25,7 @@ from evaltools.gates.baseline_diff import (
     compare_with_baseline,
 )
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateReport, seconds_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.columns import Column, print_columns, ranked
@@ -57,7 +57,9 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
         )
     compared = compare_with_baseline(before, now, margin)
     print_comparison(compared, before, make_console(sys.stdout))
-    report = GateReport(Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s)
+    report = GateReport(
+        Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
+    )
     outcome = outcome_of(version("evaltools"), str(baseline_file), [report], "baseline")
     not_written = write_verdicts(outcome, files)
     for error in not_written:

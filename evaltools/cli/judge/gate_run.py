@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -47,10 +49,11 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     _require_possible(file, runs)
     files = planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
     console = make_console()
-    found = _results(runs, console)
-    outcome = outcome_of(
-        version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
-    )
+    seconds: dict[str, float] = {}
+    found = _results(runs, console, seconds)
+    held = hold_gates(file.gates, found) + report_unjudged(file.gates, found)
+    timed = [replace(report, elapsed_s=seconds.get(report.run, report.elapsed_s)) for report in held]
+    outcome = outcome_of(version("evaltools"), str(file.path), timed)
     not_written = write_verdicts(outcome, files)
     if not say(text_for_stdout(partial(print_gates, outcome))):
         not_written.append(OutputError("stdout cannot be written"))
@@ -117,12 +120,14 @@ def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
                 )
 
 
-def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResult]:
-    """Files first: one that cannot be read is told before hours of runs."""
+def _results(runs: Sequence[Run], console: Console, seconds: dict[str, float]) -> dict[str, EvaluationResult]:
+    """Files first: one that cannot be read is told before hours of runs. ``seconds`` gets what each command took."""
     found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
         for number, run in enumerate(runs):
             if run.source.result is None:
                 console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
+                start = time.perf_counter()
                 found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
+                seconds[run.source.name] = round(time.perf_counter() - start, 3)
     return {run.source.name: found[run.source.name] for run in runs}

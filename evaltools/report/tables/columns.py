@@ -17,8 +17,8 @@ _LONGEST_WORD: Final = 16
 _NARROWEST: Final = 4
 _BETWEEN: Final = 2
 """Blanks between columns."""
-_WORD: Final = re.compile(r"\[[^\]\s][^\]]*\]\S*|\S+")
-"""What stays in one line: a word, and an interval in brackets."""
+_WORD: Final = re.compile(r"[\d.]+ %(?!\S)|\[[^\]\s][^\]]*\]\S*|\S+")
+"""What stays in one line: a word, a number with its percent sign, and an interval in brackets."""
 _PART: Final = re.compile(r"[^\s_\-./]*[_\-./]+|[^\s_\-./]+")
 
 

@@ -45,6 +45,7 @@ def test_columns_are_left_out_from_the_right_before_names_are_broken() -> None:
         ("two words", 5, ["two", "words"]),
         ("-_-", 5, ["-_-"]),
         ("x [unclosed", 9, ["x", "[unclosed"]),
+        ("top1 >= 85 % at 95 %", 18, ["top1 >= 85 % at", "95 %"]),
         ("", 3, [""]),
     ],
 )
