@@ -113,7 +113,7 @@ def test_inconclusive_may_be_allowed_and_nothing_else(folder: Path) -> None:
 
 def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
     write_gates(folder, KEPT, BROKEN, OPEN, configuration="*")
-    files = ["--junit=j.xml", "--markdown=m.md", "--output_file_path=o.json"]
+    files = ["--junit=j.xml", "--markdown=m.md", "--json=o.json"]
     assert gate(folder, "nightly.json", *files).code == 3
     (suite,) = JUnitXml.fromfile(str(folder / "j.xml"))
     assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == ("nightly", 6, 2, 0, 3)
