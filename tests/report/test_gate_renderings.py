@@ -260,6 +260,7 @@ def test_json_has_every_decision() -> None:
                     "output": None,
                     "processes": None,
                     "unit": "",
+                    "of_medians": False,
                 },
                 "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
 from evaltools.cli.judge.flags import FILES
@@ -20,23 +21,32 @@ stdout: what was found."""
 PARAMETERS: Final = (
     Parameter("baseline_file", "The file to keep, or to compare with.", default="baseline.json", role="output_file"),
     MARGIN,
+    Parameter(
+        "limit",
+        "A limit on what changed, as docs/gates.md has them: 'latency ratio <= 1.2', 'top1 drop <= 0.5 points', where "
+        "drops and ratios are against the baseline, or 'agreement >= 99 %'. Can be given several times.",
+        repeatable=True,
+    ),
     *FILES,
 )
 ACTIONS: Final = ("save", "diff", "update")
 EXIT_CODES: Final = """\
 exit codes:
-  0  saved, updated, or nothing became worse
-  1  something became worse
+  0  saved, updated, or nothing became worse and every --limit is kept
+  1  something became worse, or a --limit is broken
   2  a flag or a file is wrong
-  3  a configuration of the baseline was not measured
-  5  a file could not be written"""
+  3  a configuration of the baseline, or the figure of a --limit, was not measured
+  5  a file could not be written
+  6  too few examples to tell whether a --limit is kept"""
 
 
 def run(arguments: list[str]) -> int:
     """Run one action; returns the exit code."""
-    words = [word for word in arguments if not word.startswith("-")]
-    flags = parse_flags("baseline", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(words) :])
-    if len(words) != 2 or arguments[:2] != words:
+    words = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    flags = None
+    if len(words) == 2 or any(word.startswith("--help") for word in arguments):
+        flags = parse_flags("baseline", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(words) :])
+    if flags is None or len(words) != 2:
         raise UsageError("give an action and a result first: evaltools baseline save|diff|update RESULT.json")
     action, result = words
     if action not in ACTIONS:

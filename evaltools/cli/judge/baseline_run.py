@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
@@ -24,15 +25,20 @@ from evaltools.gates.baseline_diff import (
     HeldTo,
     compare_with_baseline,
 )
+from evaltools.gates.baseline_limits import hold_limits
+from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport, seconds_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import in_unit, outcome_of, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
+from evaltools.task_kind import KINDS, OWN, kind_of
 from evaltools.tasks.shared.options.pictures import read_margin
 
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
@@ -43,9 +49,11 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
     """Save, compare, or both; returns the exit code."""
     margin = read_margin(flags.options())
     files = planned_files(flags, [Path(result_file), baseline_file])
-    if action == "save" and files:
-        raise UsageError(f"--{next(iter(files))} has no effect: evaltools baseline save judges nothing; use diff")
+    without_effect = [*files, *(["limit"] if flags.texts("limit") else [])]
+    if action == "save" and without_effect:
+        raise UsageError(f"--{without_effect[0]} has no effect: evaltools baseline save judges nothing; use diff")
     result = read_result(Path(result_file))
+    limits = _limits(flags.texts("limit"), result)
     now = make_baseline(result)
     if action == "save":
         return _save(now, baseline_file)
@@ -56,10 +64,15 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
             "give the two that belong together"
         )
     compared = compare_with_baseline(before, now, margin)
-    print_comparison(compared, before, make_console(sys.stdout))
+    console = make_console(sys.stdout)
+    print_comparison(compared, before, console)
     report = GateReport(
         Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
     )
+    if limits:
+        of_limits = replace(report, decisions=hold_limits(limits, before, now, result))
+        print_gates(outcome_of(version("evaltools"), str(baseline_file), [of_limits], "baseline"), console)
+        report = replace(report, decisions=(*report.decisions, *of_limits.decisions))
     outcome = outcome_of(version("evaltools"), str(baseline_file), [report], "baseline")
     not_written = write_verdicts(outcome, files)
     for error in not_written:
@@ -68,9 +81,22 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
         return _write(now, baseline_file, "updated") or (exit_codes.NOT_WRITTEN if not_written else exit_codes.OK)
     if not_written:
         return exit_codes.NOT_WRITTEN
-    if compared.missing:
-        return exit_codes.NOT_MEASURED
-    return exit_codes.LIMIT_BROKEN if compared.regressions else exit_codes.OK
+    return EXIT_CODES[outcome.verdict] if report.decisions else exit_codes.OK
+
+
+def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
+    """Read; raises :class:`UsageError` for one on a figure that this task never has."""
+    is_own = result.task == OWN or result.task not in KINDS
+    own = {metric.name for metric in kind_of(result.task).metrics}
+    of_others = {metric.name for name in KINDS for metric in kind_of(name).metrics} - own
+    found = [parse_criterion(text, is_own, against_baseline=True) for text in texts]
+    for criterion in found:
+        if criterion.figure in of_others:
+            raise UsageError(
+                f"--limit={criterion.text}: a result of {result.task} has no {criterion.figure} "
+                f"({criterion.metric.meaning}); leave it out"
+            )
+    return found
 
 
 def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:

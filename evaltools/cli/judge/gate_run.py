@@ -6,7 +6,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -17,12 +17,11 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.gate_runs import Run, read_run, result_of
-from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
-from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.report.tables.gates import print_gates
@@ -32,12 +31,6 @@ from evaltools.result_file import read_result
 from evaltools.task_kind import KINDS, kind_of
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
-_EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
-    "pass": exit_codes.OK,
-    "inconclusive": exit_codes.INCONCLUSIVE,
-    "fail": exit_codes.LIMIT_BROKEN,
-    "not measured": exit_codes.NOT_MEASURED,
-}
 
 
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
@@ -63,7 +56,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         return exit_codes.NOT_WRITTEN
     if outcome.verdict == "inconclusive" and is_inconclusive_allowed:
         return exit_codes.OK
-    return _EXIT_CODES[outcome.verdict]
+    return EXIT_CODES[outcome.verdict]
 
 
 def _gate_file(flags: GivenFlags) -> Path:

@@ -139,7 +139,9 @@ def figure_in_words(found: Found | None) -> str:
 
 
 def _basis(found: Found) -> str:
-    """The processes that a latency ratio with bounds is about."""
+    """What a latency ratio is of: medians, or the processes that one with bounds is about."""
+    if found.of_medians:
+        return " of medians"
     return {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
 
 
@@ -194,6 +196,8 @@ _REASONS: Final = {
     "no_reference_times": "there is no reference whose times belong to the same examples",
     "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
     "measure more",
+    "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
+    "interval; leave 'at ...' out",
     "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",

@@ -119,7 +119,7 @@ def test_the_verdicts_are_written_for_ci(results: Path, tmp_path: Path) -> None:
     (tmp_path / "worse.json").write_text(json.dumps(document))
     file, junit, page = (tmp_path / name for name in ("baseline.json", "j.xml", "page.md"))
     baseline("save", results / "a.json", file)
-    flags = (f"--baseline_file={file}", f"--junit={junit}", f"--markdown={page}", f"--output={tmp_path / 'v.json'}")
+    flags = (f"--baseline_file={file}", f"--junit={junit}", f"--markdown={page}", f"--json={tmp_path / 'v.json'}")
     found = evaltools_here("baseline", "diff", str(tmp_path / "worse.json"), *flags)
     assert found.code == 1, found.err
     suites = JUnitXml.fromfile(str(junit))
@@ -135,3 +135,32 @@ def test_the_verdicts_are_written_for_ci(results: Path, tmp_path: Path) -> None:
     assert missing.code == 3
     assert "| b | xnnpack | measured again |  | **not measured** |" in page.read_text()
     assert evaltools_here("baseline", "update", str(results / "b.json"), *flags).code == 0
+
+
+def test_limits_may_be_set_on_what_changed(results: Path, tmp_path: Path) -> None:
+    document = json.loads((results / "a.json").read_text())
+    entry = next(entry for entry in document["configurations"] if entry["name"] == "xnnpack")
+    entry["inference_latency"]["p50_us"] *= 2
+    (tmp_path / "slow.json").write_text(json.dumps(document))
+    file, verdicts = tmp_path / "baseline.json", tmp_path / "v.json"
+    baseline("save", results / "a.json", file)
+
+    def diff(*limits: str) -> Completed:
+        flags = (f"--baseline_file={file}", f"--json={verdicts}")
+        stated = [word for limit in limits for word in ("--limit", limit)]
+        return evaltools_here("baseline", "diff", str(tmp_path / "slow.json"), *flags, *stated)
+
+    assert diff().code == 0
+    assert diff("latency ratio <= 2.1", "agreement >= 0.5").code == 0
+    broken = diff("latency ratio <= 1.2", "agreement drop <= 1 point", "top1 drop <= 0.1 points at 95 %")
+    assert broken.code == 1
+    assert "1 failed, 1 inconclusive, 1 passed" in broken.out
+    assert "latency ratio <= 1.2: fail: found latency ratio of medians 2" in broken.out
+    decisions = json.loads(verdicts.read_text())["reports"][0]["decisions"]
+    assert [entry["verdict"] for entry in decisions[-3:]] == ["fail", "pass", "inconclusive"]
+    assert diff("top1 drop <= 0.1 points at 95 %").code == 6
+    assert diff("latency ratio <= 3 at 95 %").code == 3
+    assert "a result of imagenet has no snr_db" in diff("snr_db >= 30").err
+    assert "'x' is no limit" in diff("x").err
+    no_effect = evaltools_here("baseline", "save", str(results / "a.json"), "--limit=top1 >= 0.5")
+    assert "--limit has no effect: evaltools baseline save judges nothing" in no_effect.err
