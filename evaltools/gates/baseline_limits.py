@@ -86,8 +86,8 @@ def _change(figure: str, old: BaselineConfiguration, new: BaselineConfiguration,
         change = mean_change(earlier.scores, mean.scores)
         return change.reversed() if sign < 0 else change
     if is_paired and old.answered == new.answered:
-        draws = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
-        resampled = resampled_change(*draws, now - before, new.answered)
+        then, later = (resampled_values(entry.resampled.get(figure, [])) for entry in (old, new))
+        resampled = resampled_change(then, later, now - before, new.answered)
         if resampled is not None:
             return resampled
     return PlainChange(sign * (now - before))

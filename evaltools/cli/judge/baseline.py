@@ -19,7 +19,16 @@ Keep what a result found in a small file, and hold later results against it.
 RESULT.json is what --output_file_path of an evaluation gives; --record_examples=true makes changes of Top-k testable.
 stdout: what was found."""
 PARAMETERS: Final = (
-    Parameter("baseline_file", "The file to keep, or to compare with.", default="baseline.json", role="output_file"),
+    Parameter(
+        "name",
+        "The baseline is baselines/NAME.json. Without it the name is that of the task and of the folder of the data, "
+        "or of the model where there is no such folder.",
+    ),
+    Parameter(
+        "baseline_file",
+        "The file to keep, or to compare with, in the place of baselines/NAME.json.",
+        role="output_file",
+    ),
     MARGIN,
     Parameter(
         "limit",
@@ -52,8 +61,6 @@ def run(arguments: list[str]) -> int:
     if action not in ACTIONS:
         hint = did_you_mean(action, ACTIONS)
         raise UsageError(f"{action!r} is no action of evaltools baseline; use one of {', '.join(ACTIONS)}.{hint}")
-    baseline_file = flags.path("baseline_file")
-    assert baseline_file is not None
     from evaltools.cli.judge.baseline_run import act
 
-    return act(action, result, baseline_file, flags)
+    return act(action, result, flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,22 +42,26 @@ from evaltools.result_file import read_result
 from evaltools.task_kind import KINDS, OWN, kind_of
 from evaltools.tasks.shared.options.pictures import read_margin
 
+_FOLDER: Final = Path("baselines")
+_NAME: Final = re.compile(r"\w[\w.-]*")
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 """Figures whose statistics are printed; a regression of the others is named as well."""
 
 
-def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -> int:
+def act(action: str, result_file: str, flags: GivenFlags) -> int:
     """Save, compare, or both; returns the exit code."""
     margin = read_margin(flags.options())
+    result = read_result(Path(result_file))
+    baseline_file = _baseline_file(flags, result)
     files = planned_files(flags, [Path(result_file), baseline_file])
     without_effect = [*files, *(["limit"] if flags.texts("limit") else [])]
     if action == "save" and without_effect:
         raise UsageError(f"--{without_effect[0]} has no effect: evaltools baseline save judges nothing; use diff")
-    result = read_result(Path(result_file))
     limits = _limits(flags.texts("limit"), result)
     now = make_baseline(result)
     if action == "save":
         return _save(now, baseline_file)
+    _require_there(baseline_file)
     before = read_baseline(baseline_file)
     if before.task != now.task or before.subject not in ("", now.subject):
         raise DataError(
@@ -82,6 +87,32 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
     if not_written:
         return exit_codes.NOT_WRITTEN
     return EXIT_CODES[outcome.verdict] if report.decisions else exit_codes.OK
+
+
+def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
+    """The one that is stated, or the one of that name, or of the task and its data."""
+    stated = flags.path("baseline_file")
+    if "name" not in flags:
+        return stated or _FOLDER / f"{default_name(result)}.json"
+    name = flags.text("name")
+    if stated is not None:
+        raise UsageError(f"--name={name} and --baseline_file={stated} both say which file; leave one of the two out")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name={name}: use letters, digits, '_', '-' and '.', such as --name=phone for {_FOLDER}/phone.json; "
+            "a file elsewhere is --baseline_file"
+        )
+    return _FOLDER / f"{name}.json"
+
+
+def _require_there(path: Path) -> None:
+    """Name the other baselines where there is no such one."""
+    others = sorted(other.stem for other in _FOLDER.glob("*.json")) if path.parent == _FOLDER else []
+    if others and not path.exists():
+        raise DataError(
+            f"there is no {path}; there are {', '.join(map(one_line, others))}. Give --name=NAME of one, or make it: "
+            "evaltools baseline save"
+        )
 
 
 def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
@@ -129,11 +160,28 @@ def _allowance(held_to: HeldTo, margin: float) -> str:
     return allowed.get(held_to, "")
 
 
+def default_name(result: EvaluationResult) -> str:
+    """By task and data, so that a renamed model has the same; by the model where the data are no folder."""
+    images = getattr(getattr(result.part, "data", None), "images", "")
+    data = Path(images).resolve().name if images else Path(result.model.file).stem
+    name = f"{kind_of(result.task).evidence.subject(result)}-{data}"
+    return re.sub(r"[^\w.-]", "_", name)
+
+
 def _save(now: Baseline, path: Path) -> int:
     if path.exists():
-        raise UsageError(f"--baseline_file={path} exists; evaltools baseline update replaces it, or give another name")
+        raise UsageError(f"{path} exists; evaltools baseline update replaces it, or give another with --name=NAME")
+    if path.parent == _FOLDER:
+        _make_folder()
     require_writable(path, "--baseline_file")
     return _write(now, path, "saved")
+
+
+def _make_folder() -> None:
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {_FOLDER} cannot be made: {error.strerror}; give --baseline_file=FILE") from error
 
 
 def _write(now: Baseline, path: Path, done: str) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 
+from evaltools.cli.judge.baseline_run import default_name
 from evaltools.datasets import sample
 from tests.command import Completed, evaltools_here
+from tests.results import configuration, result
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +167,28 @@ def test_limits_may_be_set_on_what_changed(results: Path, tmp_path: Path) -> Non
     assert "'x' is no limit" in diff("x").err
     no_effect = evaltools_here("baseline", "save", str(results / "a.json"), "--limit=top1 >= 0.5")
     assert "--limit has no effect: evaltools baseline save judges nothing" in no_effect.err
+
+
+def test_a_baseline_has_the_name_of_its_task_and_data_or_the_one_given(results: Path, tmp_path: Path) -> None:
+    def baseline_here(action: str, *flags: str) -> Completed:
+        return evaltools_here("baseline", action, str(results / "a.json"), *flags, cwd=tmp_path)
+
+    first = baseline_here("diff")
+    assert (first.code, "baselines/imagenet-images.json cannot be read" in first.err) == (2, True)
+    assert baseline_here("save").code == 0
+    assert baseline_here("save", "--name=phone").code == 0
+    assert sorted(path.name for path in (tmp_path / "baselines").iterdir()) == ["imagenet-images.json", "phone.json"]
+    assert baseline_here("diff").code == baseline_here("diff", "--name", "phone").code == 0
+    again = baseline_here("save", "--name=phone")
+    assert "baselines/phone.json exists; evaltools baseline update replaces it" in again.err
+    missing = baseline_here("diff", "--name=tablet")
+    assert missing.code == 2
+    assert "there is no baselines/tablet.json; there are imagenet-images, phone. Give --name=NAME of one" in missing.err
+    assert "letters, digits, '_', '-' and '.'" in baseline_here("diff", "--name=../x").err
+    assert "leave one of the two out" in baseline_here("diff", "--name=x", "--baseline_file=y.json").err
+
+
+def test_a_name_after_an_inference_diff_is_that_of_its_model() -> None:
+    made = result(configuration("x"))
+    renamed = replace(made, part=None, model=replace(made.model, file="models/a b.tflite"))
+    assert default_name(renamed) == "imagenet-a_b"

@@ -111,9 +111,14 @@ def _baseline(console: Console) -> None:
     made = make_baseline(_imagenet())
     first, second, third = made.configurations
     long = replace(second, name="mobilenet_v1_0.25_128_quant-xnnpack-4threads")
-    slow = {"latency_ms": 123456.7, "peak_memory_mb": 104321.5, "partitions": 2.0}
+    slow: dict[str, float | None] = {"latency_ms": 123456.7, "peak_memory_mb": 104321.5, "partitions": 2.0}
     before = replace(made, configurations=[first, replace(long, figures=long.figures | slow), third])
-    fast = {"top1": 0.25, "latency_ms": 123401.2, "peak_memory_mb": 99876.25, "partitions": 1.0}
+    fast: dict[str, float | None] = {
+        "top1": 0.25,
+        "latency_ms": 123401.2,
+        "peak_memory_mb": 99876.25,
+        "partitions": 1.0,
+    }
     now = replace(
         before,
         model="renamed.tflite",
