@@ -22,6 +22,7 @@ BASELINE_VERSION: Final = "1"
 _RANKS: Final = "0123456789"
 _NO_RANK: Final = "-"
 _RESAMPLED_DIGITS: Final = 5
+_MOST_TIMES: Final = 500
 _MOST_EXAMPLES: Final = 10**12
 
 
@@ -32,8 +33,9 @@ class BaselineConfiguration:
     ``figures`` are those that limits use, ``outputs`` those of each output. ``ranks`` has one character per example,
     the place of the right label from 0, ``-`` where it is not among the best; empty where no examples were recorded.
     ``resampled`` has figures of COCO over resamples of the pictures, in units of 0.00001, null as in the result.
-    ``means`` has what is known of figures that are means of scores. ``answered`` counts the examples that the figures
-    are of. A figure is null where there is no number for it, such as that of an output with NaN.
+    ``means`` has what is known of figures that are means of scores. ``times_us`` are single times, at most 500 of them,
+    spread evenly; empty where the result does not hold those behind its latency. ``answered`` counts the examples that
+    the figures are of. A figure is null where there is no number for it, such as that of an output with NaN.
     """
 
     name: str
@@ -45,6 +47,7 @@ class BaselineConfiguration:
     resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
     answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
     means: dict[str, Mean] = field(default_factory=dict)
+    times_us: list[Annotated[float, Meta(ge=0)]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,18 @@ def _configuration(result: EvaluationResult, entry: ConfigurationResult) -> Base
         resampled={figure: _whole_numbers(values) for figure, values in judged.resampled.items()},
         answered=entry.finished_examples,
         means=dict(judged.means),
+        times_us=_spread(judged.times_us),
     )
+
+
+def _spread(times_us: Sequence[float]) -> list[float]:
+    """So many of them that the file stays small.
+
+    >>> len(_spread(range(40))), len(_spread(range(1200))), _spread(range(1500))[:3]
+    (40, 500, [0, 3, 6])
+    """
+    count = min(_MOST_TIMES, len(times_us))
+    return [times_us[place * len(times_us) // count] for place in range(count)]
 
 
 def _numbers(figures: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
@@ -19,7 +19,7 @@ from evaltools.stats.proportions import PairedCounts
 from evaltools.stats.resampled import resampled_change
 from evaltools.task_kind import all_metrics
 
-_TOLERANCE_OF_ERRORS: Final = 0.1
+TOLERANCE_OF_ERRORS: Final = 0.1
 """Errors of outputs may grow by this share; on the same machine they are the same numbers again."""
 _LEVEL: Final = 0.05
 _NO_RANK: Final = "-"
@@ -30,6 +30,11 @@ UNTESTED: Final = "untested"
 """The reason where a share fell by more than the margin, and nothing tests that."""
 FISHER: Final = "fisher"
 """The reason where two shares are of other examples, so that Fisher's exact test compares them."""
+HeldTo = Literal["chance", "margin", "tenth", "same", "shown"]
+"""What a figure may become worse by: what ``chance`` explains, the ``margin``, a ``tenth`` of it, nothing (``same``).
+
+What is only ``shown`` may be anything.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class FigureChange:
 
     ``output`` names the output that it is of, if any. ``verdict`` is None where nothing judges the change by itself.
     ``regressed``: it became worse, beyond what chance explains where a statistic tells; or it is no number any more
-    (``now`` is null).
+    (``now`` is null). ``held_to`` says what it may become worse by.
     """
 
     configuration: str
@@ -48,6 +53,7 @@ class FigureChange:
     now: float | None
     verdict: Verdict | None
     regressed: bool
+    held_to: HeldTo = "shown"
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class BaselineComparison:
 
     ``paired``: both are of the same examples. ``setup`` says in words what was set up in another way, ``missing`` names
     configurations of the baseline that were not measured now, ``new`` figures that the baseline does not have.
+    ``margin`` is the change of accuracy, 0..1, that counts as none.
     """
 
     paired: bool
@@ -63,6 +70,7 @@ class BaselineComparison:
     changes: list[FigureChange]
     missing: list[str]
     new: list[str]
+    margin: float
 
     @property
     def regressions(self) -> list[FigureChange]:
@@ -82,6 +90,7 @@ def compare_with_baseline(before: Baseline, now: Baseline, margin: float) -> Bas
         changes=[change for pair in pairs for change in _changes(*pair, conditions)],
         missing=[entry.name for entry in before.configurations if entry.name not in current],
         new=list(dict.fromkeys(name for old, new in pairs for name in new.figures if name not in old.figures)),
+        margin=margin,
     )
 
 
@@ -141,22 +150,25 @@ def _changes(old: BaselineConfiguration, new: BaselineConfiguration, conditions:
 
 
 def _judged(change: FigureChange, metric: Metric | None, margin: float) -> FigureChange:
-    """With whether it became worse; a figure that no metric is named after is only shown."""
+    """With whether it became worse, and what it is held to; a figure that no metric is named after is only shown."""
     before, now = change.before, change.now
     if now is None:
-        return replace(change, verdict=Verdict("worse", change.figure, reasons=[Reason(NO_NUMBER)]), regressed=True)
+        gone = Verdict("worse", change.figure, reasons=[Reason(NO_NUMBER)])
+        return replace(change, verdict=gone, regressed=True, held_to="same")
     if change.verdict is not None:
-        return replace(change, regressed=change.verdict.kind == "worse")
+        return replace(change, regressed=change.verdict.kind == "worse", held_to="chance")
+    if before == now and metric is not None and (metric.ranked is not None or metric.is_of_own_task):
+        return replace(change, held_to="chance")
     if metric is None or metric.better is None or metric.against_baseline == "shown":
         return change
     is_higher_better = metric.better == "higher"
     if metric.against_baseline == "share":
         is_worse = now < before - margin if is_higher_better else now > before + margin
         verdict = Verdict("worse", change.figure, reasons=[Reason(UNTESTED)]) if is_worse else None
-        return replace(change, verdict=verdict, regressed=is_worse)
-    tolerance = _TOLERANCE_OF_ERRORS if change.output else 0.0
+        return replace(change, verdict=verdict, regressed=is_worse, held_to="margin")
+    tolerance = TOLERANCE_OF_ERRORS if change.output else 0.0
     is_worse = now < before * (1 - tolerance) if is_higher_better else now > before * (1 + tolerance)
-    return replace(change, regressed=is_worse)
+    return replace(change, regressed=is_worse, held_to="tenth" if change.output else "same")
 
 
 def _verdict(

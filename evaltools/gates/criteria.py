@@ -56,10 +56,11 @@ class Criterion:
         return self.kind != "value" or self.metric.of_reference
 
 
-def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
+def parse_criterion(text: str, of_own_task: bool = False, against_baseline: bool = False) -> Criterion:
     """Read a limit; raises :class:`UsageError` for what is none, and for what could never be decided.
 
     ``of_own_task``: it may be about a metric that a task of one's own gives, which only its result knows.
+    ``against_baseline``: drops are those since a baseline, and every share that is better when higher has one.
 
     >>> criterion = parse_criterion("top1 drop <= 0.5 points at 95 %")
     >>> criterion.figure, criterion.kind, criterion.value, criterion.confidence
@@ -89,7 +90,7 @@ def parse_criterion(text: str, of_own_task: bool = False) -> Criterion:
         confidence=float(found["confidence"]) / 100 if found["confidence"] else None,
         unit="points" if unit == "point" else unit,
     )
-    _require_sense(criterion, known)
+    _require_sense(criterion, known, against_baseline)
     _require_unit(criterion, unit)
     _require_possible(criterion)
     return criterion
@@ -100,12 +101,13 @@ def _value(number: str, unit: str) -> float:
     return float(Decimal(number) / 100) if unit in _HUNDREDTHS else float(number)
 
 
-def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
+def _require_sense(criterion: Criterion, known: Mapping[str, Metric], against_baseline: bool) -> None:
     text, figure, kind, metric = criterion.text, criterion.figure, criterion.kind, criterion.metric
     if kind == "rise" and not metric.is_of_own_task:
         raise UsageError(f"{text!r}: only metrics of tasks of your own can rise; limit {figure} itself, or its drop")
-    if kind == "drop" and not (metric.can_drop or metric.is_of_own_task):
-        droppable = sorted(name for name, entry in known.items() if entry.can_drop)
+    can_drop = {name for name, entry in known.items() if entry.can_drop or (against_baseline and _is_good_share(entry))}
+    if kind == "drop" and figure not in can_drop and not metric.is_of_own_task:
+        droppable = sorted(can_drop)
         raise UsageError(f"{text!r}: only {', '.join(droppable)} can drop")
     if (kind == "ratio") != metric.is_ratio:
         raise UsageError(f"{text!r}: write 'latency ratio <= 0.8', or 'latency_ms <= 5' for the time itself")
@@ -115,6 +117,10 @@ def _require_sense(criterion: Criterion, known: Mapping[str, Metric]) -> None:
         raise UsageError(f"{text!r}: a {kind} is limited from above: {figure} {kind} <= ...")
     if criterion.confidence is not None:
         _require_confidence(criterion, criterion.confidence, known)
+
+
+def _is_good_share(metric: Metric) -> bool:
+    return metric.is_share and metric.better == "higher"
 
 
 def _require_confidence(criterion: Criterion, confidence: float, known: Mapping[str, Metric]) -> None:

@@ -31,7 +31,8 @@ class Found:
 
     ``value`` is None, or NaN, where there is no number. ``low`` and ``high`` are the one-sided bounds at the confidence
     of a limit that has one. ``output`` names the output that decides, ``processes`` counts those behind a latency ratio
-    with bounds. ``unit`` is that of the limit, in which a person is told: a share, 0..1, in ``%`` or ``points``.
+    with bounds. ``unit`` is that of the limit, or else of the figure: a share, 0..1, is told in ``%`` or ``points``.
+    ``of_medians``: a latency ratio of two medians, not of times on the same examples.
 
     >>> Found("top1 drop", 0.005, 0.001, 0.009).high
     0.009
@@ -44,6 +45,7 @@ class Found:
     output: str | None = None
     processes: int | None = None
     unit: str = ""
+    of_medians: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _decide_value(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
     value = evidence.figures[criterion.figure]
     if value is None:
         return _missing(criterion, evidence, Reason("no_value", names={"figure": criterion.figure}))
-    found = Found(criterion.figure, value, unit=criterion.unit)
+    found = Found(criterion.figure, value, unit=criterion.unit or criterion.metric.unit)
     share = evidence.shares.get(criterion.figure)
     if criterion.confidence is None:
         return _compared(criterion, evidence, found)
@@ -170,9 +172,10 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
         return _missing(criterion, evidence, Reason("no_reference_times"))
     ratio, interval = evidence.ratio.ratio, evidence.ratio.interval
     if criterion.confidence is None:
-        return _compared(criterion, evidence, Found("latency ratio", ratio, unit=criterion.unit))
+        found = Found("latency ratio", ratio, unit=criterion.unit, of_medians=not evidence.ratio.pairs)
+        return _compared(criterion, evidence, found)
     if interval is None:
-        return _missing(criterion, evidence, Reason("no_ratio_interval"))
+        return _missing(criterion, evidence, Reason("no_ratio_interval" if evidence.ratio.pairs else "medians_only"))
     found = Found("latency ratio", ratio, processes=evidence.ratio.processes, unit=criterion.unit)
     return _bounded(criterion, evidence, found, partial(at_confidence, ratio, interval), tests)
 
@@ -180,7 +183,7 @@ def _decide_ratio(criterion: Criterion, evidence: Evidence, tests: int) -> Decis
 def _decide_outputs(criterion: Criterion, evidence: Evidence) -> Decision:
     """The worst of the outputs that the limit is about and that have such a figure."""
     named = [
-        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit)
+        Found(criterion.figure, values[criterion.figure], output=names[0], unit=criterion.unit or criterion.metric.unit)
         for names, values in evidence.outputs
         if criterion.figure in values and (criterion.output is None or criterion.output in names)
     ]

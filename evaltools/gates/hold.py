@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaltools.errors import DataError
@@ -24,13 +24,15 @@ from evaltools.task_kind import kind_of
 class GateReport:
     """What came of one gate for one result; ``run`` names where the result is from.
 
-    ``elapsed_s`` is how long the run took, in seconds; 0 where there is none.
+    ``elapsed_s`` is how long the run took, in seconds; 0 where there is none. ``own_s`` is what its configurations took
+    of that, as far as they were timed.
     """
 
     run: str
     model: str
     decisions: tuple[Decision, ...]
     elapsed_s: float = 0.0
+    own_s: dict[str, float] = field(default_factory=dict)
 
 
 def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
@@ -96,7 +98,16 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
 
 
 def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateReport:
-    return GateReport(run, _model_name(result), decisions, result.environment.elapsed_s)
+    return GateReport(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
+
+
+def seconds_of(result: EvaluationResult) -> dict[str, float]:
+    """What the inferences of each configuration took together, in seconds."""
+    return {
+        entry.name: latency.avg_us * max(entry.finished_examples, latency.count) / 1e6
+        for entry in result.configurations
+        if (latency := entry.inference_latency) is not None
+    }
 
 
 def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision]:

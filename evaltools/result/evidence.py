@@ -36,7 +36,8 @@ class Judged:
     ``outputs`` has the figures of each output, ``shares`` the counts behind figures that are shares, ``means`` the
     figures that are means of scores, ``changes`` those against the reference. ``ranks`` has the rank of the right
     label of each recorded example, from 0, None where it is not among the best; ``resampled`` figures over resamples of
-    the examples, which are the same for all configurations.
+    the examples, which are the same for all configurations. ``times_us`` are the single times behind the latency, in
+    the order of the examples, where the result holds them.
     """
 
     outputs: Sequence[OutputFigures] = ()
@@ -45,3 +46,4 @@ class Judged:
     changes: Mapping[str, Change] = field(default_factory=dict)
     ranks: Sequence[int | None] = ()
     resampled: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    times_us: Sequence[float] = ()

@@ -25,7 +25,14 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
     recorded = [example.answers.get(configuration.name) for example in part.examples or []]
     answers = [answer for answer in recorded if answer is not None]
     ranks = [answer.rank for answer in answers] if len(answers) == len(recorded) else ()
-    return replace(judged_by(metrics.METRICS, result, configuration), ranks=ranks)
+    times_us = [answer.invoke_us for answer in answers] if ranks and _is_timed_in_pass(result) else ()
+    return replace(judged_by(metrics.METRICS, result, configuration), ranks=ranks, times_us=times_us)
+
+
+def _is_timed_in_pass(result: EvaluationResult) -> bool:
+    """Whether the latency is of the times that are recorded with the answers, and not measured apart in quiet."""
+    execution = result.execution
+    return execution is not None and execution.workers == 1 and execution.quiet_latency_examples is None
 
 
 def examples(result: EvaluationResult) -> list[str]:

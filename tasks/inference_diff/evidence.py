@@ -35,8 +35,10 @@ def _worst(metric: Metric, values: list[float | None]) -> float | None:
 
 
 def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
-    """The figures of each output."""
-    return Judged(outputs=_outputs(result, configuration))
+    """The figures of each output, and the time of each run."""
+    part: InferenceDiff = result.part
+    times = part.times.get(configuration.name)
+    return Judged(outputs=_outputs(result, configuration), times_us=times.invokes_us if times is not None else ())
 
 
 def _outputs(result: EvaluationResult, configuration: ConfigurationResult) -> list[OutputFigures]:

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from evaltools.cli.judge.baseline_run import decisions_of
 from evaltools.errors import DataError
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, baseline_json, make_baseline, read_baseline
 from evaltools.gates.baseline_diff import BaselineComparison, compare_with_baseline
+from evaltools.report.words.gates import decision_in_words
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.result.evaluation import ExecutionUsed
 from evaltools.tasks.imagenet.result import ExampleAnswer, ExampleRecord
@@ -194,3 +196,32 @@ def test_what_was_set_up_in_another_way_is_said() -> None:
         "test: litert then, tflite now",
         "test: no flags then, --use_gpu=true now",
     ]
+
+
+def test_every_verdict_says_what_the_figure_was_held_to() -> None:
+    before = measured(
+        figures={"latency_ms": 5.0, "peak_memory_mb": 50.0, "top1": 0.99, "ap": 0.42, "failed_examples": 0.0},
+        outputs={"scores": {"max_error": 1.0, "snr_db": 40.0}},
+        ranks="1100" * 50,
+    )
+    now = measured(
+        figures={"latency_ms": 9.0, "peak_memory_mb": 51.0, "top1": 0.985, "ap": 0.418, "failed_examples": 1.0},
+        outputs={"scores": {"max_error": 1.05, "snr_db": None}},
+        ranks="11-0" + "1100" * 49,
+    )
+    *others, gone = [decision_in_words(decision) for decision in decisions_of(compared(before, now))]
+    assert others == [
+        "test: top1 no worse than 99 %, beyond chance: pass: top1 98.5 %",
+        "test: ap no worse than 42 % by more than 0.5 points: pass: ap 41.8 %",
+        "test: failed_examples no worse than 0: fail: failed_examples 1",
+        "test: max_error[scores] no worse than 1 by more than 10 %: pass: max_error 1.05 in scores",
+    ]
+    assert gone.startswith(
+        "test: snr_db[scores] no worse than 40 dB: fail: snr_db no number in scores; WORSE: there is"
+    )
+
+
+def test_a_figure_that_is_tested_and_did_not_change_is_a_pass() -> None:
+    same = measured(figures={"top1": 0.5}, ranks="0-" * 100)
+    (decision,) = decisions_of(compared(same, same))
+    assert (decision.limit, decision.verdict) == ("top1 no worse than 50 %, beyond chance", "pass")

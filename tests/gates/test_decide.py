@@ -59,7 +59,7 @@ def test_a_figure_at_the_limit_keeps_it() -> None:
     evidence = Evidence("x", figures={"latency_ms": 5.0, "top1": 0.9})
     assert [verdict(f"latency_ms <= {limit}", evidence) for limit in (4.99, 5, 5.01)] == ["fail", "pass", "pass"]
     assert [verdict(f"top1 >= {limit}", evidence) for limit in (0.89, 0.9, 0.91)] == ["pass", "pass", "fail"]
-    assert found_in_words(decided("latency_ms <= 4", evidence).found) == "latency_ms 5"
+    assert found_in_words(decided("latency_ms <= 4", evidence).found) == "latency_ms 5 ms"
 
 
 def test_a_figure_that_is_nan_breaks_both_limits_and_one_without_a_value_shows_nothing() -> None:
@@ -272,10 +272,11 @@ def test_a_ratio_of_one_pair_or_of_none() -> None:
 
 def test_the_worst_output_decides_and_is_named() -> None:
     evidence = outputs(("a", {"max_quanta": 2.0}), ("b", {"max_error": 9.0}), ("c", {"max_quanta": 5.0}))
-    assert found_in_words(decided("max_quanta <= 1", evidence).found) == "max_quanta 5 in c"
+    assert found_in_words(decided("max_quanta <= 1", evidence).found) == "max_quanta 5 quanta in c"
     assert verdict("max_quanta <= 5", evidence) == "pass"
     snr = outputs(("a", {"snr_db": 60.0}), ("b", {"snr_db": 30.0}), ("c", {"snr_db": math.inf}))
-    assert decided("snr_db >= 40", snr) == Decision("x", "snr_db >= 40", "fail", Found("snr_db", 30.0, output="b"))
+    worst = Found("snr_db", 30.0, output="b", unit="dB")
+    assert decided("snr_db >= 40", snr) == Decision("x", "snr_db >= 40", "fail", worst)
     assert verdict("snr_db >= 30", snr) == "pass"
 
 

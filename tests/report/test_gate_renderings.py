@@ -90,24 +90,25 @@ def read_junit(made: GateOutcome, folder: Path) -> dict[str | None, list[TestCas
 
 def test_the_table_has_a_row_for_each_and_a_reason_for_what_did_not_pass() -> None:
     lines = printed(MIXED)
-    assert [line.split() for line in lines[:3]] == [
+    assert lines[0] == "1 failed, 2 not measured, 1 inconclusive, 1 passed"
+    assert [line.split() for line in lines[1:4]] == [
         ["run", "configuration", "limit", "found", "verdict"],
-        ["a", "fast", "top1", ">=", "0.9", "top1", "0.9", "pass"],
-        ["a", "fast", "top1", ">=", "0.9", "top1", "0.9", "fail"],
+        ["a", "fast", "top1", ">=", "0.9", "0.9", "pass"],
+        ["a", "fast", "top1", ">=", "0.9", "0.9", "fail"],
     ]
-    assert lines[6:] == [
+    assert lines[7:] == [
         "",
         "a, fast, top1 >= 0.9: fail: found top1 0.9",
         "b, fast, top1 >= 0.9: inconclusive: found top1 0.9; about 500 would do",
         "a, fast, top1 >= 0.9: not measured: it died",
         "b, fast, top1 >= 0.9: not measured: no NNAPI",
-        "2 not measured, 1 failed, 1 inconclusive, 1 passed",
+        "1 failed, 2 not measured, 1 inconclusive, 1 passed",
     ]
-    assert printed(PASSED)[2:] == ["", "1 passed"]
+    assert printed(PASSED)[3:] == ["", "1 passed"]
 
 
 def test_empty_names_stand_for_anything() -> None:
-    assert printed(EMPTY_NAMES)[1].split() == ["*", "*", "top1", ">=", "0.5", "not", "measured"]
+    assert printed(EMPTY_NAMES)[2].split() == ["*", "*", "top1", ">=", "0.5", "not", "measured"]
 
 
 @pytest.mark.parametrize("width", [160, 20])
@@ -130,6 +131,10 @@ def test_junit_has_a_suite_per_run_and_a_case_per_decision(tmp_path: Path) -> No
     assert (case.classname, case.name, case.system_out) == ("b", "fast: top1 >= 0.9", "top1 0.9")
     assert case.result[0].message == "inconclusive: found top1 0.9; about 500 would do"
     assert suites["b"][1].result[0].message == "not measured: no NNAPI"
+    root = ElementTree.fromstring(junit_xml(MIXED))
+    reasons = [element for element in root.iter() if element.get("message")]
+    assert [element.text for element in reasons] == [None] * 4, "each reason is there once"
+    assert [entry.get("value") for entry in root.iter("property")] == ["m.tflite", "n.tflite"]
 
 
 def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
@@ -144,13 +149,13 @@ def test_junit_can_be_read_whatever_the_names_hold(tmp_path: Path) -> None:
 
 def test_markdown_has_verdicts_in_words_and_reasons_below() -> None:
     assert markdown_summary(MIXED).decode().splitlines() == [
-        "### evaltools gate: 2 not measured, 1 failed, 1 inconclusive, 1 passed",
+        "### evaltools gate: 1 failed, 2 not measured, 1 inconclusive, 1 passed",
         "",
         "| run | configuration | limit | found | verdict |",
         "| --- | --- | --- | --- | --- |",
-        "| a | fast | top1 &gt;= 0.9 | top1 0.9 | pass |",
-        "| a | fast | top1 &gt;= 0.9 | top1 0.9 | **fail** |",
-        "| b | fast | top1 &gt;= 0.9 | top1 0.9 | **inconclusive** |",
+        "| a | fast | top1 &gt;= 0.9 | 0.9 | pass |",
+        "| a | fast | top1 &gt;= 0.9 | 0.9 | **fail** |",
+        "| b | fast | top1 &gt;= 0.9 | 0.9 | **inconclusive** |",
         "| a | fast | top1 &gt;= 0.9 |  | **not measured** |",
         "| b | fast | top1 &gt;= 0.9 |  | **not measured** |",
         "",
@@ -175,6 +180,32 @@ def test_the_reason_of_several_limits_is_told_once() -> None:
     ]
 
 
+def test_a_reason_of_several_configurations_is_told_once() -> None:
+    why = Reason.of_text("no GPU")
+    decisions = [
+        replace(decision("not measured", configuration=name, reason=why), limit=limit)
+        for name in ("gpu", "gpu fp16")
+        for limit in ("a <= 1", "b <= 1")
+    ]
+    alone = decision("not measured", configuration="npu", reason=Reason.of_text("no NPU"))
+    reports = [GateReport("r", "m.tflite", (*decisions, alone)), GateReport("s", "m.tflite", (decisions[0],))]
+    made = outcome_of("1", "gates.toml", reports)
+    assert printed(made)[-4:-1] == [
+        "r, gpu, gpu fp16, 2 limits: not measured: no GPU",
+        "r, npu, top1 >= 0.9: not measured: no NPU",
+        "s, gpu, a <= 1: not measured: no GPU",
+    ]
+    assert markdown_summary(made).decode().count("no GPU") == 2
+
+
+def test_configurations_share_the_time_of_their_run_by_what_each_took() -> None:
+    decisions = (decision(configuration="slow"), decision("fail", configuration="slow"), decision(configuration="fast"))
+    gone = decision("not measured", configuration="gone", reason=Reason.of_text("it died"))
+    report = GateReport("a", "m", (*decisions, gone), 8.0, {"slow": 0.3, "fast": 0.1, "reference": 5.0})
+    root = ElementTree.fromstring(junit_xml(outcome_of("1", "gates.toml", [report])))
+    assert [case.get("time") for case in root.iter("testcase")] == ["3.000", "3.000", "2.000", "0.000"]
+
+
 def test_the_time_of_a_run_is_that_of_its_suite() -> None:
     reports = [
         GateReport("a", "m", (decision(), decision("fail")), 1.5),
@@ -195,7 +226,6 @@ def test_no_name_breaks_out_of_the_markdown_table() -> None:
     assert [line[:5] for line in lines if line and not line.startswith("|")] == [
         "### e",
         "* **f",
-        "* **n",
         "* **n",
     ]
     assert "<" not in text
@@ -230,6 +260,7 @@ def test_json_has_every_decision() -> None:
                     "output": None,
                     "processes": None,
                     "unit": "",
+                    "of_medians": False,
                 },
                 "reason": {"kind": "text", "numbers": {}, "names": {"text": "about 500 would do"}},
                 "examples_needed": 500,
@@ -237,6 +268,7 @@ def test_json_has_every_decision() -> None:
             }
         ],
         "elapsed_s": 0.0,
+        "own_s": {},
     }
     assert json.loads(encode_json(HOSTILE))["reports"][0]["decisions"][0]["verdict"] == "fail"
 

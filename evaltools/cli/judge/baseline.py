@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
 from evaltools.cli.judge.flags import FILES
@@ -18,32 +19,48 @@ Keep what a result found in a small file, and hold later results against it.
 RESULT.json is what --output_file_path of an evaluation gives; --record_examples=true makes changes of Top-k testable.
 stdout: what was found."""
 PARAMETERS: Final = (
-    Parameter("baseline_file", "The file to keep, or to compare with.", default="baseline.json", role="output_file"),
+    Parameter(
+        "name",
+        "The baseline is baselines/NAME.json. Without it the name is that of the task and of the folder of the data, "
+        "or of the model where there is no such folder.",
+    ),
+    Parameter(
+        "baseline_file",
+        "The file to keep, or to compare with, in the place of baselines/NAME.json.",
+        role="output_file",
+    ),
     MARGIN,
+    Parameter(
+        "limit",
+        "A limit on what changed, as docs/gates.md has them: 'latency ratio <= 1.2', 'top1 drop <= 0.5 points', where "
+        "drops and ratios are against the baseline, or 'agreement >= 99 %'. Can be given several times.",
+        repeatable=True,
+    ),
     *FILES,
 )
 ACTIONS: Final = ("save", "diff", "update")
 EXIT_CODES: Final = """\
 exit codes:
-  0  saved, updated, or nothing became worse
-  1  something became worse
+  0  saved, updated, or nothing became worse and every --limit is kept
+  1  something became worse, or a --limit is broken
   2  a flag or a file is wrong
-  3  a configuration of the baseline was not measured
-  5  a file could not be written"""
+  3  a configuration of the baseline, or the figure of a --limit, was not measured
+  5  a file could not be written
+  6  too few examples to tell whether a --limit is kept"""
 
 
 def run(arguments: list[str]) -> int:
     """Run one action; returns the exit code."""
-    words = [word for word in arguments if not word.startswith("-")]
-    flags = parse_flags("baseline", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(words) :])
-    if len(words) != 2 or arguments[:2] != words:
+    words = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    flags = None
+    if len(words) == 2 or any(word.startswith("--help") for word in arguments):
+        flags = parse_flags("baseline", DESCRIPTION, EXIT_CODES, {"flags": PARAMETERS}, arguments[len(words) :])
+    if flags is None or len(words) != 2:
         raise UsageError("give an action and a result first: evaltools baseline save|diff|update RESULT.json")
     action, result = words
     if action not in ACTIONS:
         hint = did_you_mean(action, ACTIONS)
         raise UsageError(f"{action!r} is no action of evaltools baseline; use one of {', '.join(ACTIONS)}.{hint}")
-    baseline_file = flags.path("baseline_file")
-    assert baseline_file is not None
     from evaltools.cli.judge.baseline_run import act
 
-    return act(action, result, baseline_file, flags)
+    return act(action, result, flags)

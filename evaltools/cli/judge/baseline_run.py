@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -11,38 +13,55 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
-from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
+from evaltools.gates.baseline_diff import (
+    TOLERANCE_OF_ERRORS,
+    BaselineComparison,
+    FigureChange,
+    HeldTo,
+    compare_with_baseline,
+)
+from evaltools.gates.baseline_limits import hold_limits
+from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateReport, seconds_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.cells import one_line
-from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.words.gates import outcome_of
+from evaltools.report.tables.columns import Column, print_columns, ranked
+from evaltools.report.tables.gates import print_gates
+from evaltools.report.words.gates import in_unit, outcome_of, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
+from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
+from evaltools.task_kind import KINDS, OWN, kind_of
 from evaltools.tasks.shared.options.pictures import read_margin
 
+_FOLDER: Final = Path("baselines")
+_NAME: Final = re.compile(r"\w[\w.-]*")
 _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 """Figures whose statistics are printed; a regression of the others is named as well."""
 
 
-def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -> int:
+def act(action: str, result_file: str, flags: GivenFlags) -> int:
     """Save, compare, or both; returns the exit code."""
     margin = read_margin(flags.options())
-    files = planned_files(flags, [Path(result_file), baseline_file])
-    if action == "save" and files:
-        raise UsageError(f"--{next(iter(files))} has no effect: evaltools baseline save judges nothing; use diff")
     result = read_result(Path(result_file))
+    baseline_file = _baseline_file(flags, result)
+    files = planned_files(flags, [Path(result_file), baseline_file])
+    without_effect = [*files, *(["limit"] if flags.texts("limit") else [])]
+    if action == "save" and without_effect:
+        raise UsageError(f"--{without_effect[0]} has no effect: evaltools baseline save judges nothing; use diff")
+    limits = _limits(flags.texts("limit"), result)
     now = make_baseline(result)
     if action == "save":
         return _save(now, baseline_file)
+    _require_there(baseline_file)
     before = read_baseline(baseline_file)
     if before.task != now.task or before.subject not in ("", now.subject):
         raise DataError(
@@ -50,8 +69,15 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
             "give the two that belong together"
         )
     compared = compare_with_baseline(before, now, margin)
-    print_comparison(compared, before, make_console(sys.stdout))
-    report = GateReport(Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s)
+    console = make_console(sys.stdout)
+    print_comparison(compared, before, console)
+    report = GateReport(
+        Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
+    )
+    if limits:
+        of_limits = replace(report, decisions=hold_limits(limits, before, now, result))
+        print_gates(outcome_of(version("evaltools"), str(baseline_file), [of_limits], "baseline"), console)
+        report = replace(report, decisions=(*report.decisions, *of_limits.decisions))
     outcome = outcome_of(version("evaltools"), str(baseline_file), [report], "baseline")
     not_written = write_verdicts(outcome, files)
     for error in not_written:
@@ -60,29 +86,102 @@ def act(action: str, result_file: str, baseline_file: Path, flags: GivenFlags) -
         return _write(now, baseline_file, "updated") or (exit_codes.NOT_WRITTEN if not_written else exit_codes.OK)
     if not_written:
         return exit_codes.NOT_WRITTEN
-    if compared.missing:
-        return exit_codes.NOT_MEASURED
-    return exit_codes.LIMIT_BROKEN if compared.regressions else exit_codes.OK
+    return EXIT_CODES[outcome.verdict] if report.decisions else exit_codes.OK
+
+
+def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
+    """The one that is stated, or the one of that name, or of the task and its data."""
+    stated = flags.path("baseline_file")
+    if "name" not in flags:
+        return stated or _FOLDER / f"{default_name(result)}.json"
+    name = flags.text("name")
+    if stated is not None:
+        raise UsageError(f"--name={name} and --baseline_file={stated} both say which file; leave one of the two out")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name={name}: use letters, digits, '_', '-' and '.', such as --name=phone for {_FOLDER}/phone.json; "
+            "a file elsewhere is --baseline_file"
+        )
+    return _FOLDER / f"{name}.json"
+
+
+def _require_there(path: Path) -> None:
+    """Name the other baselines where there is no such one."""
+    others = sorted(other.stem for other in _FOLDER.glob("*.json")) if path.parent == _FOLDER else []
+    if others and not path.exists():
+        raise DataError(
+            f"there is no {path}; there are {', '.join(map(one_line, others))}. Give --name=NAME of one, or make it: "
+            "evaltools baseline save"
+        )
+
+
+def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
+    """Read; raises :class:`UsageError` for one on a figure that this task never has."""
+    is_own = result.task == OWN or result.task not in KINDS
+    own = {metric.name for metric in kind_of(result.task).metrics}
+    of_others = {metric.name for name in KINDS for metric in kind_of(name).metrics} - own
+    found = [parse_criterion(text, is_own, against_baseline=True) for text in texts]
+    for criterion in found:
+        if criterion.figure in of_others:
+            raise UsageError(
+                f"--limit={criterion.text}: a result of {result.task} has no {criterion.figure} "
+                f"({criterion.metric.meaning}); leave it out"
+            )
+    return found
 
 
 def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:
-    """Each figure as a limit: no worse than it was; a configuration that is missing keeps none."""
-    found = []
-    for change in compared.changes:
-        said = Reason.of_text(baseline_change_in_words(change)) if change.verdict is not None else None
-        limit, measured = f"{_name(change)} no worse than {change.before:.6g}", Found(_name(change), change.now)
-        verdict: GateVerdict = "fail" if change.regressed else "pass"
-        found.append(Decision(change.configuration, limit, verdict, measured, said if change.regressed else None))
+    """Each figure that is judged as a limit, in its unit; a configuration that is missing keeps none.
+
+    Figures that are only shown have no limit, so there is no verdict on them.
+    """
+    found = [_decision(change, compared.margin) for change in compared.changes if change.held_to != "shown"]
     gone = Reason.of_text("it was not measured now")
     found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
     return tuple(found)
 
 
+def _decision(change: FigureChange, margin: float) -> Decision:
+    unit = unit_of(change.figure)
+    verdict: GateVerdict = "fail" if change.regressed else "pass"
+    said = baseline_change_in_words(change) if change.regressed else ""
+    measured = Found(change.figure, change.now, output=change.output or None, unit=unit)
+    limit = f"{_name(change)} no worse than {in_unit(change.before, unit)}{_allowance(change.held_to, margin)}"
+    return Decision(change.configuration, limit, verdict, measured, Reason.of_text(said) if said else None)
+
+
+def _allowance(held_to: HeldTo, margin: float) -> str:
+    """What a figure may be worse by, behind its limit."""
+    allowed = {
+        "chance": ", beyond chance",
+        "margin": f" by more than {100 * margin:g} points",
+        "tenth": f" by more than {100 * TOLERANCE_OF_ERRORS:g} %",
+    }
+    return allowed.get(held_to, "")
+
+
+def default_name(result: EvaluationResult) -> str:
+    """By task and data, so that a renamed model has the same; by the model where the data are no folder."""
+    images = getattr(getattr(result.part, "data", None), "images", "")
+    data = Path(images).resolve().name if images else Path(result.model.file).stem
+    name = f"{kind_of(result.task).evidence.subject(result)}-{data}"
+    return re.sub(r"[^\w.-]", "_", name)
+
+
 def _save(now: Baseline, path: Path) -> int:
     if path.exists():
-        raise UsageError(f"--baseline_file={path} exists; evaltools baseline update replaces it, or give another name")
+        raise UsageError(f"{path} exists; evaltools baseline update replaces it, or give another with --name=NAME")
+    if path.parent == _FOLDER:
+        _make_folder()
     require_writable(path, "--baseline_file")
     return _write(now, path, "saved")
+
+
+def _make_folder() -> None:
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {_FOLDER} cannot be made: {error.strerror}; give --baseline_file=FILE") from error
 
 
 def _write(now: Baseline, path: Path, done: str) -> int:
@@ -127,19 +226,23 @@ def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
         Column("figure", _name),
     ]
     columns = [
-        Column[FigureChange]("before", lambda change: f"{change.before:.6g}"),
+        Column[FigureChange]("change", _difference),
         Column("now", lambda change: _number(change.now)),
-        Column("change", _difference),
+        Column("before", lambda change: _number(change.before)),
     ]
-    print_columns(names, columns, changes, console)
+    print_columns(names, ranked(columns), changes, console)
 
 
 def _difference(change: FigureChange) -> str:
-    return "" if change.now is None else f"{change.now - change.before:+.4g}"
+    if change.now is None:
+        return ""
+    difference = change.now - change.before
+    return f"{difference:+.0f}" if 1e4 <= abs(difference) < 1e15 else f"{difference:+.4g}"
 
 
 def _number(value: float | None) -> str:
-    return "no number" if value is None else f"{value:.6g}"
+    """Six digits, more before the point where there are more."""
+    return "no number" if value is None else f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _name(change: FigureChange) -> str:

@@ -18,5 +18,6 @@ FILES: Final = (
         about="result",
     ),
     Parameter("output_file_path", "JSON file with the verdicts.", role="output_file", about="result", short="output"),
+    Parameter("json", "The same as --output_file_path.", role="output_file", about="result"),
 )
 """The files in which they are written."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,12 +17,11 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.gate_runs import Run, read_run, result_of
-from evaltools.cli.judge.verdict_files import planned_files, write_verdicts
+from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
-from evaltools.gates.decide import GateVerdict
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.report.tables.gates import print_gates
@@ -30,12 +31,6 @@ from evaltools.result_file import read_result
 from evaltools.task_kind import KINDS, kind_of
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
-_EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
-    "pass": exit_codes.OK,
-    "inconclusive": exit_codes.INCONCLUSIVE,
-    "fail": exit_codes.LIMIT_BROKEN,
-    "not measured": exit_codes.NOT_MEASURED,
-}
 
 
 def gate(flags: GivenFlags, results: Sequence[str]) -> int:
@@ -47,10 +42,11 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
     _require_possible(file, runs)
     files = planned_files(flags, [file.path, *(path for run in runs for path in run.files_read)])
     console = make_console()
-    found = _results(runs, console)
-    outcome = outcome_of(
-        version("evaltools"), str(file.path), hold_gates(file.gates, found) + report_unjudged(file.gates, found)
-    )
+    seconds: dict[str, float] = {}
+    found = _results(runs, console, seconds)
+    held = hold_gates(file.gates, found) + report_unjudged(file.gates, found)
+    timed = [replace(report, elapsed_s=seconds.get(report.run, report.elapsed_s)) for report in held]
+    outcome = outcome_of(version("evaltools"), str(file.path), timed)
     not_written = write_verdicts(outcome, files)
     if not say(text_for_stdout(partial(print_gates, outcome))):
         not_written.append(OutputError("stdout cannot be written"))
@@ -60,7 +56,7 @@ def gate(flags: GivenFlags, results: Sequence[str]) -> int:
         return exit_codes.NOT_WRITTEN
     if outcome.verdict == "inconclusive" and is_inconclusive_allowed:
         return exit_codes.OK
-    return _EXIT_CODES[outcome.verdict]
+    return EXIT_CODES[outcome.verdict]
 
 
 def _gate_file(flags: GivenFlags) -> Path:
@@ -117,12 +113,14 @@ def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
                 )
 
 
-def _results(runs: Sequence[Run], console: Console) -> dict[str, EvaluationResult]:
-    """Files first: one that cannot be read is told before hours of runs."""
+def _results(runs: Sequence[Run], console: Console, seconds: dict[str, float]) -> dict[str, EvaluationResult]:
+    """Files first: one that cannot be read is told before hours of runs. ``seconds`` gets what each command took."""
     found = {run.source.name: read_result(run.source.result) for run in runs if run.source.result is not None}
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
         for number, run in enumerate(runs):
             if run.source.result is None:
                 console.print(f"run {run.source.name}: evaltools {shlex.join(run.source.command)}")
+                start = time.perf_counter()
                 found[run.source.name] = result_of(run, Path(scratch, f"{number}.json"))
+                seconds[run.source.name] = round(time.perf_counter() - start, 3)
     return {run.source.name: found[run.source.name] for run in runs}

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools import exit_codes
 from evaltools.cli.shared.flags import GivenFlags
 from evaltools.errors import OutputError, UsageError
+from evaltools.gates.decide import GateVerdict
 from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
@@ -21,8 +23,16 @@ _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {
     "markdown": markdown_summary,
     "badge": badge_json,
     "output_file_path": encode_json,
+    "json": encode_json,
 }
-_JSON: Final = ("badge", "output_file_path")
+_JSON: Final = ("badge", "output_file_path", "json")
+EXIT_CODES: Final[Mapping[GateVerdict, int]] = {
+    "pass": exit_codes.OK,
+    "inconclusive": exit_codes.INCONCLUSIVE,
+    "fail": exit_codes.LIMIT_BROKEN,
+    "not measured": exit_codes.NOT_MEASURED,
+}
+"""By the worst verdict."""
 
 
 def planned_files(flags: GivenFlags, inputs: Sequence[Path]) -> dict[str, Path]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import Console
 
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.words.gates import GateLine, GateOutcome, counts, lines, why_not
 
+_WIDEST: Final = 16
+"""Limits and figures take two lines rather than leave what was found out."""
+
 
 def print_gates(outcome: GateOutcome, console: Console) -> None:
-    """One row per limit and configuration, then why some did not pass, then the counts."""
+    """The counts, one row per limit and configuration, then why some did not pass, and the counts again."""
+    console.print(counts(outcome))
     names = [
         Column[GateLine]("run", lambda line: line.run),
         Column[GateLine]("configuration", lambda line: line.configuration),
         Column[GateLine]("limit", lambda line: line.limit),
     ]
     columns = [
-        Column[GateLine]("found", lambda line: line.found, rank=1, justify="left"),
+        Column[GateLine]("found", lambda line: line.figure, rank=1, justify="left", folds=True),
         Column[GateLine]("verdict", lambda line: line.verdict, justify="left"),
     ]
-    print_columns(names, columns, list(lines(outcome)), console)
+    print_columns(names, columns, list(lines(outcome)), console, widest_name=_WIDEST)
     console.print()
     for found in why_not(outcome):
         console.print(f"{found.place}: {found.verdict}: {found.explanation}")

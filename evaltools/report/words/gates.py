@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.gates.decide import GATE_VERDICTS, Decision, Found, GateVerdict, worst_verdict
+from evaltools.gates.decide import Decision, Found, GateVerdict, worst_verdict
 from evaltools.gates.hold import GateReport
 from evaltools.report.tables.cells import one_line
 from evaltools.result.verdict import TEXT
 from evaltools.stats.power import POWER
+from evaltools.task_kind import all_metrics
 
 _ANY: Final = "*"
 
@@ -42,17 +44,23 @@ def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command:
 
 @dataclass(frozen=True)
 class GateLine:
-    """A decision as texts of one line each, free of characters that command a terminal or that XML cannot hold."""
+    """A decision as texts of one line each, free of characters that command a terminal or that XML cannot hold.
+
+    ``figure`` is what was found without the figure's name, for a cell beside its limit. ``own_s`` is what the
+    configuration itself took of ``elapsed_s``, that of the run; 0 where nobody knows.
+    """
 
     run: str
     model: str
     configuration: str
     limit: str
     found: str
+    figure: str
     verdict: GateVerdict
     explanation: str
     cannot_exist: bool
     elapsed_s: float
+    own_s: float
 
 
 def lines(outcome: GateOutcome) -> Iterator[GateLine]:
@@ -65,16 +73,18 @@ def lines(outcome: GateOutcome) -> Iterator[GateLine]:
                 configuration=_text(decision.configuration) or _ANY,
                 limit=_text(decision.limit),
                 found=_text(found_in_words(decision.found)),
+                figure=_text(figure_in_words(decision.found)),
                 verdict=decision.verdict,
                 explanation=_explanation(decision),
                 cannot_exist=decision.cannot_exist,
                 elapsed_s=report.elapsed_s,
+                own_s=report.own_s.get(decision.configuration, 0.0),
             )
 
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Why limits of a configuration did not pass: all that have the same verdict for the same reason."""
+    """Why limits did not pass: all of a run that have the same verdict for the same reason."""
 
     place: str
     verdict: GateVerdict
@@ -82,19 +92,19 @@ class WhyNot:
 
 
 def why_not(outcome: GateOutcome) -> list[WhyNot]:
-    """Of all limits that did not pass; a reason that several have is there once, with their number."""
-    found: dict[tuple[str, str, GateVerdict, str], list[str]] = {}
+    """Of all limits that did not pass; a reason that several limits and configurations of a run have is there once."""
+    found: dict[tuple[str, GateVerdict, str], list[GateLine]] = {}
     for line in lines(outcome):
         if line.verdict != "pass":
-            found.setdefault((line.run, line.configuration, line.verdict, line.explanation), []).append(line.limit)
-    return [
-        WhyNot(
-            f"{run}, {configuration}, {limits[0] if len(limits) == 1 else f'{len(limits)} limits'}",
-            verdict,
-            explanation,
-        )
-        for (run, configuration, verdict, explanation), limits in found.items()
-    ]
+            found.setdefault((line.run, line.verdict, line.explanation), []).append(line)
+    return [WhyNot(_place(run, of), verdict, explanation) for (run, verdict, explanation), of in found.items()]
+
+
+def _place(run: str, found: Sequence[GateLine]) -> str:
+    """The run, the names of all configurations, and the limit, or how many there are."""
+    configurations = dict.fromkeys(line.configuration for line in found)
+    limits = list(dict.fromkeys(line.limit for line in found))
+    return ", ".join([run, *configurations, limits[0] if len(limits) == 1 else f"{len(limits)} limits"])
 
 
 def _explanation(decision: Decision) -> str:
@@ -115,16 +125,54 @@ def found_in_words(found: Found | None) -> str:
     """
     if found is None:
         return ""
-    processes = {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
-    scale = 100 if found.unit in ("%", "points") else 1
-    span = "" if found.low is None else f" [{_number(found.low, scale)}, {_number(found.high, scale)}]"
+    basis, figure = _basis(found), _figure(found)
+    return f"{found.figure}{basis} {figure}"
+
+
+def figure_in_words(found: Found | None) -> str:
+    """The same for a cell beside the limit, which names the figure.
+
+    >>> figure_in_words(Found("top1 drop", 0.0, -0.0123, 0.0123, unit="points"))
+    '0 points [-1.23, 1.23]'
+    """
+    return "" if found is None else f"{_figure(found)}{_basis(found)}"
+
+
+def _basis(found: Found) -> str:
+    """What a latency ratio is of: medians, or the processes that one with bounds is about."""
+    if found.of_medians:
+        return " of medians"
+    return {None: "", 1: " of these processes"}.get(found.processes, f" of such ({found.processes}) processes")
+
+
+def _figure(found: Found) -> str:
+    span = "" if found.low is None else f" [{_number(found.low, found.unit)}, {_number(found.high, found.unit)}]"
     output = "" if found.output is None else f" in {found.output}"
-    unit = f" {found.unit}" if found.unit and found.value is not None else ""
-    return f"{found.figure}{processes} {_number(found.value, scale)}{unit}{span}{output}"
+    return f"{in_unit(found.value, found.unit)}{span}{output}"
 
 
-def _number(value: float | None, scale: int) -> str:
-    return "no number" if value is None else f"{scale * value:.4g}"
+def in_unit(value: float | None, unit: str) -> str:
+    """A figure with its unit; a share, 0..1, in ``%`` or ``points`` as a hundred times as much.
+
+    >>> in_unit(0.985, "%"), in_unit(123456.7, "ms"), in_unit(None, "ms")
+    ('98.5 %', '123457 ms', 'no number')
+    """
+    is_number = value is not None and math.isfinite(value)
+    return f"{_number(value, unit)} {unit}" if unit and is_number else _number(value, unit)
+
+
+def unit_of(figure: str) -> str:
+    """The unit of a figure where a limit names none: that of its metric, ``%`` of a share."""
+    metric = all_metrics().get(figure)
+    return "" if metric is None else "%" if metric.is_share else metric.unit
+
+
+def _number(value: float | None, unit: str) -> str:
+    """Four digits, more before the point where there are more."""
+    if value is None:
+        return "no number"
+    scaled = 100 * value if unit in ("%", "points") else value
+    return f"{scaled:.0f}" if 1e4 <= abs(scaled) < 1e15 else f"{scaled:.4g}"
 
 
 _MEASURED_ON_THE_CPU: Final = "measured on the CPU instead of what it asked for: {why}"
@@ -148,12 +196,20 @@ _REASONS: Final = {
     "no_reference_times": "there is no reference whose times belong to the same examples",
     "no_ratio_interval": "so few examples, or times that resemble their neighbours so much, give no interval; "
     "measure more",
+    "medians_only": "only the medians of both are known, no single times on the same examples, so there is no "
+    "interval; leave 'at ...' out",
     "all_equal": "all scores are equal, or there is only one, so nothing tells how others would be; measure more",
     "at_the_limit": "what was found is so close to the limit that no number of examples would tell; move the limit",
     "too_few": "too few examples to tell",
     "beyond_for_one": "beyond it, but not clearly enough for one of {limits} limits",
 }
-_COUNTED: Final[Mapping[str, str]] = {"pass": "passed", "fail": "failed"}
+_COUNTED: Final[Mapping[GateVerdict, str]] = {
+    "fail": "failed",
+    "not measured": "not measured",
+    "inconclusive": "inconclusive",
+    "pass": "passed",
+}
+"""How verdicts are counted, in this order."""
 _BETTER: Final = {"drop": "higher", "rise": "lower"}
 
 
@@ -194,12 +250,11 @@ def _text(text: str) -> str:
 
 
 def counts(outcome: GateOutcome) -> str:
-    """How many limits came out how, the worst first.
+    """How many limits came out how: what is broken first, then what nobody knows.
 
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
     >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
     '1 not measured, 1 passed'
     """
     verdicts = [decision.verdict for decision in outcome.decisions]
-    worst_first = [verdict for verdict in reversed(GATE_VERDICTS) if verdict in verdicts]
-    return ", ".join(f"{verdicts.count(verdict)} {_COUNTED.get(verdict, verdict)}" for verdict in worst_first)
+    return ", ".join(f"{verdicts.count(verdict)} {word}" for verdict, word in _COUNTED.items() if verdict in verdicts)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 
+from evaltools.cli.judge.baseline_run import default_name
 from evaltools.datasets import sample
 from tests.command import Completed, evaltools_here
+from tests.results import configuration, result
 
 
 @pytest.fixture(scope="module")
@@ -119,17 +122,73 @@ def test_the_verdicts_are_written_for_ci(results: Path, tmp_path: Path) -> None:
     (tmp_path / "worse.json").write_text(json.dumps(document))
     file, junit, page = (tmp_path / name for name in ("baseline.json", "j.xml", "page.md"))
     baseline("save", results / "a.json", file)
-    flags = (f"--baseline_file={file}", f"--junit={junit}", f"--markdown={page}", f"--output={tmp_path / 'v.json'}")
+    flags = (f"--baseline_file={file}", f"--junit={junit}", f"--markdown={page}", f"--json={tmp_path / 'v.json'}")
     found = evaltools_here("baseline", "diff", str(tmp_path / "worse.json"), *flags)
     assert found.code == 1, found.err
     suites = JUnitXml.fromfile(str(junit))
     assert (suites.name, suites.failures, suites.errors) == ("evaltools baseline", found.out.count("\nWORSE: "), 0)
     assert suites.failures > 0
     assert page.read_text().startswith(f"### evaltools baseline: {suites.failures} failed, ")
-    assert "| worse | xnnpack | top10 no worse than 1 | top10 0.7 | **fail** |" in page.read_text()
+    assert "| worse | xnnpack | top10 no worse than 100 %, beyond chance | 70 % | **fail** |" in page.read_text()
+    shown = [path.read_text() for path in (junit, page, tmp_path / "v.json")]
+    assert not any("latency" in text or "peak_memory" in text for text in shown), "they differ from run to run"
     verdicts = json.loads((tmp_path / "v.json").read_text())
     assert (verdicts["command"], verdicts["verdict"]) == ("baseline", "fail")
     missing = evaltools_here("baseline", "diff", str(results / "b.json"), *flags)
     assert missing.code == 3
     assert "| b | xnnpack | measured again |  | **not measured** |" in page.read_text()
     assert evaltools_here("baseline", "update", str(results / "b.json"), *flags).code == 0
+
+
+def test_limits_may_be_set_on_what_changed(results: Path, tmp_path: Path) -> None:
+    document = json.loads((results / "a.json").read_text())
+    entry = next(entry for entry in document["configurations"] if entry["name"] == "xnnpack")
+    entry["inference_latency"]["p50_us"] *= 2
+    (tmp_path / "slow.json").write_text(json.dumps(document))
+    file, verdicts = tmp_path / "baseline.json", tmp_path / "v.json"
+    baseline("save", results / "a.json", file)
+
+    def diff(*limits: str) -> Completed:
+        flags = (f"--baseline_file={file}", f"--json={verdicts}")
+        stated = [word for limit in limits for word in ("--limit", limit)]
+        return evaltools_here("baseline", "diff", str(tmp_path / "slow.json"), *flags, *stated)
+
+    assert diff().code == 0
+    assert diff("latency ratio <= 2.1", "agreement >= 0.5").code == 0
+    broken = diff("latency ratio <= 1.2", "agreement drop <= 1 point", "top1 drop <= 0.1 points at 95 %")
+    assert broken.code == 1
+    assert "1 failed, 1 inconclusive, 1 passed" in broken.out
+    assert "latency ratio <= 1.2: fail: found latency ratio of medians 2" in broken.out
+    decisions = json.loads(verdicts.read_text())["reports"][0]["decisions"]
+    assert [entry["verdict"] for entry in decisions[-3:]] == ["fail", "pass", "inconclusive"]
+    assert diff("top1 drop <= 0.1 points at 95 %").code == 6
+    assert diff("latency ratio <= 3 at 95 %").code == 3
+    assert "a result of imagenet has no snr_db" in diff("snr_db >= 30").err
+    assert "'x' is no limit" in diff("x").err
+    no_effect = evaltools_here("baseline", "save", str(results / "a.json"), "--limit=top1 >= 0.5")
+    assert "--limit has no effect: evaltools baseline save judges nothing" in no_effect.err
+
+
+def test_a_baseline_has_the_name_of_its_task_and_data_or_the_one_given(results: Path, tmp_path: Path) -> None:
+    def baseline_here(action: str, *flags: str) -> Completed:
+        return evaltools_here("baseline", action, str(results / "a.json"), *flags, cwd=tmp_path)
+
+    first = baseline_here("diff")
+    assert (first.code, "baselines/imagenet-images.json cannot be read" in first.err) == (2, True)
+    assert baseline_here("save").code == 0
+    assert baseline_here("save", "--name=phone").code == 0
+    assert sorted(path.name for path in (tmp_path / "baselines").iterdir()) == ["imagenet-images.json", "phone.json"]
+    assert baseline_here("diff").code == baseline_here("diff", "--name", "phone").code == 0
+    again = baseline_here("save", "--name=phone")
+    assert "baselines/phone.json exists; evaltools baseline update replaces it" in again.err
+    missing = baseline_here("diff", "--name=tablet")
+    assert missing.code == 2
+    assert "there is no baselines/tablet.json; there are imagenet-images, phone. Give --name=NAME of one" in missing.err
+    assert "letters, digits, '_', '-' and '.'" in baseline_here("diff", "--name=../x").err
+    assert "leave one of the two out" in baseline_here("diff", "--name=x", "--baseline_file=y.json").err
+
+
+def test_a_name_after_an_inference_diff_is_that_of_its_model() -> None:
+    made = result(configuration("x"))
+    renamed = replace(made, part=None, model=replace(made.model, file="models/a b.tflite"))
+    assert default_name(renamed) == "imagenet-a_b"

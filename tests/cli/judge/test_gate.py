@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,11 @@ def test_the_table_holds_figures_and_reasons_that_are_those_of_the_result(folder
     fast = next(entry for entry in result["configurations"] if entry["name"] == FAST)
     completed = gate(folder, "nightly.json")
     lines = completed.out.splitlines()
-    assert lines[0].split() == ["run", "configuration", "limit", "found", "verdict"]
+    assert lines[0] == lines[-1]
+    assert lines[1].split() == ["run", "configuration", "limit", "found", "verdict"]
     accuracy = fast["figures"]["top1"]
-    assert lines[1].split() == ["nightly", *FAST.split(), "top1", ">=", "0.5", "top1", f"{accuracy:.4g}", "pass"]
-    assert lines[2].split()[-3:] == ["delegated_nodes", "1", "pass"]
+    assert lines[2].split() == ["nightly", *FAST.split(), "top1", ">=", "0.5", f"{accuracy:.4g}", "pass"]
+    assert lines[3].split()[-3:] == ["0.9", "1", "pass"]
     reasons = [line for line in lines if ": inconclusive: " in line]
     assert len(reasons) == 1
     assert reasons[0].startswith(f"nightly, {FAST}, {OPEN}: inconclusive: found top1 drop 0 points [-")
@@ -111,7 +113,7 @@ def test_inconclusive_may_be_allowed_and_nothing_else(folder: Path) -> None:
 
 def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
     write_gates(folder, KEPT, BROKEN, OPEN, configuration="*")
-    files = ["--junit=j.xml", "--markdown=m.md", "--output_file_path=o.json"]
+    files = ["--junit=j.xml", "--markdown=m.md", "--json=o.json"]
     assert gate(folder, "nightly.json", *files).code == 3
     (suite,) = JUnitXml.fromfile(str(folder / "j.xml"))
     assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == ("nightly", 6, 2, 0, 3)
@@ -125,7 +127,7 @@ def test_all_files_are_written_and_can_be_read(folder: Path) -> None:
         f"phone: {OPEN}": [Skipped],
     }
     markdown = (folder / "m.md").read_text().splitlines()
-    assert markdown[0] == "### evaltools gate: 3 not measured, 1 failed, 1 inconclusive, 1 passed"
+    assert markdown[0] == "### evaltools gate: 1 failed, 3 not measured, 1 inconclusive, 1 passed"
     assert [line.count("|") for line in markdown if line.startswith("|")] == [6] * 8
     assert "fast &#124; &lt;b&gt;x&lt;/b&gt;" in markdown[4]
     decisions = json.loads((folder / "o.json").read_text())["reports"][0]["decisions"]
@@ -161,7 +163,7 @@ def test_a_result_is_named_by_the_run_whose_file_it_is_or_by_its_own_name(folder
     write_gates(folder / "ci", KEPT, more=runs)
     completed = gate(folder / "ci", "--gates=gates.toml", "../nightly.json", "../weekly.json")
     assert completed.code == 0
-    assert [line.split()[0] for line in completed.out.splitlines()[1:3]] == ["night", "weekly"]
+    assert [line.split()[0] for line in completed.out.splitlines()[2:4]] == ["night", "weekly"]
 
 
 def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> None:
@@ -170,14 +172,18 @@ def test_without_words_the_runs_of_the_file_are_read_and_run(folder: Path) -> No
     path = write_gates(folder, KEPT, more=runs)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
+    start = time.perf_counter()
     completed = gate(elsewhere, f"--gates={path}", "--output_file_path=o.json")
     assert completed.code == 0, completed.err
+    took = time.perf_counter() - start
     assert "run live: evaltools imagenet --model_file=" in completed.err
     reports = json.loads((elsewhere / "o.json").read_text())["reports"]
     assert [(report["run"], report["model"]) for report in reports] == [
         ("night", "float32.tflite"),
         ("live", "float32.tflite"),
     ]
+    assert reports[1]["own_s"][FAST] > 0
+    assert reports[1]["own_s"][FAST] < reports[1]["elapsed_s"] < took, "the whole command, its start included"
     assert sorted(entry.name for entry in folder.iterdir()) == ["elsewhere", "gates.toml", "nightly.json"]
     assert [entry.name for entry in elsewhere.iterdir()] == ["o.json"]
 

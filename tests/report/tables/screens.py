@@ -107,11 +107,22 @@ def _gates(console: Console) -> None:
 
 
 def _baseline(console: Console) -> None:
-    before = make_baseline(_imagenet())
+    """Figures of a long name, of six digits and with a sign: none of it may be cut."""
+    made = make_baseline(_imagenet())
+    first, second, third = made.configurations
+    long = replace(second, name="mobilenet_v1_0.25_128_quant-xnnpack-4threads")
+    slow: dict[str, float | None] = {"latency_ms": 123456.7, "peak_memory_mb": 104321.5, "partitions": 2.0}
+    before = replace(made, configurations=[first, replace(long, figures=long.figures | slow), third])
+    fast: dict[str, float | None] = {
+        "top1": 0.25,
+        "latency_ms": 123401.2,
+        "peak_memory_mb": 99876.25,
+        "partitions": 1.0,
+    }
     now = replace(
         before,
         model="renamed.tflite",
-        configurations=[replace(entry, figures=entry.figures | {"top1": 0.25}) for entry in before.configurations[:2]],
+        configurations=[first, replace(long, figures=long.figures | fast)],
     )
     print_comparison(compare_with_baseline(before, now, 0.005), before, console)
 

@@ -17,7 +17,8 @@ def junit_xml(outcome: GateOutcome) -> bytes:
     """A test suite per run, a test case per limit and configuration.
 
     Broken limits and those that are left open are failures, what was not measured is an error, and what no machine of
-    this kind could measure is skipped. The time of a suite is that of its run, which its cases share evenly.
+    this kind could measure is skipped; each says why in its message. The time of a suite is that of its run, which
+    configurations share by what each took itself, and the limits of one evenly.
     """
     suites: dict[str, list[GateLine]] = {}
     for line in lines(outcome):
@@ -27,11 +28,23 @@ def junit_xml(outcome: GateOutcome) -> bytes:
     root = ElementTree.Element("testsuites", {"name": f"evaltools {outcome.command}", **numbers})
     for run, found in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", {"name": run, **_numbers(found, seconds[run])})
+        properties = ElementTree.SubElement(suite, "properties")
+        for model in dict.fromkeys(line.model for line in found):
+            ElementTree.SubElement(properties, "property", name="model", value=model)
         for line in found:
-            suite.append(_case(line, seconds[run] / len(found)))
+            suite.append(_case(line, seconds[run] * _share(line, found)))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return bytes(text) + b"\n"
+
+
+def _share(line: GateLine, found: Sequence[GateLine]) -> float:
+    """Of the time of its run, 0..1; the same for all where nobody knows what a configuration took."""
+    own = {other.configuration: other.own_s for other in found}
+    if not sum(own.values()):
+        return 1 / len(found)
+    cases = sum(other.configuration == line.configuration for other in found)
+    return own[line.configuration] / sum(own.values()) / cases
 
 
 def _numbers(found: Sequence[GateLine], seconds: float) -> dict[str, str]:
@@ -50,11 +63,9 @@ def _case(line: GateLine, seconds: float) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=line.run, name=name, time=f"{seconds:.3f}")
     kind = _element(line)
     if kind is not None:
-        message = f"{line.verdict}: {line.explanation}"
-        reason = ElementTree.SubElement(case, kind, message=message)
+        reason = ElementTree.SubElement(case, kind, message=f"{line.verdict}: {line.explanation}")
         if kind != "skipped":
             reason.set("type", line.verdict)
-            reason.text = f"{message} (model {line.model})"
     if line.found:
         ElementTree.SubElement(case, "system-out").text = line.found
     return case

@@ -21,7 +21,7 @@ def markdown_summary(outcome: GateOutcome) -> bytes:
 
 def _verdict_row(line: GateLine) -> list[str]:
     verdict = line.verdict if _passed(line) else f"**{line.verdict}**"
-    return [*map(escape, (line.run, line.configuration, line.limit, line.found)), verdict]
+    return [*map(escape, (line.run, line.configuration, line.limit, line.figure)), verdict]
 
 
 def _reason(found: WhyNot) -> str:
