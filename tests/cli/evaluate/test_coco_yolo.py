@@ -68,6 +68,7 @@ def ran(converted: Converted, folder: Path, model: bytes, *flags: str, truth: bo
         f"--images={converted.images}",
         *annotated,
         f"--output={folder / 'result.json'}",
+        "--bootstrap_resamples=0",
         *flags,
     )
 
@@ -121,6 +122,7 @@ def test_the_map_is_that_of_plain_loops(
     assert data["output_map"] is None
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("model", "same"),
     [
@@ -171,6 +173,7 @@ def test_flags_overrule_what_a_decoder_takes(converted: Converted, tmp_path: Pat
     assert data["head"]["source"] == "stated"
 
 
+@pytest.mark.once
 def test_every_score_counts_with_a_threshold_of_zero(converted: Converted, tmp_path: Path) -> None:
     default = evaluated(converted, tmp_path, tiny_yolo.yolox())
     every = evaluated(converted, tmp_path, tiny_yolo.yolox(), "--score_threshold=0")
@@ -248,6 +251,7 @@ def test_pixels_and_scores_in_the_same_eight_bits_are_told(converted: Converted,
     assert "a score is a multiple of 0.333333. Export the model with boxes in shares" in completed.err
 
 
+@pytest.mark.once
 def test_the_path_from_a_yolo_data_set_runs_as_the_docs_show_it(tmp_path: Path) -> None:
     section = (ROOT / "docs" / "coco.md").read_text().split("## 8. My model is a YOLO")[1]
     commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)[0].splitlines()
@@ -282,6 +286,7 @@ def of_two(shard: int, folder: Path) -> list[str]:
     return [f"--shard_index={shard}", "--shard_count=2", f"--run_dir={folder}"]
 
 
+@pytest.mark.once
 def test_a_run_goes_on_and_shards_merge_as_it_was_read(converted: Converted, tmp_path: Path) -> None:
     whole = evaluated(converted, tmp_path, tiny_yolo.yolox())
     for shard in range(2):
