@@ -193,6 +193,13 @@ def test_without_a_ground_truth_the_shape_decides(converted: Converted, tmp_path
     assert "too thin" not in completed.err
 
 
+def test_where_too_few_boxes_tell_the_number_of_classes_does(converted: Converted, tmp_path: Path) -> None:
+    """Read as YOLOv8, which stands first, the output would have four classes; there are three categories."""
+    completed = ran(converted, tmp_path, tiny_yolo.yolox(), "--num_images=1", "--reference=none")
+    assert "decoder = yolox, [1,84,8] in raw values of the grid (default;" in completed.err
+    assert "warning: decoder = yolox is taken for the output [1, 84, 8], which others fit as well" in completed.err
+
+
 def test_a_decoder_that_is_clearly_worse_than_another_is_told(converted: Converted, tmp_path: Path) -> None:
     completed = ran(converted, tmp_path, tiny_yolo.yolox(), "--decoder=yolov8")
     assert completed.code == 0
