@@ -41,7 +41,7 @@ from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.task import CocoOptions, CocoTask, detector_input
+from evaltools.tasks.coco.task import CocoOptions, CocoTask, detector_input, read_objects
 from evaltools.tasks.coco.truth import load_pictures
 from evaltools.tasks.imagenet.task import ImagenetOptions, ImagenetTask, build_task, load_labelled_images
 
@@ -128,7 +128,12 @@ def coco_task(flags: GivenFlags) -> tuple[ModelFile, CocoTask]:
     options = CocoOptions(flags.path("ground_truth_images_path") or sample.detection_images_dir())
     found = load_pictures(options.ground_truth_images_path, None, None)
     pictures = replace(found, paths=tuple(found.paths) * flags.number("repeat"))
-    return model, CocoTask(model, pictures, detector_input(model, options), outputs, score_threshold=0.0)
+    return model, CocoTask(
+        model,
+        pictures,
+        detector_input(model, options),
+        lambda found, picture: read_objects(found, outputs, picture, score_threshold=0.0),
+    )
 
 
 def raw_rate(model: ModelFile, configuration: Configuration, inputs: list[tuple[Array, ...]], threads: int) -> float:

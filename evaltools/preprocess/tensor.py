@@ -33,6 +33,8 @@ class ImageToTensor:
     128 come out rounded up. float16 is the float rule, then cast. Any other case (a stated normalisation on an integer
     input, or int16) goes through real values: ``round(real / scale) + zero_point``, which needs ``quantization``.
 
+    ``blue_first`` gives the channels as blue, green, red, with means and deviations in RGB order all the same.
+
     With a ``letterbox`` the whole picture keeps its aspect ratio, and ``crop_fraction`` does not count;
     :meth:`placement` says where it lies.
 
@@ -48,6 +50,7 @@ class ImageToTensor:
     quantization: Quantization | None = None
     crop_fraction: float | None = 0.875
     letterbox: Letterbox | None = None
+    blue_first: bool = False
 
     def __call__(self, image: npt.NDArray[np.uint8], already_sized: bool = False) -> npt.NDArray[np.generic]:
         """Turn ``(H, W, 3)`` uint8 into ``(1, height, width, 3)`` of ``dtype``.
@@ -56,7 +59,8 @@ class ImageToTensor:
         Raises :class:`ImageError` for a picture too small to crop.
         """
         pixels = image.astype(np.float32) if already_sized else self._sized(image)
-        return self._convert(pixels)[None]
+        converted = self._convert(pixels)
+        return np.ascontiguousarray(converted[..., ::-1] if self.blue_first else converted)[None]
 
     def placement(self, height: int, width: int) -> Placement | None:
         """Where a picture of this size lies in the input, None where it fills it."""

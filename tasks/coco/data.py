@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaltools.datasets.labels import LabelFile
 from evaltools.metrics.latency import Latency
 from evaltools.preprocess import ImageToTensor
-from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, GroundTruthUsed, OutputMap
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoData, GroundTruthUsed, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import CocoOptions
 from evaltools.tasks.coco.truth import EvaluatedPictures
 from evaltools.tasks.shared.image_input import describe_normalization
@@ -19,8 +19,9 @@ def coco_data(
     output_map: OutputMap | None,
     class_mapping: ClassMappingUsed | None,
     preprocessing_latency: Latency,
+    head: HeadUsed | None = None,
 ) -> CocoData:
-    """What was evaluated and how it was read, by the options; ``output_map`` and ``class_mapping`` are those found."""
+    """What was evaluated and how it was read, by the options; ``output_map`` and the like are those found."""
     return CocoData(
         images=str(options.ground_truth_images_path),
         example_count=len(pictures.paths),
@@ -29,13 +30,16 @@ def coco_data(
         ground_truth=_ground_truth_used(pictures),
         labels_sha256=labels.sha256 if labels else None,
         normalization=describe_normalization(to_tensor),
-        resize=options.resize,
-        score_threshold=options.score_threshold,
+        resize="stretch" if options.resize == "auto" else options.resize,
+        score_threshold=options.score_threshold or 0.0,
         category_names=_category_names(pictures, labels),
         output_map=output_map,
         class_mapping=class_mapping,
         preprocessing_latency=preprocessing_latency,
         native=options.native,
+        head=head,
+        nms_iou=options.nms_iou or None,
+        channel_order="bgr" if to_tensor.blue_first else "rgb",
     )
 
 

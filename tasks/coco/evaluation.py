@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,16 +12,14 @@ from evaltools.datasets.labels import LabelFile, read_labels
 from evaltools.engine import Journal, Outcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity, encode
-from evaltools.errors import DataError, ImageError, InferenceError, ModelError
+from evaltools.errors import DataError, InferenceError
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.latency import summarise_latency
-from evaltools.model import ModelFile, read_model
+from evaltools.model import read_model
 from evaltools.preprocess import ImageToTensor
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.runtime import Session
-from evaltools.runtime.session import Array
 from evaltools.tasks.coco.changes import verdicts_on_map
-from evaltools.tasks.coco.classes import ClassMapping, choose_mapping, stated_mapping
+from evaltools.tasks.coco.classes import choose_mapping, stated_mapping
 from evaltools.tasks.coco.data import coco_data
 from evaltools.tasks.coco.figures import (
     BoxPairs,
@@ -29,30 +28,22 @@ from evaltools.tasks.coco.figures import (
     detected_pictures,
     figures_of,
 )
-from evaltools.tasks.coco.outputs import (
-    NATIVE_ORDER,
-    operator_output_map,
-    recognised_output_map,
-    require_fitting,
-    stated_output_map,
-)
+from evaltools.tasks.coco.heads import candidates_of
+from evaltools.tasks.coco.outputs import NATIVE_ORDER, operator_output_map, stated_output_map
+from evaltools.tasks.coco.reading import CocoMaterial, Reading, reading_of
 from evaltools.tasks.coco.request import CocoRequest
-from evaltools.tasks.coco.result import (
-    CocoDetection,
-    OutputMap,
-)
+from evaltools.tasks.coco.result import CocoDetection, HeadUsed, OutputMap
 from evaltools.tasks.coco.task import (
+    CocoOptions,
     CocoTask,
-    Floats,
     FoundObjects,
     check_detector,
     detector_input,
-    real_outputs,
+    read_objects,
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
 from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.image_input import load_picture
 from evaltools.tasks.shared.measured import Measured
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
@@ -63,28 +54,14 @@ from evaltools.tasks.shared.one_pass import Accumulator, Pair, judge_records, su
 from evaltools.tasks.shared.run_identity import RunAtPlace, fact_in, with_files
 
 _OUTPUTS = "how the outputs are read"
-PICTURES_TRIED = 4
-_MORE_PICTURES = 32
+_HEAD = "how the raw head is read"
 
 
 @dataclass(frozen=True)
-class CocoMaterial:
-    """The checked inputs of an evaluation; ``outputs`` and ``mapping`` None: not stated, to be recognised."""
-
-    model: ModelFile
-    labels: LabelFile | None
-    pictures: EvaluatedPictures
-    to_tensor: ImageToTensor
-    outputs: OutputMap | None
-    mapping: ClassMapping | None
-    category_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Reading:
+class _Notes:
     """How the outputs are read, None where ``trouble`` says why that cannot be told."""
 
-    outputs: OutputMap | None
+    reading: Reading | None
     trouble: str | None = None
 
 
@@ -122,26 +99,30 @@ class CocoEvaluation(Evaluation[FoundObjects]):
 
     def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[FoundObjects]:
         """The task, after a few pictures have told the outputs apart."""
-        reading = _Reading(None)
+        notes = _Notes(None)
         if opened.runnable:
             try:
-                reading = _Reading(_output_map(self.material, list(opened.sessions.values())))
+                notes = _Notes(reading_of(self.material, list(opened.sessions.values())))
             except InferenceError as error:
-                reading = _Reading(None, f"no picture could be run, so its outputs cannot be told apart: {error}")
-        journal.state({_OUTPUTS: encode(reading.outputs)})
-        return self._ready(reading)
+                notes = _Notes(None, f"no picture could be run, so its outputs cannot be told apart: {error}")
+        reading = notes.reading
+        journal.state(
+            {
+                _OUTPUTS: encode(reading if isinstance(reading, OutputMap) else None),
+                _HEAD: encode(reading if isinstance(reading, HeadUsed) else None),
+            }
+        )
+        return self._ready(notes)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[FoundObjects]:
         """The task as the shards had it."""
-        return self._ready(_Reading(fact_in(places[0].folders[0], _OUTPUTS, OutputMap | None)))
+        folder = places[0].folders[0]
+        outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
+        return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))
 
-    def _ready(self, reading: _Reading) -> Ready[FoundObjects]:
-        material, threshold = self.material, self.request.options.score_threshold
-        outputs = reading.outputs or NATIVE_ORDER
-        task = CocoTask(material.model, material.pictures, material.to_tensor, outputs, threshold)
-        return Ready(
-            task, PassSetup(self.request.reference_name, self.pass_options), reading, reading.outputs is not None
-        )
+    def _ready(self, notes: _Notes) -> Ready[FoundObjects]:
+        task = _task(self.request, self.material, notes.reading)
+        return Ready(task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None)
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
@@ -159,8 +140,8 @@ class CocoEvaluation(Evaluation[FoundObjects]):
             looked_at[name].append(objects)
         sums = sum_up(measured, list(boxes), looked_at, {pair: [seen] for pair, seen in boxes.items()})
         records = {name: outcome.records[name] for name in names}
-        outputs, preprocessing_us = ready.notes.outputs, outcome.preprocessing_us
-        detection = _detection(self.request, material, outputs, records, objects, boxes, preprocessing_us)
+        reading, preprocessing_us = ready.notes.reading, outcome.preprocessing_us
+        detection = _detection(self.request, material, reading, records, objects, boxes, preprocessing_us)
         return Findings(
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
@@ -174,7 +155,9 @@ def prepare(request: CocoRequest) -> CocoEvaluation:
     """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
     options = request.options
     model = read_model(request.model_file)
-    check_detector(model, options.native)
+    candidates = candidates_of(model, options)
+    if not candidates:
+        check_detector(model, options.native)
     labels = None
     if options.model_output_labels is not None:
         labels = read_labels(options.model_output_labels, "--model_output_labels")
@@ -200,7 +183,7 @@ def prepare(request: CocoRequest) -> CocoEvaluation:
     mapping = stated_mapping(
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
-    material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids)
+    material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids, candidates)
     return CocoEvaluation(request, material)
 
 
@@ -218,53 +201,24 @@ def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) ->
             )
 
 
-def _output_map(material: CocoMaterial, sessions: Sequence[Session]) -> OutputMap:
-    """The known map, checked against real outputs, or the one that they show.
-
-    Pictures are tried on the first session that can run them, which is the reference if there is one. Where none can,
-    and the map is not known, that is the last session's :class:`InferenceError`.
-    """
-    for number, session in enumerate(sessions, start=1):
-        try:
-            if material.outputs is None:
-                return _recognised(material, session)
-            require_fitting(material.model, material.outputs, _probe(material, session, 1)[0])
-            break
-        except InferenceError:
-            if material.outputs is None and number == len(sessions):
-                raise
-    assert material.outputs is not None
-    return material.outputs
-
-
-def _recognised(material: CocoMaterial, session: Session) -> OutputMap:
-    """From a few pictures, or from more where nothing may have been found in those."""
-    try:
-        return recognised_output_map(material.model, _probe(material, session, PICTURES_TRIED))
-    except ModelError:
-        return recognised_output_map(material.model, _probe(material, session, _MORE_PICTURES))
-
-
-def _probe(material: CocoMaterial, session: Session, count: int) -> list[list[Floats]]:
-    return [real_outputs(material.model, session.run(inputs).outputs) for inputs in _first_inputs(material, count)]
-
-
-def _first_inputs(material: CocoMaterial, count: int) -> list[Sequence[Array]]:
-    """Inputs of the first pictures that can be read."""
-    found: list[Sequence[Array]] = []
-    unreadable = ""
-    for path in material.pictures.paths:
-        try:
-            found.append((load_picture(path, material.to_tensor).values,))
-        except ImageError as error:
-            unreadable = f"{path.name}: {error}"
-        if len(found) == count:
-            break
-    if not found:
-        raise DataError(
-            f"not one of {len(material.pictures.paths)} pictures can be read ({unreadable}); give pictures that can"
+def _task(request: CocoRequest, material: CocoMaterial, reading: Reading | None) -> CocoTask:
+    """The one that reads outputs like this; with None nothing will be read."""
+    if isinstance(reading, HeadUsed):
+        candidate = material.candidate(reading.decoder)
+        found = partial(candidate.found, coordinates=reading.coordinates)
+        return CocoTask(
+            material.model,
+            material.pictures,
+            candidate.to_tensor,
+            lambda outputs, picture: found(outputs, picture=picture),
         )
-    return found
+    places, threshold = reading or NATIVE_ORDER, request.options.score_threshold or 0.0
+    return CocoTask(
+        material.model,
+        material.pictures,
+        material.to_tensor,
+        lambda outputs, picture: read_objects(outputs, places, picture, threshold),
+    )
 
 
 def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None) -> ConfigurationResult:
@@ -276,7 +230,7 @@ def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trou
 def _detection(
     request: CocoRequest,
     material: CocoMaterial,
-    outputs: OutputMap | None,
+    reading: Reading | None,
     measured: Mapping[str, Collection[Record[FoundObjects]]],
     objects: OverlappingObjects,
     boxes: Mapping[Pair, BoxPairs],
@@ -291,17 +245,30 @@ def _detection(
         for name, records in measured.items()
     ]
     figures = [entry for entry, _ in found]
+    options, to_tensor = _as_read(material, options, reading)
     return CocoDetection(
         data=coco_data(
             options,
             pictures,
             material.labels,
-            material.to_tensor,
-            output_map=outputs if measured else None,
+            to_tensor,
+            output_map=reading if measured and isinstance(reading, OutputMap) else None,
             class_mapping=mapping_used if measured else None,
             preprocessing_latency=summarise_latency(preprocessing_us),
+            head=reading if measured and isinstance(reading, HeadUsed) else None,
         ),
         figures=figures,
         comparisons=compare_configurations(boxes, figures, {entry.configuration: draws for entry, draws in found}),
         pictures=detected_pictures(pictures, measured, mapping) if request.keep_pictures else None,
     )
+
+
+def _as_read(
+    material: CocoMaterial, options: CocoOptions, reading: Reading | None
+) -> tuple[CocoOptions, ImageToTensor]:
+    """The options and the transform of pictures that were used, with what a decoder takes where nothing was stated."""
+    if not isinstance(reading, HeadUsed):
+        return options, material.to_tensor
+    used = material.candidate(reading.decoder)
+    threshold, iou = used.score_threshold, used.nms_iou or 0.0
+    return replace(used.options, score_threshold=threshold, nms_iou=iou), used.to_tensor

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from evaltools.parameter import NotNative, Parameter
+from evaltools.tasks.coco.decoders import NAMES
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import (
     DISAGREEMENTS_PATH,
@@ -47,8 +48,10 @@ _EVALUATION: Final = (
     NUM_IMAGES,
     Parameter(
         "score_threshold",
-        "Leave out detections with a lower score, everywhere; 0: keep all.",
+        "Leave out detections with a lower score, everywhere; 0: keep all, which is the default but for raw heads "
+        "(0.001; yolox: 0.01).",
         default=0.0,
+        given_counts=True,
         not_native=NotNative("the native tool keeps every detection"),
     ),
     MAX_FAILED_EXAMPLES,
@@ -58,17 +61,41 @@ _READING: Final = (
     Parameter(
         "resize",
         "stretch: straight to the input's size, as native. letterbox, letterbox_top_left: keep the aspect ratio, in "
-        "the middle or at the top left, and map boxes back.",
-        default="stretch",
-        choices=("stretch", "letterbox", "letterbox_top_left"),
-        not_native=NotNative("the native tool stretches pictures"),
+        "the middle or at the top left, and map boxes back. auto: letterbox for raw heads (yolox: letterbox_top_left), "
+        "else stretch.",
+        default="auto",
+        choices=("auto", "stretch", "letterbox", "letterbox_top_left"),
+        not_native=NotNative("the native tool stretches pictures", ("stretch",)),
     ),
     Parameter(
         "letterbox_fill",
         "Pixel value around a letterboxed picture, 0..255.",
         default=114,
-        only_with=("resize=letterbox|letterbox_top_left",),
+        only_with=("resize=auto|letterbox|letterbox_top_left",),
         not_native=NotNative("the native tool stretches pictures"),
+    ),
+    Parameter(
+        "channel_order",
+        "Order of the input's channels. auto: rgb, but bgr for yolox.",
+        default="auto",
+        choices=("auto", "rgb", "bgr"),
+        not_native=NotNative("the native tool feeds RGB", ("rgb",)),
+    ),
+    Parameter(
+        "decoder",
+        "What the outputs are: ssd (boxes, classes, scores), or the raw head of a YOLO. auto: by shapes, values and "
+        "the ground truth, which the output names.",
+        default="auto",
+        choices=("auto", "ssd", *NAMES),
+        not_native=NotNative("the native tool decodes no raw heads", ("ssd",)),
+    ),
+    Parameter(
+        "nms_iou",
+        "Overlap above which a box of a raw head is suppressed by a better one of its class; 0: as the validation of "
+        "its authors (yolov5 0.6, yolov8 0.7, yolox 0.65).",
+        default=0.0,
+        only_with=(f"decoder=auto|{'|'.join(NAMES)}",),
+        not_native=NotNative("the native tool decodes no raw heads"),
     ),
     Parameter(
         "output_map",

@@ -11,7 +11,7 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
-from evaltools.tasks.coco.task import CocoOptions, Resize
+from evaltools.tasks.coco.task import ChannelOrder, CocoOptions, Resize
 from evaltools.tasks.shared.options.pictures import read_margin
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
 
@@ -45,16 +45,25 @@ def read_request(request: Request) -> CocoRequest:
         num_images=flags.number("num_images"),
         normalization=flags.text("normalization"),
         resize=cast(Resize, flags.text("resize")),
-        letterbox_fill=_pixel(flags),
+        letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,
+        channel_order=cast(ChannelOrder, flags.text("channel_order")),
+        decoder=flags.text("decoder"),
+        nms_iou=_iou(flags),
         output_map=flags.text("output_map"),
         class_offset=flags.text("class_offset"),
-        score_threshold=flags.real("score_threshold"),
+        score_threshold=flags.real("score_threshold") if "score_threshold" in flags else None,
         coco_evaluator=cast(CocoEvaluator, flags.text("coco_evaluator")),
         native=native,
     )
     if options.num_images < 0:
         raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
-    if native and options.resize != "stretch":
+    if native and options.decoder not in ("auto", "ssd"):
+        raise UsageError(
+            f"--decoder={options.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
+        )
+    if native and options.channel_order == "bgr":
+        raise UsageError("--channel_order=bgr: the native tool feeds RGB; leave out one of it and --compat")
+    if native and options.resize not in ("auto", "stretch"):
         raise UsageError(
             f"--resize={options.resize}: the native tool stretches pictures; leave out one of it and --compat"
         )
@@ -80,6 +89,13 @@ def _resamples(flags: Options) -> int:
             f"--bootstrap_resamples={resamples}: use {_FEWEST_RESAMPLES} to {_MOST_RESAMPLES}, or 0 to judge no change"
         )
     return resamples
+
+
+def _iou(flags: Options) -> float:
+    iou = flags.real("nms_iou")
+    if not 0 <= iou <= 1:
+        raise UsageError(f"--nms_iou={iou:g}: use an overlap above 0 and up to 1, or 0 for that of the decoder")
+    return iou
 
 
 def _pixel(flags: Options) -> int:

@@ -32,6 +32,39 @@ class OutputMap:
 
 
 @dataclass(frozen=True)
+class HeadUsed:
+    """How the raw head of a YOLO was read, and how that is known.
+
+    ``shape`` is that of the output, ``coordinates`` says in what it gives boxes: shares or pixels of the input, or raw
+    values of the grid. Of the ``compared`` best boxes, as many per picture as it has objects, ``right`` says by decoder
+    how many lie on an object of their class (IoU 0.5 or more). ``better`` names a decoder that gets clearly more right
+    than the one in use.
+    """
+
+    decoder: str
+    shape: list[int]
+    coordinates: Literal["shares", "pixels", "grid"]
+    source: Literal["stated", "shape", "shape and values", "ground truth", "default"]
+    compared: int = 0
+    right: dict[str, int] = field(default_factory=dict)
+    better: str | None = None
+
+    def describe(self) -> str:
+        """One line: decoder, output, in what boxes are given, and the evidence."""
+        shape = ",".join(map(str, self.shape))
+        units = {"shares": "shares of the input", "pixels": "pixels of the input", "grid": "raw values of the grid"}
+        known = {
+            "shape": "recognised by shape",
+            "shape and values": "recognised by shape and values",
+            "ground truth": "recognised by the ground truth",
+        }
+        counts = ", ".join(f"{name}: {count}" for name, count in self.right.items())
+        evidence = f"; right of the {self.compared} best boxes with {counts}" if self.compared else ""
+        source = known.get(self.source, self.source)
+        return f"decoder = {self.decoder}, [{shape}] in {units[self.coordinates]} ({source}{evidence})"
+
+
+@dataclass(frozen=True)
 class ClassMappingUsed:
     """How a class of the model becomes a category: ``+1``, ``0`` or another number to add, or ``dense``.
 
@@ -91,7 +124,9 @@ class CocoData:
 
     ``unlisted_pictures`` are in the folder, but not in the ground truth, and were left out. ``category_names`` come
     from the ground truth, else from the label file. ``output_map`` and ``class_mapping`` are null where nothing ran.
-    ``native``: everything was done as the native tool does it (``--compat=native``).
+    ``native``: everything was done as the native tool does it (``--compat=native``). ``head`` says how a raw head was
+    read, and is null for a model whose outputs are boxes, classes and scores; boxes of it were suppressed by a better
+    one of their class from an IoU above ``nms_iou``, unless that is null.
     """
 
     images: str
@@ -108,6 +143,9 @@ class CocoData:
     class_mapping: ClassMappingUsed | None
     preprocessing_latency: Latency
     native: bool = False
+    head: HeadUsed | None = None
+    nms_iou: float | None = None
+    channel_order: str = "rgb"
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,13 @@ def _print_data(data: CocoData, console: Console) -> None:
         )
     if data.output_map is not None:
         console.print(f"outputs: {data.output_map} ({data.output_map.source})")
+    if data.head is not None:
+        console.print(data.head.describe())
+        suppression = "suppressed in the model" if data.nms_iou is None else f"NMS at IoU {data.nms_iou:g} by class"
+        console.print(
+            f"pictures: {data.resize}, {data.normalization}, {data.channel_order}; "
+            f"boxes: scores from {data.score_threshold:g}, {suppression}"
+        )
     if data.class_mapping is not None:
         console.print(data.class_mapping.describe())
 

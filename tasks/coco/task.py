@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -17,7 +17,7 @@ from evaltools.errors import ModelError
 from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
@@ -32,7 +32,9 @@ from evaltools.tasks.shared.image_input import (
 )
 
 Floats = npt.NDArray[np.float32]
-Resize = Literal["stretch", "letterbox", "letterbox_top_left"]
+Resize = Literal["auto", "stretch", "letterbox", "letterbox_top_left"]
+ChannelOrder = Literal["auto", "rgb", "bgr"]
+LETTERBOX_FILL: Final = 114
 OUTPUT_TYPES: Final = (
     "float32", "float16", "float64", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool",
 )  # fmt: skip
@@ -42,7 +44,8 @@ OUTPUT_TYPES: Final = (
 class CocoOptions:
     """What the user asked for; names as on the command line. ``native`` is ``--compat=native``.
 
-    ``letterbox_fill`` is a pixel value, 0..255. ``score_threshold`` 0 keeps every detection.
+    ``letterbox_fill`` is a pixel value, 0..255, None: not stated. ``score_threshold`` 0 keeps every detection; None,
+    and ``nms_iou`` 0, stand for what the validation of the decoder's authors takes.
     """
 
     ground_truth_images_path: Path
@@ -51,11 +54,14 @@ class CocoOptions:
     model_output_labels: Path | None = None
     num_images: int = 0
     normalization: str = "auto"
-    resize: Resize = "stretch"
-    letterbox_fill: int = 114
+    resize: Resize = "auto"
+    letterbox_fill: int | None = None
+    channel_order: ChannelOrder = "auto"
+    decoder: str = "auto"
+    nms_iou: float = 0.0
     output_map: str = "auto"
     class_offset: str = "auto"
-    score_threshold: float = 0.0
+    score_threshold: float | None = None
     coco_evaluator: CocoEvaluator = "pycocotools"
     native: bool = False
 
@@ -87,6 +93,10 @@ class FoundObjects:
         )
 
 
+Read = Callable[[Sequence[Floats], PictureFrame], FoundObjects]
+"""What is found in a picture, from the real values of a model's outputs."""
+
+
 class CocoTask:
     """Follows :class:`evaltools.engine.Task`."""
 
@@ -99,15 +109,13 @@ class CocoTask:
         model: ModelFile,
         pictures: EvaluatedPictures,
         to_tensor: ImageToTensor,
-        outputs: OutputMap,
-        score_threshold: float,
+        read: Read,
     ) -> None:
         self.model: Final = model
         self.pictures: Final = pictures
         self.to_tensor: Final = to_tensor
-        self.outputs: Final = outputs
         self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(pictures.paths))
-        self._score_threshold = score_threshold
+        self._read = read
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, resize and convert one picture."""
@@ -124,7 +132,7 @@ class CocoTask:
         self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
     ) -> FoundObjects:
         """Read the boxes, in shares of the picture."""
-        return read_objects(real_outputs(self.model, outputs), self.outputs, prepared.context, self._score_threshold)
+        return self._read(real_outputs(self.model, outputs), prepared.context)
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
@@ -139,12 +147,18 @@ def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:
 
 def real_outputs(model: ModelFile, outputs: Sequence[Array]) -> list[Floats]:
     """Outputs as float32; quantised ones as the real values that they stand for."""
-    return [
-        Scale(tensor.scale or 1.0, tensor.zero_point or 0).real(output).astype(np.float32)
-        if tensor.is_quantized
-        else np.asarray(output, np.float32)
-        for tensor, output in zip(model.outputs, outputs, strict=True)
-    ]
+    return [_real(tensor, output) for tensor, output in zip(model.outputs, outputs, strict=True)]
+
+
+def _real(tensor: TensorInfo, output: Array) -> Floats:
+    """Of 256 values each is computed once, and looked up: a raw head has millions."""
+    if not tensor.is_quantized:
+        return np.asarray(output, np.float32)
+    scale = Scale(tensor.scale or 1.0, tensor.zero_point or 0)
+    if output.dtype.itemsize > 1:
+        return scale.real(output).astype(np.float32)
+    table = scale.real(np.arange(256).astype(np.uint8).view(output.dtype)).astype(np.float32)
+    return table[np.ascontiguousarray(output).view(np.uint8)]
 
 
 def read_objects(
@@ -180,6 +194,12 @@ def read_objects(
     )
 
 
+_ABOUT_HEADS: Final = (
+    "A model with the raw head of a YOLO has one output, [1,N,5+classes] or [1,4+classes,N], where N counts the cells "
+    "of the strides 8, 16, 32 (at 640x640: 8400, or 25200 with 3 boxes per cell), and is read with --decoder"
+)
+
+
 def check_detector(model: ModelFile, native: bool = False) -> None:
     """Refuse a model that is no detector; raises :class:`ModelError` naming what was found."""
     outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
@@ -189,8 +209,8 @@ def check_detector(model: ModelFile, native: bool = False) -> None:
             wanted += " (the count may be missing)"
         raise ModelError(
             f"{model.path} is no detector: it has {len(model.inputs)} input{'s' * (len(model.inputs) != 1)} and "
-            f"{len(model.outputs)} output{'s' * (len(model.outputs) != 1)} ({outputs}); expected is {wanted}. A model "
-            "without TFLite_Detection_PostProcess or the like gives raw boxes, which no option here decodes"
+            f"{len(model.outputs)} output{'s' * (len(model.outputs) != 1)} ({outputs}); expected is {wanted}. "
+            f"{_ABOUT_HEADS}{', without --compat=native' if native else ''}"
         )
     odd = [str(tensor) for tensor in model.outputs if tensor.dtype not in OUTPUT_TYPES]
     if odd:
@@ -201,8 +221,10 @@ def check_detector(model: ModelFile, native: bool = False) -> None:
 def detector_input(model: ModelFile, options: CocoOptions) -> ImageToTensor:
     """The transform of pictures: no crop, stretched to the input's size as the native tool does, or letterboxed."""
     letterbox = None
-    if options.resize != "stretch":
-        letterbox = Letterbox("center" if options.resize == "letterbox" else "top_left", options.letterbox_fill)
-    return input_transform(
+    if options.resize in ("letterbox", "letterbox_top_left"):
+        fill = LETTERBOX_FILL if options.letterbox_fill is None else options.letterbox_fill
+        letterbox = Letterbox("center" if options.resize == "letterbox" else "top_left", fill)
+    to_tensor = input_transform(
         model, model.inputs[0], options.normalization, options.native, crop_fraction=None, letterbox=letterbox
     )
+    return replace(to_tensor, blue_first=options.channel_order == "bgr")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from evaltools.datasets.labels import LabelFile
 from evaltools.engine import Example
-from evaltools.model import ModelFile
+from evaltools.model import ModelFile, TensorInfo
 from evaltools.tasks.coco.outputs import operator_output_map
-from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, describe_mapping
+from evaltools.tasks.coco.result import ClassMappingUsed, CocoDetection, HeadUsed, describe_mapping
 from evaltools.tasks.coco.task import FoundObjects
 from evaltools.tasks.coco.truth import EvaluatedPictures, Truth
 
@@ -66,6 +66,8 @@ def general_warnings(
     known = operator_output_map(model)
     if known is not None and places is not None and not str(known).startswith(str(places)):
         found.append(f"the outputs are read as {places} ({places.source}), but the operator says {known}")
+    if detection.data.head is not None:
+        found += _about_head(detection.data.head, model.outputs[0])
     if pictures.folder.skipped:
         found.append(
             f"{len(pictures.folder.skipped)} files that are no pictures were left out, such as "
@@ -127,6 +129,30 @@ def _about_truth(pictures: EvaluatedPictures, truth: Truth) -> list[str]:
     if not any(image.annotations for image in truth.images):
         found.append("not one object is annotated in these pictures, so no accuracy can be told")
     return found
+
+
+def _about_head(head: HeadUsed, output: TensorInfo) -> list[str]:
+    found = _about_reading(head)
+    if head.coordinates == "pixels" and output.is_quantized and output.dtype in ("int8", "uint8"):
+        found.append(
+            f"the output has boxes in pixels and scores in the same 8 bits: a score is a multiple of {output.scale:g}. "
+            "Export the model with boxes in shares of the input"
+        )
+    return found
+
+
+def _about_reading(head: HeadUsed) -> list[str]:
+    if head.better is not None:
+        return [
+            f"with --decoder={head.decoder} {head.right.get(head.decoder, 0)} of the {head.compared} best boxes lie on "
+            f"an object of their class, with --decoder={head.better} {head.right[head.better]}"
+        ]
+    if head.source == "default":
+        return [
+            f"decoder = {head.decoder} is taken for the output {head.shape}, which others fit as well: the evidence is "
+            "too thin. State it with --decoder"
+        ]
+    return []
 
 
 def _about_classes(mapping: ClassMappingUsed) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from evaltools.errors import ImageError, UsageError
-from evaltools.preprocess import ImageToTensor, Quantization, parse_normalization
+from evaltools.preprocess import ImageToTensor, Normalization, Quantization, parse_normalization
 
 ALL_VALUES = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
 RAMP = np.array([[[0, 0, 0], [51, 51, 51]]], np.uint8)
@@ -79,3 +80,12 @@ def test_a_normalisation_that_means_nothing_is_refused(text: str) -> None:
 def test_a_picture_too_small_to_crop_is_refused() -> None:
     with pytest.raises(ImageError, match="too small to crop"):
         ImageToTensor(2, 2, np.dtype("uint8"), crop_fraction=0.1)(np.zeros((1, 1, 3), np.uint8))
+
+
+def test_blue_may_come_first_after_a_normalisation_in_rgb_order() -> None:
+    image = np.arange(2 * 2 * 3, dtype=np.uint8).reshape(2, 2, 3)
+    normalization = Normalization((1.0, 2.0, 3.0), (1.0, 2.0, 4.0))
+    in_order = ImageToTensor(2, 2, np.dtype("float32"), normalization, crop_fraction=None)
+    turned = replace(in_order, blue_first=True)(image)
+    np.testing.assert_array_equal(turned, in_order(image)[..., ::-1])
+    assert turned.flags.c_contiguous

@@ -191,7 +191,7 @@ def test_folders_without_pictures(made: DetectionSet) -> None:
         (postprocess_detector()[:800], "is damaged or cut short"),
         (tiny_models.classifier(), "is no detector: it has 1 input and 1 output (scores: float32[1,12])"),
         (tiny_models.two_inputs(), "is no detector: it has 2 inputs and 1 output"),
-        (detector(ROLES[:2]), "which no option here decodes"),
+        (detector(ROLES[:2]), "and is read with --decoder"),
     ],
 )
 def test_models_that_are_no_detectors(made: DetectionSet, content: bytes, message: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.model import read_model
+from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.evaluation import prepare
 from evaltools.tasks.coco.result import OutputMap
@@ -25,6 +25,7 @@ from evaltools.tasks.coco.task import (
     check_detector,
     detector_input,
     read_objects,
+    real_outputs,
 )
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.image_input import PictureFrame, load_picture
@@ -108,6 +109,17 @@ def test_rows_with_nan_or_infinite_numbers_are_left_out_and_counted() -> None:
 def test_classes_are_cut_to_whole_numbers_and_counted() -> None:
     found = read(4, classes={0: 1.9, 1: -1.5, 2: 1e30})
     assert (found.classes.tolist(), found.fractional) == ([1, -1, 2**31 - 1, 3], 2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_quantised_outputs_are_the_real_values_that_they_stand_for(tmp_path: Path, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    values = np.linspace(limits.min, limits.max, 256).astype(dtype).reshape(1, 2, 128)[:, :, ::-1]
+    tensor = TensorInfo(0, "x", dtype, (1, 2, 128), (1, 2, 128), 0.25, -3)
+    model = ModelFile(tmp_path, "", 0, (), (tensor,), 1, None)
+    (real,) = real_outputs(model, [values])
+    np.testing.assert_array_equal(real, (values.astype(np.float32) + 3) / 4)
+    assert real.dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,170 @@
+"""What every decoder of a raw head is, and the arithmetic that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Layout = Literal["rows", "columns"]
+Coordinates = Literal["shares", "pixels", "grid", "contradicted"]
+
+STRIDES: Final = ((8, 16, 32), (8, 16, 32, 64), (4, 8, 16, 32), (16, 32))
+"""Pixels per cell of the feature maps of a head: the usual ones, those of P6 and P2 models, and of tiny ones."""
+_LARGEST_SHARE: Final = 2.0
+_MOST_NEGATIVE: Final = 0.01
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the shape of an output says: ``count`` boxes with ``values`` numbers each, for an input of this size.
+
+    ``layout`` is rows for ``[1, count, values]`` and columns for ``[1, values, count]``. ``strides`` are those of the
+    feature maps whose cells the boxes are, empty where boxes are not of cells.
+    """
+
+    layout: Layout
+    count: int
+    values: int
+    classes: int
+    height: int
+    width: int
+    strides: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the output."""
+        return (1, self.count, self.values) if self.layout == "rows" else (1, self.values, self.count)
+
+    def rows(self, output: Floats) -> Floats:
+        """The output as ``(count, values)``."""
+        table: Floats = output.reshape(self.shape)[0]
+        return table if self.layout == "rows" else table.T
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """``corners`` ``(N, 4)`` are top, left, bottom, right in shares of the model's input, with N scores and classes."""
+
+    corners: Floats
+    scores: Floats
+    classes: Ints
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """One kind of raw head.
+
+    ``output`` says in words what it is. ``fits`` tells from an output's shape and the input's height and width whether
+    it may be one. ``coordinates`` tells from the rows of a few pictures in what boxes are given, or that they
+    contradict this reading; ``decode`` takes the boxes with a score of the threshold or more, from rows, head and
+    coordinates.
+
+    The rest is as the authors' own validation has it: the IoU above which a box suppresses another one of its class
+    (None: the model has done so), the least score, whether boxes are cut at the picture's edge, and how pictures become
+    inputs.
+    """
+
+    name: str
+    output: str
+    fits: Callable[[Sequence[int], int, int], Head | None]
+    coordinates: Callable[[Floats, Head], Coordinates]
+    decode: Callable[[Floats, Head, Coordinates, float], Boxes]
+    nms_iou: float | None
+    score_threshold: float
+    cuts_at_edge: bool = True
+    resize: Literal["letterbox", "letterbox_top_left"] = "letterbox"
+    normalization: str = "unit"
+    channel_order: Literal["rgb", "bgr"] = "rgb"
+
+
+def cell_count(height: int, width: int, strides: Sequence[int]) -> int:
+    """The cells of the feature maps of an input: each is a stride smaller, rounded up.
+
+    >>> cell_count(640, 640, (8, 16, 32)), cell_count(416, 416, (8, 16, 32))
+    (8400, 3549)
+    """
+    return sum(-(-height // stride) * -(-width // stride) for stride in strides)
+
+
+def head_of_cells(
+    shape: Sequence[int], height: int, width: int, anchors: int, before_classes: int, layouts: Sequence[Layout]
+) -> Head | None:
+    """The head that an output of this shape is, with ``anchors`` boxes per cell; None where the number does not fit.
+
+    ``before_classes`` numbers of each box stand before its class scores.
+
+    >>> head_of_cells((1, 25200, 85), 640, 640, 3, 5, ["rows"]).classes
+    80
+    >>> head_of_cells((1, 8400, 85), 640, 640, 3, 5, ["rows"]) is None
+    True
+    """
+    if len(shape) != 3 or shape[0] != 1:
+        return None
+    for layout in layouts:
+        count, values = (shape[1], shape[2]) if layout == "rows" else (shape[2], shape[1])
+        for strides in STRIDES:
+            if count == anchors * cell_count(height, width, strides) and values > before_classes:
+                return Head(layout, count, values, values - before_classes, height, width, strides)
+    return None
+
+
+def shares_or_pixels(rows: Floats, _head: Head) -> Coordinates:
+    """What centres, widths and heights ``(N, 4..)`` are given in; contradicted where widths or heights are negative.
+
+    Centres of all cells cover the input, so in pixels the largest is far beyond 2. Quantisation may turn a few sizes
+    near 0 negative.
+
+    >>> shares_or_pixels(np.array([[0.9, 0.5, 2.3, 0.1]], np.float32), None)
+    'shares'
+    >>> shares_or_pixels(np.array([[600, 20, 30, 40]], np.float32), None)
+    'pixels'
+    >>> shares_or_pixels(np.array([[0.2, 0.4, -1.5, 0.3]], np.float32), None)
+    'contradicted'
+    """
+    if (rows[:, 2:4] < 0).any(axis=1).mean() > _MOST_NEGATIVE:
+        return "contradicted"
+    return "pixels" if np.nanmax(rows[:, :2]) > _LARGEST_SHARE else "shares"
+
+
+def input_size(head: Head, coordinates: Coordinates) -> Floats:
+    """Width, height, width, height of the input in the unit of the coordinates."""
+    return np.array([head.width, head.height] * 2 if coordinates == "pixels" else [1] * 4, np.float32)
+
+
+def corners_of(centres: Floats) -> Floats:
+    """Centre x, centre y, width, height ``(N, 4)`` -> top, left, bottom, right.
+
+    >>> corners_of(np.array([[0.5, 0.25, 0.5, 0.25]], np.float32)).tolist()
+    [[0.125, 0.25, 0.375, 0.75]]
+    """
+    x, y, width, height = centres.T
+    return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=1)
+
+
+def every_class(scores: Floats, threshold: float) -> tuple[Ints, Ints]:
+    """Row and class of each score ``(N, classes)`` that is positive and reaches the threshold.
+
+    >>> [each.tolist() for each in every_class(np.array([[0.5, 0.25], [0, 0.75]], np.float32), 0.25)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    places = np.flatnonzero((scores >= threshold) & (scores > 0))
+    rows, classes = np.divmod(places, scores.shape[1])
+    return rows, classes
+
+
+def best_class(scores: Floats, threshold: float) -> tuple[Ints, Ints]:
+    """Row and class of the best score of each row, where it is positive and reaches the threshold.
+
+    >>> [each.tolist() for each in best_class(np.array([[0.5, 0.25], [0, 0.125]], np.float32), 0.25)]
+    [[0], [0]]
+    """
+    classes = scores.argmax(axis=1)
+    best = scores[np.arange(len(scores)), classes]
+    rows = np.flatnonzero((best >= threshold) & (best > 0))
+    return rows, classes[rows]

@@ -1,0 +1,154 @@
+"""From the raw head of a model to what was found: which decoders fit, and how one is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evaltools.errors import ModelError, UsageError
+from evaltools.model import ModelFile
+from evaltools.preprocess import ImageToTensor, parse_normalization
+from evaltools.tasks.coco.decoders import all_decoders, decoder_named
+from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Decoder, Floats, Head
+from evaltools.tasks.coco.decoders.nms import suppressed
+from evaltools.tasks.coco.task import OUTPUT_TYPES, CocoOptions, FoundObjects, detector_input
+from evaltools.tasks.shared.image_input import ACCEPTED_TYPES, PictureFrame, check_picture_input
+
+SSD = "ssd"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A decoder that fits the output, the options that it makes of those given, and how pictures become inputs."""
+
+    decoder: Decoder
+    head: Head
+    options: CocoOptions
+    to_tensor: ImageToTensor
+
+    @property
+    def score_threshold(self) -> float:
+        """The one stated, else that of the decoder."""
+        stated = self.options.score_threshold
+        return self.decoder.score_threshold if stated is None else stated
+
+    @property
+    def nms_iou(self) -> float | None:
+        """The one stated, else that of the decoder; None where the model suppresses boxes itself."""
+        return self.options.nms_iou or self.decoder.nms_iou
+
+    def found(self, outputs: Sequence[Floats], coordinates: Coordinates, picture: PictureFrame) -> FoundObjects:
+        """The detections in a picture, best first, with boxes in shares of it."""
+        rows = self.head.rows(outputs[0])
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all():
+            rows = np.where(finite[:, None], rows, np.float32(0))
+        boxes = self.decoder.decode(rows, self.head, coordinates, self.score_threshold)
+        boxes = _best_first(boxes) if self.nms_iou is None else suppressed(boxes, self.nms_iou)
+        placed = boxes.corners if picture.placement is None else picture.placement.to_picture(boxes.corners)
+        if self.decoder.cuts_at_edge:
+            placed = np.clip(placed, 0, 1)
+        count = len(boxes.scores)
+        return FoundObjects(
+            classes=boxes.classes,
+            boxes=placed.astype(np.float32),
+            scores=boxes.scores,
+            stated=float(count),
+            rows=count,
+            nonfinite=int((~finite).sum()),
+            fractional=0,
+            width=picture.width,
+            height=picture.height,
+        )
+
+
+def _best_first(boxes: Boxes) -> Boxes:
+    order = np.argsort(-boxes.scores, kind="stable")
+    return Boxes(boxes.corners[order], boxes.scores[order], boxes.classes[order])
+
+
+def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[Candidate, ...]:
+    """The decoders that fit a model's output, that stated first; none where it has boxes, classes and scores already.
+
+    Raises :class:`ModelError` where a decoder that was stated does not fit, and :class:`UsageError` for flags that have
+    no effect on a raw head, or none but on one.
+    """
+    fitting = _fitting(model) if options.decoder != SSD and not options.native else {}
+    if options.decoder not in ("auto", SSD):
+        if options.decoder not in fitting:
+            raise _does_not_fit(model, options.decoder, list(fitting))
+        fitting = {options.decoder: fitting[options.decoder], **fitting}
+    if not fitting:
+        _refuse_without_head(options)
+        return ()
+    if options.output_map != "auto":
+        raise UsageError(
+            f"--output_map={options.output_map}: the one output of {model.path} is a raw head "
+            f"({', '.join(fitting)}), which is decoded; leave the flag out. For a model with boxes, classes and scores "
+            f"in outputs of their own there is --decoder={SSD}"
+        )
+    check_picture_input(model, ACCEPTED_TYPES)
+    return tuple(_candidate(model, options, name, head) for name, head in fitting.items())
+
+
+def _fitting(model: ModelFile) -> dict[str, Head]:
+    """The decoders by name that the shape of a model's only output fits."""
+    if len(model.inputs) != 1 or len(model.outputs) != 1 or model.outputs[0].dtype not in OUTPUT_TYPES:
+        return {}
+    size = _input_size(model)
+    if size is None:
+        return {}
+    found = {each.name: each.fits(model.outputs[0].shape, *size) for each in all_decoders()}
+    return {name: head for name, head in found.items() if head is not None}
+
+
+def _input_size(model: ModelFile) -> tuple[int, int] | None:
+    shape = model.inputs[0].shape
+    return (shape[1], shape[2]) if len(shape) == 4 and shape[3] == 3 else None
+
+
+def _does_not_fit(model: ModelFile, name: str, fitting: Sequence[str]) -> ModelError:
+    outputs = ", ".join(str(tensor) for tensor in model.outputs[:6])
+    size = _input_size(model)
+    at = f"; for its input of {size[1]}x{size[0]}, N is the number of cells of the strides 8, 16, 32" if size else ""
+    advice = f"state --decoder={fitting[0]}, which fits, or leave the flag out" if fitting else "leave the flag out"
+    if len(model.outputs) >= 3:
+        advice = f"its outputs are read with --decoder={SSD}"
+    return ModelError(
+        f"{model.path} has no head of {name}: its outputs are {outputs}; expected is one, "
+        f"{decoder_named(name).output}{at}. If this is another model, {advice}"
+    )
+
+
+def _refuse_without_head(options: CocoOptions) -> None:
+    if options.nms_iou:
+        raise UsageError(
+            f"--nms_iou={options.nms_iou:g} has no effect on a model that suppresses boxes itself; it is for raw heads "
+            "(--decoder=yolov5 and the like). Leave it out"
+        )
+    if options.letterbox_fill is not None and options.resize not in ("letterbox", "letterbox_top_left"):
+        raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
+
+
+def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> Candidate:
+    decoder = decoder_named(name)
+    if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
+        raise UsageError(
+            f"--nms_iou={options.nms_iou:g} has no effect on a {name} model, which suppresses boxes itself"
+        )
+    chosen = replace(
+        options,
+        resize=decoder.resize if options.resize == "auto" else options.resize,
+        channel_order=decoder.channel_order if options.channel_order == "auto" else options.channel_order,
+    )
+    if options.letterbox_fill is not None and chosen.resize == "stretch":
+        raise UsageError("--letterbox_fill has no effect with --resize=stretch; leave one of the two out")
+    to_tensor = detector_input(model, chosen)
+    tensor = model.inputs[0]
+    is_known = tensor.dtype.startswith("float") or to_tensor.quantization is not None
+    if options.normalization == "auto" and model.normalization is None and is_known:
+        normalization = replace(parse_normalization(decoder.normalization), source=f"as {name} is trained")
+        to_tensor = replace(to_tensor, normalization=normalization)
+    return Candidate(decoder, head, chosen, to_tensor)

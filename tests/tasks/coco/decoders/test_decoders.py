@@ -1,0 +1,158 @@
+"""What decoders read of outputs, and which shapes are theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evaltools.tasks.coco.decoders import NAMES, all_decoders, decoder_named
+from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Head
+from tests.tasks.coco import yolo_by_hand
+from tests.tiny_yolo import CELLS, SIDE, Floats, cells, pixel_boxes
+
+
+def fitting(shape: tuple[int, ...], height: int = 640, width: int = 640) -> list[str]:
+    return [each.name for each in all_decoders() if each.fits(shape, height, width) is not None]
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "names"),
+    [
+        ((1, 25200, 85), (640, 640), ["yolov5"]),
+        ((1, 6300, 6), (320, 320), ["yolov5"]),
+        ((1, 25500 * 4, 85), (1280, 1280), ["yolov5"]),
+        ((1, 84, 8400), (640, 640), ["yolov8"]),
+        ((1, 5, 2100), (320, 320), ["yolov8"]),
+        ((1, 84, 6300), (480, 640), ["yolov8"]),
+        ((1, 8400, 84), (640, 640), ["yolov8", "yolox"]),
+        ((1, 3549, 85), (416, 416), ["yolov8", "yolox"]),
+        ((1, 8400, 5), (640, 640), ["yolov8"]),
+        ((1, 300, 6), (640, 640), ["yolo_nms"]),
+        ((1, 8401, 85), (640, 640), []),
+        ((2, 8400, 85), (640, 640), []),
+        ((1, 8400, 4), (640, 640), []),
+        ((8400, 85), (640, 640), []),
+        ((1, 80, 80, 255), (640, 640), []),
+        ((1, 1001), (224, 224), []),
+    ],
+)
+def test_a_shape_tells_which_decoders_may_read_it(
+    shape: tuple[int, ...], size: tuple[int, int], names: list[str]
+) -> None:
+    assert fitting(shape, *size) == names
+
+
+def head_of(name: str, table: Floats) -> Head:
+    head = decoder_named(name).fits(table.shape, SIDE, SIDE)
+    assert head is not None
+    return head
+
+
+def decoded(name: str, table: Floats, threshold: float) -> tuple[Boxes, Coordinates]:
+    """By the decoder of that name, in the coordinates that it tells."""
+    decoder, head = decoder_named(name), head_of(name, table)
+    coordinates = decoder.coordinates(head.rows(table), head)
+    return decoder.decode(head.rows(table), head, coordinates, threshold), coordinates
+
+
+def assert_found(boxes: Boxes, expected: list[yolo_by_hand.Found]) -> None:
+    """The same as by plain loops, in whatever order."""
+    found = sorted(
+        (float(score), int(number), *(corners[[1, 0, 3, 2]] * SIDE).tolist())
+        for score, number, corners in zip(boxes.scores, boxes.classes, boxes.corners, strict=True)
+    )
+    wanted = sorted((score, number, *box) for score, number, box in expected)
+    assert len(found) == len(wanted)
+    np.testing.assert_allclose(np.array(found), np.array(wanted), atol=1e-4)
+
+
+def scores_of(count: int, columns: int) -> Floats:
+    random: Floats = np.random.default_rng(count + columns).random((count, columns), np.float32)
+    return random**3
+
+
+def yolov5_output() -> Floats:
+    output: Floats = np.concatenate([pixel_boxes(3) / SIDE, scores_of(3 * CELLS, 4)], axis=1)[None]
+    return output
+
+
+def yolov8_output() -> Floats:
+    table = np.concatenate([pixel_boxes(1) / SIDE, scores_of(CELLS, 3)], axis=1)
+    return np.ascontiguousarray(table.T)[None]
+
+
+def yolox_output() -> Floats:
+    place = np.array(cells(), np.float32)
+    boxes = pixel_boxes(1)
+    raw = [boxes[:, :2] / place[:, 2:] - place[:, :2], np.log(boxes[:, 2:] / place[:, 2:]), scores_of(CELLS, 4)]
+    output: Floats = np.concatenate(raw, axis=1)[None]
+    return output
+
+
+@pytest.mark.parametrize("threshold", [0.001, 0.25])
+def test_heads_are_decoded_as_the_formulas_say(threshold: float) -> None:
+    boxes, coordinates = decoded("yolov5", yolov5_output(), threshold)
+    assert coordinates == "shares"
+    assert_found(boxes, yolo_by_hand.decode_yolov5(yolov5_output(), threshold))
+    boxes, coordinates = decoded("yolov8", yolov8_output(), threshold)
+    assert coordinates == "shares"
+    assert_found(boxes, yolo_by_hand.decode_yolov8(yolov8_output(), threshold))
+    boxes, coordinates = decoded("yolox", yolox_output(), threshold)
+    assert coordinates == "grid"
+    assert_found(boxes, yolo_by_hand.decode_yolox(yolox_output(), threshold))
+
+
+def test_pixels_are_told_from_shares() -> None:
+    in_pixels = yolov5_output()
+    in_pixels[..., :4] *= SIDE
+    boxes, coordinates = decoded("yolov5", in_pixels, 0.1)
+    assert coordinates == "pixels"
+    np.testing.assert_allclose(boxes.corners, decoded("yolov5", yolov5_output(), 0.1)[0].corners, atol=1e-6)
+    in_pixels = yolov8_output()
+    in_pixels[:, :4] *= SIDE
+    boxes, coordinates = decoded("yolov8", in_pixels, 0.1)
+    assert coordinates == "pixels"
+    np.testing.assert_allclose(boxes.corners, decoded("yolov8", yolov8_output(), 0.1)[0].corners, atol=1e-6)
+    in_pixels = yolox_output()
+    in_pixels[0, :, :4] = pixel_boxes(1)
+    boxes, coordinates = decoded("yolox", in_pixels, 0.1)
+    assert coordinates == "pixels"
+    np.testing.assert_allclose(boxes.corners, decoded("yolox", yolox_output(), 0.1)[0].corners, atol=1e-6)
+
+
+def test_a_turned_output_is_the_same_head() -> None:
+    turned = np.ascontiguousarray(yolov8_output().transpose(0, 2, 1))
+    assert (head_of("yolov8", turned).layout, head_of("yolov8", yolov8_output()).layout) == ("rows", "columns")
+    np.testing.assert_array_equal(
+        decoded("yolov8", turned, 0.1)[0].corners, decoded("yolov8", yolov8_output(), 0.1)[0].corners
+    )
+
+
+def test_the_size_of_an_input_that_is_no_square_counts_by_its_sides() -> None:
+    decoder = decoder_named("yolov8")
+    head = decoder.fits((1, 5, 6300), 480, 640)
+    assert head is not None
+    row = np.array([[320, 120, 64, 48, 0.5]], np.float32)
+    corners = decoder.decode(row, head, "pixels", 0.1).corners
+    np.testing.assert_allclose(corners, [[0.2, 0.45, 0.3, 0.55]], atol=1e-6)
+
+
+def test_negative_sizes_contradict_boxes_that_are_decoded() -> None:
+    head = head_of("yolov8", yolov8_output())
+    assert decoder_named("yolov8").coordinates(yolox_output()[0] - 1, head) == "contradicted"
+
+
+def test_a_threshold_of_zero_keeps_what_has_a_score() -> None:
+    table = yolov5_output()
+    table[0, 10:, 4] = 0
+    assert len(decoded("yolov5", table, 0.0)[0].scores) == 30
+
+
+def test_nothing_may_be_found() -> None:
+    for name, table in (("yolov5", yolov5_output()), ("yolov8", yolov8_output()), ("yolox", yolox_output())):
+        assert decoded(name, table, 1.5)[0].corners.shape == (0, 4)
+    assert decoded("yolo_nms", np.zeros((1, 300, 6), np.float32), 0.0)[0].corners.shape == (0, 4)
+
+
+def test_the_names_are_those_of_the_decoders() -> None:
+    assert tuple(each.name for each in all_decoders()) == NAMES
