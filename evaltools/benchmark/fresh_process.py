@@ -15,11 +15,12 @@ from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.configuration import Configuration
 from evaltools.engine import NotMeasured, Opened, open_configuration
 from evaltools.engine.describe import describe_entry
-from evaltools.errors import DelegateTookNothing, EvaltoolsError, InferenceError, ModelError
+from evaltools.errors import EvaltoolsError, InferenceError, ModelError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime import Session
+from evaltools.runtime.did_not_run import require_full_delegation
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array, Opening
 from evaltools.stats.latency_ratio import drift
@@ -87,7 +88,7 @@ def measure_in_fresh_process(
     assert isinstance(session, IsolatedSession)
     try:
         if options.require_full_delegation:
-            _require_full_delegation(session)
+            require_full_delegation(session.delegation)
         found = _round(session, inputs, row, process_us, options, turn, watcher)
         change = _change_of_model(candidate)
         if change is not None:
@@ -207,16 +208,3 @@ def _add_extras(
         return
     progress.row = replace(progress.row, profile=profile)
     watcher.profiled(profile, last.opening)
-
-
-def _require_full_delegation(session: Session) -> None:
-    """As the native tool: some delegate was asked for, and each that was runs everything in one piece."""
-    proof = session.delegation
-    asked_for = [entry for entry in proof.delegates if entry.requested]
-    part = [entry for entry in asked_for if entry.partitions != 1 or entry.nodes != proof.total_nodes]
-    if asked_for and not part:
-        return
-    took = [f"{entry.delegate} took {entry.nodes} of {proof.total_nodes} nodes" for entry in part]
-    left = [f"the CPU keeps {', '.join(proof.cpu_operators)}"] if took and proof.cpu_operators else []
-    message = "; ".join([*took, *left]) or "no delegate was asked for; switch one on, as with --use_xnnpack=true"
-    raise DelegateTookNothing(f"Disallowed CPU fallback detected (--require_full_delegation): {message}")

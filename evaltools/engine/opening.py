@@ -1,18 +1,17 @@
-"""Opens the sessions of configurations, and judges whether their delegates really run."""
+"""Opens the sessions of configurations, and measures none whose delegates did not run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing
 from evaltools.model import ModelFile
-from evaltools.runtime import Delegation, Session
+from evaltools.runtime import Session
+from evaltools.runtime.did_not_run import require_delegates_ran
 
-_MOST_KINDS: Final = 5
 Open = Callable[[ModelFile, Configuration], Session]
 
 
@@ -84,25 +83,3 @@ def open_configuration(
             return NotMeasured(configuration, f"{error}; {hint}")
         left_out.append(str(error))
     return Opened(model, configuration, session, running, "; ".join(left_out) or None)
-
-
-def require_delegates_ran(delegation: Delegation) -> None:
-    """Raise :class:`DelegateTookNothing` where a requested delegate has no node."""
-    idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]
-    if not idle:
-        return
-    message = (
-        f"the {' and the '.join(idle)} delegate was applied but took none of the {delegation.total_nodes} nodes "
-        f"({'; '.join(_who_has_them(delegation))})"
-    )
-    raise DelegateTookNothing(message)
-
-
-def _who_has_them(delegation: Delegation) -> list[str]:
-    """Where the nodes are that a delegate did not take."""
-    others = [f"{entry.delegate} took {entry.nodes}" for entry in delegation.delegates if entry.nodes]
-    kinds = [f"{name} x{count}" for name, count in delegation.cpu_operators.items()]
-    if not kinds:
-        return others
-    more = [f"and {len(kinds) - _MOST_KINDS} more"] if len(kinds) > _MOST_KINDS else []
-    return [*others, f"the CPU keeps {', '.join([*kinds[:_MOST_KINDS], *more])}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.delegates.gpu import GPU
 from evaltools.engine import NotMeasured, Opened, open_all, open_configuration
-from evaltools.engine.opening import require_delegates_ran
-from evaltools.errors import ConfigurationUnavailable, DelegateTookNothing, UsageError
+from evaltools.errors import ConfigurationUnavailable, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime import DelegateCoverage, Delegation, Session
 from evaltools.runtime.fake import FakeSession
@@ -119,21 +117,6 @@ def test_a_fallback_names_delegates_as_they_were_asked_for_also_behind_one_that_
         "EXTERNAL of a has no device; EXTERNAL#3 of c has no device; the EXTERNAL#4 delegate was applied but took none "
         "of the 4 nodes (EXTERNAL#2 took 3; the CPU keeps ADD x3, MUL x1)"
     )
-
-
-def test_the_nodes_that_a_delegate_did_not_take_are_where_they_are() -> None:
-    def who(cpu: dict[str, int], *taken: DelegateCoverage) -> str:
-        idle = DelegateCoverage("EXTERNAL", True, 0, 0)
-        with pytest.raises(DelegateTookNothing) as caught:
-            require_delegates_ran(Delegation(19, (idle, *taken), cpu))
-        return str(caught.value)
-
-    xnnpack = DelegateCoverage("XNNPACK", False, 18, 1)
-    assert who({"SOFTMAX": 1}, xnnpack).endswith("none of the 19 nodes (XNNPACK took 18; the CPU keeps SOFTMAX x1)")
-    assert who({}, replace(xnnpack, nodes=19)).endswith("(XNNPACK took 19)")
-    six = dict.fromkeys("ABCDEF", 1)
-    assert who(six).endswith("(the CPU keeps A x1, B x1, C x1, D x1, E x1, and 1 more)")
-    assert who(dict.fromkeys("ABCDE", 1)).endswith("D x1, E x1)")
 
 
 def test_what_is_no_delegates_fault_is_not_measured_even_with_fallback() -> None:

@@ -1,0 +1,44 @@
+"""What decides that a delegate did not run: the nodes that it took, as the session proves them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaltools.errors import DelegateTookNothing
+from evaltools.runtime.session import Delegation
+
+_MOST_KINDS: Final = 5
+
+
+def require_delegates_ran(delegation: Delegation) -> None:
+    """Raise :class:`DelegateTookNothing` where a requested delegate has no node."""
+    idle = [delegate.delegate for delegate in delegation.delegates if delegate.requested and delegate.nodes == 0]
+    if not idle:
+        return
+    message = (
+        f"the {' and the '.join(idle)} delegate was applied but took none of the {delegation.total_nodes} nodes "
+        f"({'; '.join(_who_has_them(delegation))})"
+    )
+    raise DelegateTookNothing(message)
+
+
+def _who_has_them(delegation: Delegation) -> list[str]:
+    """Where the nodes are that a delegate did not take."""
+    others = [f"{entry.delegate} took {entry.nodes}" for entry in delegation.delegates if entry.nodes]
+    kinds = [f"{name} x{count}" for name, count in delegation.cpu_operators.items()]
+    if not kinds:
+        return others
+    more = [f"and {len(kinds) - _MOST_KINDS} more"] if len(kinds) > _MOST_KINDS else []
+    return [*others, f"the CPU keeps {', '.join([*kinds[:_MOST_KINDS], *more])}"]
+
+
+def require_full_delegation(delegation: Delegation) -> None:
+    """As the native tool: some delegate was asked for, and each that was runs everything in one piece."""
+    asked_for = [entry for entry in delegation.delegates if entry.requested]
+    part = [entry for entry in asked_for if entry.partitions != 1 or entry.nodes != delegation.total_nodes]
+    if asked_for and not part:
+        return
+    took = [f"{entry.delegate} took {entry.nodes} of {delegation.total_nodes} nodes" for entry in part]
+    left = [f"the CPU keeps {', '.join(delegation.cpu_operators)}"] if took and delegation.cpu_operators else []
+    message = "; ".join([*took, *left]) or "no delegate was asked for; switch one on, as with --use_xnnpack=true"
+    raise DelegateTookNothing(f"Disallowed CPU fallback detected (--require_full_delegation): {message}")

@@ -1,0 +1,26 @@
+"""Who has the nodes that a delegate did not take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evaltools.errors import DelegateTookNothing
+from evaltools.runtime import DelegateCoverage, Delegation
+from evaltools.runtime.did_not_run import require_delegates_ran
+
+
+def test_the_nodes_that_a_delegate_did_not_take_are_where_they_are() -> None:
+    def who(cpu: dict[str, int], *taken: DelegateCoverage) -> str:
+        idle = DelegateCoverage("EXTERNAL", True, 0, 0)
+        with pytest.raises(DelegateTookNothing) as caught:
+            require_delegates_ran(Delegation(19, (idle, *taken), cpu))
+        return str(caught.value)
+
+    xnnpack = DelegateCoverage("XNNPACK", False, 18, 1)
+    assert who({"SOFTMAX": 1}, xnnpack).endswith("none of the 19 nodes (XNNPACK took 18; the CPU keeps SOFTMAX x1)")
+    assert who({}, replace(xnnpack, nodes=19)).endswith("(XNNPACK took 19)")
+    six = dict.fromkeys("ABCDEF", 1)
+    assert who(six).endswith("(the CPU keeps A x1, B x1, C x1, D x1, E x1, and 1 more)")
+    assert who(dict.fromkeys("ABCDE", 1)).endswith("D x1, E x1)")
