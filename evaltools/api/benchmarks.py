@@ -19,7 +19,7 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import did_you_mean
-from evaltools.report.files.benchmark.shown import shown_figures
+from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
 from evaltools.result.evaluation import DelegationProof
 from evaltools.runtime.session import Opening

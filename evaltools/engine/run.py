@@ -20,7 +20,7 @@ from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
 from evaltools.runtime import Session
-from evaltools.runtime.process.interrupts import deferred_interrupt
+from evaltools.runtime.interrupts import deferred_interrupt
 
 _BLOCKS_WAITING: Final = 4
 _TURNS_LEFT: Final = 2

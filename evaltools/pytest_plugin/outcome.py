@@ -9,8 +9,8 @@ from typing import Literal
 from evaltools.gates.decide import Decision
 from evaltools.gates.hold import GateReport
 from evaltools.pytest_plugin.settings import Settings
-from evaltools.report.tables.cells import one_line
 from evaltools.report.words.gates import found_in_words, reason_in_words
+from evaltools.text import printable
 
 OutcomeKind = Literal["pass", "fail", "skip", "xfail"]
 
@@ -68,7 +68,7 @@ def _place(report: GateReport, decision: Decision) -> str:
 
 
 def _line(entries: Sequence[tuple[GateReport, Decision]]) -> str:
-    return one_line(
+    return printable(
         "; ".join(
             _headline(report, decision)
             + (f", {reason_in_words(decision)}" if decision.found and decision.reason else "")
@@ -88,4 +88,4 @@ def _block(report: GateReport, decision: Decision) -> str:
         reason += ". That is no proof: the limit may be broken"
     lines = {"limit": decision.limit, "model": report.model, "reason": reason}
     details = [f"  {name:<6}  {text}" for name, text in lines.items() if text]
-    return "\n".join(one_line(line) for line in [_headline(report, decision), *details])
+    return "\n".join(printable(line) for line in [_headline(report, decision), *details])

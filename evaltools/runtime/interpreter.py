@@ -25,7 +25,7 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.model import ModelFile
 from evaltools.runtime.coverage import covered_nodes, operators_left, original_operators
-from evaltools.runtime.process.interrupts import deferred_interrupt
+from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.session import (
     Array,
     DelegateCoverage,

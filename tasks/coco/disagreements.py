@@ -12,10 +12,10 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from evaltools.metrics.boxes import Detection, Detections, compare_boxes, match_boxes
-from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectedPicture
 from evaltools.tasks.shared.contact_sheet import LoadPicture
+from evaltools.text import printable
 
 DRAWN_SCORE: Final = 0.3
 VISIBLE_SHIFT: Final = 0.01
@@ -123,7 +123,7 @@ def _draw_row(
     font = ImageFont.load_default(12)
     draw = ImageDraw.Draw(canvas)
     heading = (
-        f"{one_line(row.picture.example)}: boxes that only one side has: {row.unequal} (score {DRAWN_SCORE} or more); "
+        f"{printable(row.picture.example)}: boxes that only one side has: {row.unequal} (score {DRAWN_SCORE} or more); "
         f"scores and places shift by up to {row.shift:.3f}"
     )
     draw.text((_MARGIN, top), heading, "black", font)
@@ -163,12 +163,12 @@ def _panels(row: Disagreement, names: Mapping[int, str], has_truth: bool) -> lis
             )
             for number in sorted(_drawn(found))
         ]
-        panels.append(_Panel(f"{one_line(side)} (thick: not on the other side)", labelled))
+        panels.append(_Panel(f"{printable(side)} (thick: not on the other side)", labelled))
     return panels
 
 
 def _name(category_id: int, names: Mapping[int, str]) -> str:
-    return one_line(names.get(category_id, f"class {category_id}"))
+    return printable(names.get(category_id, f"class {category_id}"))
 
 
 def _draw_panel(pixels: npt.NDArray[np.uint8], boxes: Sequence[_Box]) -> Image.Image:

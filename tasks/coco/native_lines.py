@@ -7,9 +7,9 @@ from typing import Any
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
 from evaltools.native.lines.latency import fill_latency
-from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
+from evaltools.text import printable
 
 WITHOUT_TRUTH = "WARN: mAP metrics are meaningless w/o ground truth."
 _RULE = "=" * 54
@@ -45,7 +45,7 @@ def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:
     for picture in _coco(result).pictures or []:
         if configuration not in picture.detections:
             continue
-        printed.append(f"Image: {one_line(picture.example)}\n")
+        printed.append(f"Image: {printable(picture.example)}\n")
         for number, detection in enumerate(picture.detections[configuration]):
             top, left, bottom, right = detection.box
             printed += [

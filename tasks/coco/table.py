@@ -10,7 +10,6 @@ from rich.console import Console
 
 from evaltools.gates.accuracy_verdict import LEVEL
 from evaltools.metrics.boxes import BoxAgreement
-from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -24,6 +23,7 @@ from evaltools.tasks.coco.result import (
     DetectionFigures,
     StatChange,
 )
+from evaltools.text import printable
 
 _NAMES: Final = {metric.name: metric.heading or metric.name.replace("ar_", "AR ") for metric in METRICS}
 _MOST_CATEGORIES: Final = 5
@@ -147,7 +147,7 @@ def _print_changes(coco: CocoDetection, console: Console) -> None:
 
 def _category(found: CategoryChange) -> str:
     objects = f"{found.objects} object{'' if found.objects == 1 else 's'}"
-    return f"{one_line(found.name)} {100 * found.before:.1f} -> {100 * found.after:.1f} ({objects})"
+    return f"{printable(found.name)} {100 * found.before:.1f} -> {100 * found.after:.1f} ({objects})"
 
 
 def _print_other_comparisons(coco: CocoDetection, console: Console) -> None:

@@ -8,11 +8,11 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from evaltools.report.tables.cells import one_line
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.section import Section
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer, ImagenetPart
 from evaltools.tasks.shared.contact_sheet import LoadPicture
+from evaltools.text import printable
 
 MOST_LISTED: Final = 20
 _MOST_DRAWN: Final = 24
@@ -45,7 +45,7 @@ def answer_in_words(answer: FirstAnswer) -> str:
     >>> answer_in_words(FirstAnswer("cat", 0.5)), answer_in_words(FirstAnswer("cat", None))
     ('cat 0.5', 'cat no number')
     """
-    return f"{one_line(answer.label)} {_score(answer)}"
+    return f"{printable(answer.label)} {_score(answer)}"
 
 
 def _score(answer: FirstAnswer) -> str:
@@ -76,7 +76,7 @@ def _against_the_first(part: ImagenetPart) -> list[Comparison]:
 
 def _row(found: ChangedAnswer) -> Sequence[str]:
     answers = (answer_in_words(found.baseline), answer_in_words(found.other))
-    return one_line(found.example), effect_in_words(found), *answers, one_line(found.truth)
+    return printable(found.example), effect_in_words(found), *answers, printable(found.truth)
 
 
 def draw_changes(result: EvaluationResult, load: LoadPicture) -> bytes | None:
@@ -108,10 +108,10 @@ def _panel(comparison: Comparison, found: ChangedAnswer, load: LoadPicture) -> I
     panel.paste(picture, (0, 0))
     draw, font = ImageDraw.Draw(panel), ImageFont.load_default(12)
     lines = (
-        (one_line(found.example), "black"),
-        (f"{effect_in_words(found)}; right: {one_line(found.truth)}", _COLOURS[found.effect]),
+        (printable(found.example), "black"),
+        (f"{effect_in_words(found)}; right: {printable(found.truth)}", _COLOURS[found.effect]),
         *(
-            (f"{one_line(side)}: {_score(answer)} {one_line(answer.label)}", "black")
+            (f"{printable(side)}: {_score(answer)} {printable(answer.label)}", "black")
             for side, answer in ((comparison.baseline, found.baseline), (comparison.other, found.other))
         ),
     )

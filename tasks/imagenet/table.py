@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
 
-from evaltools.report.tables.cells import Said, one_line, p_value, print_said
+from evaltools.report.tables.cells import Said, p_value, print_said
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.figures import NAMES, metric_columns, speed_columns
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -14,6 +14,7 @@ from evaltools.task_kind import Detail
 from evaltools.tasks.imagenet import metrics
 from evaltools.tasks.imagenet.changes import MOST_LISTED, answer_in_words, effect_in_words, worst_first
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, ImagenetPart
+from evaltools.text import printable
 
 
 def print_figures(result: EvaluationResult, console: Console, detail: Detail) -> None:
@@ -81,7 +82,7 @@ def _hint(comparison: Comparison, detail: Detail) -> str:
 
 def _in_words(found: ChangedAnswer) -> str:
     answers = f"{answer_in_words(found.baseline)}, now {answer_in_words(found.other)}"
-    return f"{one_line(found.example)} {effect_in_words(found)}: was {answers}; right: {one_line(found.truth)}"
+    return f"{printable(found.example)} {effect_in_words(found)}: was {answers}; right: {printable(found.truth)}"
 
 
 def _percent(share: float | None, digits: int) -> str:

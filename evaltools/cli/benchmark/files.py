@@ -14,7 +14,7 @@ from evaltools.errors import OutputError, UsageError
 from evaltools.native.lines.benchmark import saved_lines
 from evaltools.native.lines.benchmark_proto import native_benchmark_proto
 from evaltools.native.lines.profile_report import CSV, profile_file
-from evaltools.report.files.benchmark.trace import trace_json
+from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark

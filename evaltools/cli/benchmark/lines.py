@@ -32,11 +32,11 @@ from evaltools.native.lines.profile_report import profile_report
 from evaltools.native.lines.stat_line import stat_figures
 from evaltools.parameter import Parameter, Value, split_flag
 from evaltools.report.tables.benchmark import model_names
-from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.evaluation import describe_configuration
 from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkRow, Phase, Round
 from evaltools.runtime.session import Opening
+from evaltools.text import printable
 
 
 class NativeLines:
@@ -146,7 +146,7 @@ class NativeLines:
 
     def _print(self, lines: Sequence[str]) -> None:
         if lines:
-            self._say("\n".join(one_line(line) for line in lines))
+            self._say("\n".join(printable(line) for line in lines))
 
     def _say(self, text: str) -> None:
         self.is_written = say(text) and self.is_written

@@ -24,8 +24,8 @@ from evaltools.engine.describe import describe_model
 from evaltools.errors import UsageError
 from evaltools.metrics.pareto import pareto_front
 from evaltools.parameter import Value
-from evaltools.report.files.benchmark.shown import shown_figures
 from evaltools.report.tables.benchmark import print_benchmark
+from evaltools.report.tables.shown import shown_figures
 from evaltools.request import Options, Request
 from evaltools.result.benchmark import BENCHMARK_SCHEMA_VERSION, AccuracyGiven, BenchmarkResult, BenchmarkRow
 from evaltools.result.environment import describe_environment

@@ -33,7 +33,7 @@ from evaltools.device.run.request import device_request, without_host_options
 from evaltools.device.run.runner import AlikeCheck, DeviceProgram, run_on_devices
 from evaltools.engine.describe import describe_model
 from evaltools.errors import OutputError, UsageError
-from evaltools.report.files.benchmark.trace import trace_json
+from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.files.plots.benchmark import plot_benchmark
 from evaltools.report.files.plots.drawing import require_plot

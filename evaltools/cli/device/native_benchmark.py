@@ -27,7 +27,6 @@ from evaltools.device.run.runner import AlikeCheck, DeviceProgram
 from evaltools.native.logs.benchmark_rows import row_of_log, with_logged_ratios
 from evaltools.native.logs.delegates import delegate_lines
 from evaltools.native.logs.log_lines import plain_lines
-from evaltools.report.tables.cells import one_line
 from evaltools.request import Options
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.device import DeviceFacts
@@ -35,6 +34,7 @@ from evaltools.result.device_run import DevicePart
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.tasks.native.command import configuration_flags
 from evaltools.tasks.native.outcome import NativeBinary, signal_of, why_not_started
+from evaltools.text import printable
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,14 @@ def _run_app(
         for arguments in plan.steps:
             run = start(arguments)
             if run.was_killed:
-                console.print(f"{serial}: the app was killed, and is started once more: {one_line(run.failure)}")
+                console.print(f"{serial}: the app was killed, and is started once more: {printable(run.failure)}")
                 run = start(arguments)
             runs.append(run)
         return runs
 
     runs, part = device.run_part(plan.work(), act)
     for left in dict.fromkeys(run.left for run in runs if run.left):
-        console.print(f"evaltools: {one_line(left)}")
+        console.print(f"evaltools: {printable(left)}")
     return [_Start(run.log, run.log, run.failure) for run in runs], part
 
 

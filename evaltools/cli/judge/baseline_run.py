@@ -31,7 +31,6 @@ from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport, seconds_of
 from evaltools.report.files.output_file import require_writable, write_file
-from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import in_unit, outcome_of, unit_of
@@ -41,6 +40,7 @@ from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
 from evaltools.task_kind import KINDS, OWN, kind_of
 from evaltools.tasks.shared.options.pictures import read_margin
+from evaltools.text import printable
 
 _FOLDER: Final = Path("baselines")
 _NAME: Final = re.compile(r"\w[\w.-]*")
@@ -110,7 +110,7 @@ def _require_there(path: Path) -> None:
     others = sorted(other.stem for other in _FOLDER.glob("*.json")) if path.parent == _FOLDER else []
     if others and not path.exists():
         raise DataError(
-            f"there is no {path}; there are {', '.join(map(one_line, others))}. Give --name=NAME of one, or make it: "
+            f"there is no {path}; there are {', '.join(map(printable, others))}. Give --name=NAME of one, or make it: "
             "evaltools baseline save"
         )
 
@@ -190,8 +190,8 @@ def _write(now: Baseline, path: Path, done: str) -> int:
     except OutputError as error:
         complain(f"evaltools: {error}")
         return exit_codes.NOT_WRITTEN
-    names = ", ".join(one_line(entry.name) for entry in now.configurations)
-    complain(f"{path} {done}: {one_line(now.about)}, {now.example_count} examples, {names}")
+    names = ", ".join(printable(entry.name) for entry in now.configurations)
+    complain(f"{path} {done}: {printable(now.about)}, {now.example_count} examples, {names}")
     if any("top1" in entry.figures for entry in now.configurations) and not any(e.ranks for e in now.configurations):
         complain("made without examples, so later changes cannot be tested; add --record_examples=true to the run")
     return exit_codes.OK
@@ -199,30 +199,30 @@ def _write(now: Baseline, path: Path, done: str) -> int:
 
 def print_comparison(compared: BaselineComparison, before: Baseline, console: Console) -> None:
     """What was set up in another way, what changed, and what that means."""
-    console.print(f"baseline: {one_line(before.about)}, {before.example_count} examples, evaltools "
+    console.print(f"baseline: {printable(before.about)}, {before.example_count} examples, evaltools "
                   f"{before.evaltools}, {before.started_at}")  # fmt: skip
     for line in compared.setup:
-        console.print(f"set up in another way: {one_line(line)}")
+        console.print(f"set up in another way: {printable(line)}")
     if differing := [change for change in compared.changes if change.before != change.now]:
         _print_differing(differing, console)
     same = sum(change.before == change.now for change in compared.changes)
     console.print(f"{same} of {len(compared.changes)} figures are the same number as before")
     if compared.new:
-        console.print(f"new, so not compared: {', '.join(map(one_line, compared.new))}")
+        console.print(f"new, so not compared: {', '.join(map(printable, compared.new))}")
     for change in compared.changes:
         if change.verdict is not None and change.figure in _TESTED:
-            console.print(f"{one_line(change.configuration)}: {change.figure} {baseline_change_in_words(change)}")
+            console.print(f"{printable(change.configuration)}: {change.figure} {baseline_change_in_words(change)}")
     for name in compared.missing:
-        console.print(f"NOT MEASURED now: {one_line(name)}")
+        console.print(f"NOT MEASURED now: {printable(name)}")
     for change in compared.regressions:
         console.print(
-            f"WORSE: {one_line(change.configuration)}: {_name(change)} {change.before:.6g} -> {change.now:.6g}"
+            f"WORSE: {printable(change.configuration)}: {_name(change)} {change.before:.6g} -> {change.now:.6g}"
         )
 
 
 def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
     names = [
-        Column[FigureChange]("configuration", lambda change: one_line(change.configuration)),
+        Column[FigureChange]("configuration", lambda change: printable(change.configuration)),
         Column("figure", _name),
     ]
     columns = [
@@ -246,4 +246,4 @@ def _number(value: float | None) -> str:
 
 
 def _name(change: FigureChange) -> str:
-    return f"{change.figure}[{one_line(change.output)}]" if change.output else change.figure
+    return f"{change.figure}[{printable(change.output)}]" if change.output else change.figure

@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
+from evaltools.text import printable
+
 LONGEST_COMMAND: Final = 100_000
 """Bytes; adb and the device's kernel refuse single words from about 120 kB on."""
 _LONGEST_QUOTE: Final = 200
@@ -43,15 +45,6 @@ def last_words(out: bytes, err: bytes) -> str:
     """
     lines = (err.strip() or out.strip()).decode("utf-8", "replace").splitlines()
     return f"; it printed last: {printable(lines[-1].strip()[-_LONGEST_QUOTE:])}" if lines else ""
-
-
-def printable(text: str) -> str:
-    r"""A text from a device, safe for a terminal: what is no printable character becomes ``?``.
-
-    >>> printable("no\x1b[2Jspace")
-    'no?[2Jspace'
-    """
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def wrap_command(command: str, mark: str) -> str:

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evaltools.device.adb.answer import printable
 from evaltools.device.adb.errors import CommandFailed
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, hottest
+from evaltools.text import printable
 
 _BATTERY: Final = "battery"
 _BETWEEN_LOOKS_S: Final = 5.0

@@ -16,10 +16,11 @@ from typing import Final
 import msgspec
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer, printable
+from evaltools.device.adb.answer import Answer
 from evaltools.device.adb.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
 from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently
+from evaltools.text import printable
 
 MARKER: Final = ".evaltools"
 """The file by which a folder is known as evaltools' own."""

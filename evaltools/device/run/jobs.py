@@ -7,13 +7,12 @@ from typing import Final, TypeVar
 
 from rich.console import Console
 
-from evaltools.device.adb.answer import printable
 from evaltools.device.adb.errors import DeviceError
 from evaltools.device.programs.pool import Job, PoolOutcome
 from evaltools.device.run.flags import ProgramName
-from evaltools.report.tables.cells import one_line
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceLeftOut, DevicePart, DeviceRun, LostAttempt
+from evaltools.text import printable
 
 Done = TypeVar("Done")
 Ran = TypeVar("Ran")
@@ -49,7 +48,7 @@ def tell_lost(console: Console, count: int) -> Callable[[Job, LostAttempt], None
     """What says on stderr that a device did not finish one of ``count`` parts."""
 
     def tell(job: Job, attempt: LostAttempt) -> None:
-        console.print(f"part {job.index + 1} of {count}: {one_line(attempt.reason)} [{attempt.kind}]")
+        console.print(f"part {job.index + 1} of {count}: {printable(attempt.reason)} [{attempt.kind}]")
 
     return tell
 

@@ -9,11 +9,12 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.files.benchmark.shown import Shown, shown_figures
-from evaltools.report.tables.cells import delegated, milliseconds, one_line, three_digits
+from evaltools.report.tables.cells import delegated, milliseconds, three_digits
 from evaltools.report.tables.columns import Column, print_columns
+from evaltools.report.tables.shown import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.stats.series import FEWEST_PROCESSES
+from evaltools.text import printable
 
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
@@ -54,7 +55,7 @@ def model_names(paths: Sequence[Path]) -> list[str]:
     ['a/m.tflite', 'b/m.tflite', 'n']
     """
     names = [path.name for path in paths]
-    return [one_line(path.stem if names.count(path.name) == 1 else str(path)) for path in paths]
+    return [printable(path.stem if names.count(path.name) == 1 else str(path)) for path in paths]
 
 
 def _model_name(result: BenchmarkResult, row: BenchmarkRow) -> str:

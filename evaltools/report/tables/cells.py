@@ -12,22 +12,14 @@ from evaltools.metrics.latency import Latency
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
 from evaltools.stats.latency_ratio import is_clear
+from evaltools.text import printable
 
 _SMALLEST_P: Final = 1e-9
 
 
-def one_line(text: str) -> str:
-    r"""A name from a file, safe to print: what is no printable character becomes ``?``.
-
-    >>> one_line("two\nlines")
-    'two?lines'
-    """
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
 def device_text(device: str, is_cpu: bool) -> str:
     """The device that ran a delegate, with a word where that is the CPU after all; empty where none is named."""
-    return f" on {one_line(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
+    return f" on {printable(device)}{' [software: this is the CPU]' if is_cpu else ''}" if device else ""
 
 
 def delegated(configuration: ConfigurationResult | BenchmarkRow) -> str:

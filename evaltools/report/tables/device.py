@@ -10,6 +10,7 @@ from rich.console import Console
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList
 from evaltools.result.device_run import DeviceConditions, hottest
+from evaltools.text import printable
 
 _COLUMNS: Final = (
     "serial", "state", "model", "SoC", "Android", "ABI", "CPUs", "battery", "hottest", "throttling", "free", "Python",
@@ -34,7 +35,9 @@ def print_devices(found: DeviceList, console: Console) -> None:
     print_columns(columns[:2], columns[2:], cells, console)
     for finding in found.devices:
         if finding.facts is None:
-            console.print(f"\n{_safe(finding.device.serial)}: {_safe(finding.problem)}\n  {_safe(finding.next_step)}")
+            console.print(
+                f"\n{printable(finding.device.serial)}: {printable(finding.problem)}\n  {printable(finding.next_step)}"
+            )
 
 
 def throttling(status: int | None) -> str:
@@ -51,10 +54,10 @@ def throttling(status: int | None) -> str:
 def _cells(finding: DeviceFinding) -> list[str]:
     device, facts = finding.device, finding.facts
     state = device.state if facts is not None or device.state != "device" else "no answer"
-    first = [_safe(device.serial), _safe(state)]
+    first = [printable(device.serial), printable(state)]
     if facts is None:
-        return [*first, _safe(device.model) or _UNKNOWN, *[_UNKNOWN] * (len(_COLUMNS) - 3)]
-    return [*first, *(_safe(cell) if cell else _UNKNOWN for cell in _fact_cells(facts))]
+        return [*first, printable(device.model) or _UNKNOWN, *[_UNKNOWN] * (len(_COLUMNS) - 3)]
+    return [*first, *(printable(cell) if cell else _UNKNOWN for cell in _fact_cells(facts))]
 
 
 def _fact_cells(facts: DeviceFacts) -> list[str]:
@@ -76,8 +79,3 @@ def _fact_cells(facts: DeviceFacts) -> list[str]:
         "" if facts.free_bytes is None else f"{facts.free_bytes / _GIB:.1f} GiB",
         facts.python or "",
     ]
-
-
-def _safe(text: str) -> str:
-    """A text from a device, safe to print: what is no printable character becomes ``?``."""
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -10,11 +10,12 @@ from typing import Final
 
 from rich.console import Console
 
-from evaltools.report.tables.cells import milliseconds, one_line
+from evaltools.report.tables.cells import milliseconds
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.device import throttling
 from evaltools.result.device import DeviceFacts
 from evaltools.result.device_run import DeviceConditions, DevicePart, DeviceRun, hottest
+from evaltools.text import printable
 
 _MOST_CONFIGURATIONS: Final = 4
 _NOTHING: Final = "-"
@@ -33,11 +34,13 @@ def print_device_run(run: DeviceRun, console: Console) -> None:
     for part in run.parts:
         for attempt in part.lost:
             console.print(
-                f"part {part.index + 1} of {part.count} was lost by {one_line(attempt.serial)} after "
-                f"{attempt.elapsed_s:.0f} s ({attempt.kind}) and done again by {one_line(part.serial)}"
+                f"part {part.index + 1} of {part.count} was lost by {printable(attempt.serial)} after "
+                f"{attempt.elapsed_s:.0f} s ({attempt.kind}) and done again by {printable(part.serial)}"
             )
     for left_out in run.left_out:
-        console.print(f"warning: {one_line(left_out.serial)} was left out: {one_line(left_out.reason)}", style="yellow")
+        console.print(
+            f"warning: {printable(left_out.serial)} was left out: {printable(left_out.reason)}", style="yellow"
+        )
 
 
 def _print_table(run: DeviceRun, console: Console) -> None:
@@ -60,8 +63,8 @@ def _print_table(run: DeviceRun, console: Console) -> None:
         column("hottest", _hottest),
         column("throttling", _throttling),
     ]
-    device = Column[DeviceFacts]("device", lambda facts: one_line(facts.serial))
-    model = Column[DeviceFacts]("model", lambda facts: one_line(_model(facts)), len(columns), justify="left")
+    device = Column[DeviceFacts]("device", lambda facts: printable(facts.serial))
+    model = Column[DeviceFacts]("model", lambda facts: printable(_model(facts)), len(columns), justify="left")
     print_columns([device], [model, *ranked(columns)], run.devices, console)
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaltools.model.half_precision import OutsideHalf
-from evaltools.report.tables.cells import device_text, one_line
+from evaltools.report.tables.cells import device_text
 from evaltools.result.inspection import (
     FROM_GRAPH,
     TESTED,
@@ -20,6 +20,7 @@ from evaltools.result.inspection import (
     SupportOfKind,
     TensorFacts,
 )
+from evaltools.text import printable
 
 _MOST_TENSORS: Final = 8
 _MOST_CONSTANTS: Final = 8
@@ -31,7 +32,7 @@ def print_inspection(inspection: Inspection, console: Console) -> None:
     """Everything that was found, in the order of the questions in docs/inspect.md."""
     _print_model(inspection.model, console)
     kind = inspection.kind
-    console.print(f"\nkind        {kind.kind} ({FROM_GRAPH}: {one_line(kind.reason)})")
+    console.print(f"\nkind        {kind.kind} ({FROM_GRAPH}: {printable(kind.reason)})")
     if kind.training:
         console.print(f"quantisation-aware training: {kind.training} ({FROM_GRAPH})")
     _print_support(inspection.support, console)
@@ -43,18 +44,18 @@ def print_inspection(inspection: Inspection, console: Console) -> None:
 
 
 def _print_model(model: ModelFacts, console: Console) -> None:
-    console.print(f"model       {one_line(model.path)}")
+    console.print(f"model       {printable(model.path)}")
     console.print(f"size        {model.size_bytes} bytes, {model.constant_bytes} of them constants")
     console.print(f"sha256      {model.sha256}")
     if model.description:
-        console.print(f"written by  {one_line(model.description)}")
+        console.print(f"written by  {printable(model.description)}")
     free = f", {model.dynamic_tensors} with free sizes" if model.dynamic_tensors else ""
     state = ", keeps state between runs" if model.stateful else ""
     nodes = f"{model.nodes} node{'' if model.nodes == 1 else 's'} in the main one"
     console.print(f"graphs      {model.graphs}, {model.tensors} tensors{free}, {nodes}{state}")
-    console.print(f"operators   {_listed([f'{one_line(name)} x{count}' for name, count in model.operators.items()])}")
-    console.print(f"signatures  {_listed([one_line(key) for key in model.signatures])}")
-    console.print(f"metadata    {_listed([one_line(name) for name in model.metadata])}")
+    console.print(f"operators   {_listed([f'{printable(name)} x{count}' for name, count in model.operators.items()])}")
+    console.print(f"signatures  {_listed([printable(key) for key in model.signatures])}")
+    console.print(f"metadata    {_listed([printable(name) for name in model.metadata])}")
     _print_tensors("input", model.inputs, console)
     _print_tensors("output", model.outputs, console)
 
@@ -65,8 +66,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _print_tensors(what: str, tensors: Sequence[TensorFacts], console: Console) -> None:
     for tensor in tensors[:_MOST_TENSORS]:
-        name = one_line(tensor.name) or "unnamed"
-        key = f" ({one_line(tensor.signature_name)} in its signature)" if tensor.signature_name else ""
+        name = printable(tensor.name) or "unnamed"
+        key = f" ({printable(tensor.signature_name)} in its signature)" if tensor.signature_name else ""
         quantization = f", {tensor.quantization}" if tensor.quantization else ""
         sizes = ",".join(map(str, tensor.shape))
         console.print(f"{what:<11} {name}{key}: {tensor.dtype}[{sizes}]{quantization}")
@@ -93,7 +94,7 @@ def _table(*headings: str) -> Table:
 def _print_run(run: DelegateRun, console: Console) -> None:
     who = f"{run.delegate} ({' '.join(run.flags)})"
     if run.basis != TESTED:
-        console.print(f"{who}: {run.basis}: {one_line(run.reason)}")
+        console.print(f"{who}: {run.basis}: {printable(run.reason)}")
         return
     device = device_text(run.device, run.is_cpu)
     partitions = f"{run.partitions} partition{'' if run.partitions == 1 else 's'}"
@@ -104,14 +105,14 @@ def _print_run(run: DelegateRun, console: Console) -> None:
 
 def _kept(left: OperatorLeft) -> str:
     types = f", {left.types} ({FROM_GRAPH})" if left.types else ""
-    reason = f"; the delegate: {one_line(left.reason)}" if left.reason else "; the delegate states no reason"
-    return f"{one_line(left.operator)} x{left.count}{types}{reason}"
+    reason = f"; the delegate: {printable(left.reason)}" if left.reason else "; the delegate states no reason"
+    return f"{printable(left.operator)} x{left.count}{types}{reason}"
 
 
 def _print_traps(inspection: Inspection, console: Console) -> None:
     console.print(f"\nKnown traps of GPUs in this graph ({FROM_GRAPH})")
     for trap in inspection.gpu_traps:
-        console.print(f"* {one_line(trap.trap)} [{trap.source}]\n  {one_line(trap.found)}")
+        console.print(f"* {printable(trap.trap)} [{trap.source}]\n  {printable(trap.found)}")
     if not inspection.gpu_traps:
         console.print("none of those that are known")
 
@@ -125,7 +126,7 @@ def _print_half(constants: Sequence[OutsideHalf], console: Console) -> None:
     for found in sorted(constants, key=_concern)[:_MOST_CONSTANTS]:
         count = found.count
         table.add_row(
-            one_line(found.tensor) or "unnamed",
+            printable(found.tensor) or "unnamed",
             _consumers(found),
             *map(str, (count.values, count.too_large, count.vanish, count.subnormal)),
             f"{count.smallest:.3g} .. {count.largest:.3g}",
@@ -136,7 +137,7 @@ def _print_half(constants: Sequence[OutsideHalf], console: Console) -> None:
 
 
 def _consumers(found: OutsideHalf) -> str:
-    shown = ", ".join(one_line(name) for name in found.consumers[:_MOST_CONSUMERS])
+    shown = ", ".join(printable(name) for name in found.consumers[:_MOST_CONSUMERS])
     more = len(found.consumers) - _MOST_CONSUMERS
     graph = f" of graph {found.graph}" if found.graph else ""
     return f"{shown or 'nothing'}{f' and {more} more' if more > 0 else ''}{graph}"

@@ -9,10 +9,10 @@ from typing import Final
 
 from evaltools.gates.decide import Decision, Found, GateVerdict, worst_verdict
 from evaltools.gates.hold import GateReport
-from evaltools.report.tables.cells import one_line
 from evaltools.result.verdict import TEXT
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
+from evaltools.text import printable
 
 _ANY: Final = "*"
 
@@ -246,7 +246,7 @@ def decision_in_words(decision: Decision) -> str:
 
 
 def _text(text: str) -> str:
-    return one_line(" ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def counts(outcome: GateOutcome) -> str:

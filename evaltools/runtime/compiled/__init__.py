@@ -27,8 +27,8 @@ from evaltools.runtime.compiled.messages import first_error
 from evaltools.runtime.compiled.proof import NotProven, Printed, prove
 from evaltools.runtime.compiled.source import Source, source_of
 from evaltools.runtime.compiled.xnnpack_flags import xnnpack_flags
+from evaltools.runtime.interrupts import deferred_interrupt
 from evaltools.runtime.litert import RUNTIME as INTERPRETER
-from evaltools.runtime.process.interrupts import deferred_interrupt
 from evaltools.runtime.process.native_messages import native_messages
 from evaltools.runtime.session import Array, Delegation, Inference, Opening, RuntimeFacts, TensorSpec
 from evaltools.runtime.support import require_support

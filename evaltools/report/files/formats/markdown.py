@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.files.markdown_text import escape, table
 from evaltools.report.tables.cells import delegated, median, speed
 from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.words.markdown import escape, table
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.places import reference_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.report.files.markdown_text import escape, table
 from evaltools.report.words.gates import GateLine, GateOutcome, WhyNot, counts, lines, why_not
+from evaltools.report.words.markdown import escape, table
 
 _HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")
 

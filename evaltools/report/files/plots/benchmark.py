@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.report.files.benchmark.shown import shown_figures
 from evaltools.report.files.plots.drawing import Point, drawn
 from evaltools.report.tables.benchmark import label
-from evaltools.report.tables.cells import one_line
+from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.text import printable
 
 _LONGEST_LINE: Final = 160
 
@@ -42,11 +42,11 @@ def _point(result: BenchmarkResult, row: BenchmarkRow) -> Point:
 def _label(result: BenchmarkResult, row: BenchmarkRow) -> str:
     """As in the table; what ran on the CPU instead of what it asked for says so, as does a GPU in software."""
     software = " [software]" if any(delegate.is_cpu for delegate in row.delegates) else ""
-    return one_line(label(result, row)) + software + (" (fallback: CPU)" if row.fallback else "")
+    return printable(label(result, row)) + software + (" (fallback: CPU)" if row.fallback else "")
 
 
 def _models(result: BenchmarkResult) -> str:
-    first = one_line(Path(result.models[0].file).name) if result.models else "no model"
+    first = printable(Path(result.models[0].file).name) if result.models else "no model"
     return f"{len(result.models)} models" if len(result.models) > 1 else first
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evaltools.report.files.plots.drawing import Point, drawn
-from evaltools.report.tables.cells import one_line
 from evaltools.report.tables.models import ModelRow, ModelRows
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.text import printable
 
 
 def plot_models(results: Mapping[str, EvaluationResult], path: Path) -> bytes:
@@ -20,13 +20,13 @@ def plot_models(results: Mapping[str, EvaluationResult], path: Path) -> bytes:
     front = found.on_front or [False] * len(found.rows)
     points, left_out = [], []
     for row, is_on in zip(found.rows, front, strict=True):
-        name = one_line(f"{row.model}, {row.configuration.name}" if len(results) > 1 else row.configuration.name)
+        name = printable(f"{row.model}, {row.configuration.name}" if len(results) > 1 else row.configuration.name)
         if math.isnan(row.p50_us) or (share is not None and math.isnan(row.figure(share))):
             left_out.append(name)
         else:
             points.append(_point(row, name, numbers[row.model], share, found.heading, is_on))
     words = [f"not measured: {', '.join(left_out)}"] if left_out else []
-    models = f"{len(results)} models" if len(results) > 1 else one_line(next(iter(results)))
+    models = f"{len(results)} models" if len(results) > 1 else printable(next(iter(results)))
     return drawn(points, models, words, path)
 
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from evaltools.runtime.process.interrupts import deferred_interrupt
+from evaltools.runtime.interrupts import deferred_interrupt
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from evaltools.report.files.benchmark.trace import trace_events, trace_json
+from evaltools.report.files.benchmark_trace import trace_events, trace_json
 from evaltools.result.benchmark import Memory, Phase
 from tests.report.benchmark_samples import PROFILE, a_round, benchmark, row
 

@@ -1,1 +1,0 @@
-"""Files that a benchmark writes beside its result: trace."""
