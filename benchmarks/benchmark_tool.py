@@ -20,12 +20,12 @@ from typing import Any, Final
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs
 from evaltools.benchmark.loop import PhaseLimits, run_phase
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.errors import DataError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
 

@@ -14,7 +14,6 @@ import time
 
 import numpy as np
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.metrics.coco_stats import (
     EVALUATORS,
     DetectedObject,
@@ -24,6 +23,7 @@ from evaltools.metrics.coco_stats import (
 )
 from evaltools.metrics.native_average_precision import Objects, native_average_precision
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 PARAMETERS = (
     Parameter("pictures", "Pictures in the set.", default=5000),

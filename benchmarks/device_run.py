@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.datasets import sample
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 PARAMETERS: Final = (
     Parameter("serials", "The device."),

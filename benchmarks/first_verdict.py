@@ -23,9 +23,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.datasets import sample
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 PARAMETERS = (
     Parameter("model", "The model; the sample's int8 one if empty.", default=""),

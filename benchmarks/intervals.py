@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 from evaltools.stats.coco_bootstrap import resample_weights
 from evaltools.stats.latency_ratio import LatencyRatio, latency_ratio
 from evaltools.stats.median_interval import median_interval

@@ -21,13 +21,13 @@ from typing import Final
 
 import numpy as np
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.engine import Example, Finished, Journal, NotMeasured, PassOptions, Prepared, Record
 from evaltools.engine.describe import Role, describe_entry
 from evaltools.engine.journal import open_journal
 from evaltools.engine.run import settle
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation

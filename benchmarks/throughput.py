@@ -27,7 +27,6 @@ from typing import Any, TypeVar
 import numpy as np
 from PIL import Image
 
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.labels import read_labels
@@ -37,6 +36,7 @@ from evaltools.engine.preparation import preparers
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, read_model
 from evaltools.parameter import Parameter
+from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.runtime import Session, open_session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array

@@ -25,10 +25,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.model import read_model
 from evaltools.parameter import Parameter
 from evaltools.report.words.verdicts import outputs_in_words
+from evaltools.request.flags import parse_flags
 from evaltools.result.verdict import Verdict
 from evaltools.result_file import read_result
 

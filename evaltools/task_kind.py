@@ -34,7 +34,7 @@ KINDS: Final = {
     "inference_diff": "evaltools.tasks.inference_diff:KIND",
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
-_BENCHMARK: Final = ("benchmark", "evaltools.cli.benchmark.command:KIND")
+_BENCHMARK: Final = ("benchmark", "evaltools.benchmark.kind:KIND")
 ENTRY_POINTS: Final = "evaltools.tasks"
 OWN: Final = "own"
 """What results call every task of one's own."""

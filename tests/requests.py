@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.request import Request
+from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.tasks.shared.kind import evaluation_kind
 
 REQUIRED = {

@@ -118,8 +118,8 @@ def test_every_command_is_in_the_docs() -> None:
 
 
 def test_flags_in_the_docs_exist() -> None:
-    from evaltools.cli.benchmark import command as benchmark
-    from evaltools.cli.benchmark import flags as benchmark_flags
+    from evaltools.benchmark import flags as benchmark_flags
+    from evaltools.benchmark import kind as benchmark
     from evaltools.cli.convert import command as convert
     from evaltools.cli.device import clean as device_clean
     from evaltools.cli.device import list as device_list

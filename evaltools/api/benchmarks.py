@@ -9,17 +9,16 @@ from typing import Any, Final
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
 from evaltools.api.shown import Entries, Entry
+from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.benchmark.measure import measure_benchmark
 from evaltools.benchmark.options import Candidate
-from evaltools.cli.benchmark.command import KIND
-from evaltools.cli.benchmark.command import read_request as request_of_flags
-from evaltools.cli.benchmark.request import read_request
-from evaltools.cli.benchmark.run import measure_benchmark
-from evaltools.cli.shared.flags import GivenFlags
+from evaltools.benchmark.request import read_request
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.shown import shown_figures
+from evaltools.request.flags import GivenFlags
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
 from evaltools.result.evaluation import DelegationProof
 from evaltools.runtime.session import Opening

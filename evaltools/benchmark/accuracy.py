@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.errors import DataError
-from evaltools.result.benchmark import AccuracyGiven
+from evaltools.benchmark.request import BenchmarkRequest
+from evaltools.errors import DataError, UsageError
+from evaltools.metrics.pareto import pareto_front
+from evaltools.report.tables.shown import shown_figures
+from evaltools.request import Options
+from evaltools.result.benchmark import AccuracyGiven, BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.task_kind import Accuracy, kind_of
@@ -56,6 +61,51 @@ def accuracy_of(known: Iterable[KnownAccuracy], model_sha256: str, flags: Sequen
         shown = " ".join(flags) or "the defaults"
         raise DataError(f"{shown} has more than one accuracy: {there_are}; give one of these results")
     return found[0].given if found else None
+
+
+def accuracies_of(flags: Options, request: BenchmarkRequest) -> list[AccuracyGiven | None]:
+    """That of each row; raises :class:`UsageError` where results were given and none fits."""
+    files = [Path(text) for text in flags.texts("accuracy")]
+    known = read_accuracies(files)
+    found = [
+        accuracy_of(known, candidate.model.sha256, candidate.configuration.to_flags())
+        for candidate in request.candidates
+    ]
+    if files and not any(found):
+        there_are = "; ".join(sorted({" ".join(sorted(entry.flags)) or "the defaults" for entry in known}))
+        what = "has another model file" if not _same_models(known, request) else f"has other flags: {there_are}"
+        raise UsageError(f"--accuracy={files[0]} {what}; measure the same model file with the same flags")
+    return found
+
+
+def _same_models(known: Sequence[KnownAccuracy], request: BenchmarkRequest) -> bool:
+    return not {entry.model_sha256 for entry in known}.isdisjoint(model.sha256 for model in request.models)
+
+
+def with_accuracies(rows: Sequence[BenchmarkRow], accuracies: Sequence[AccuracyGiven | None]) -> list[BenchmarkRow]:
+    """Each row with its accuracy, where one is known, and whether no other is both as fast and as accurate.
+
+    A row that fell back to the CPU has none, for it did not run what the accuracy is of.
+    """
+    found = [
+        row if row.fallback else replace(row, accuracy=accuracy) for row, accuracy in zip(rows, accuracies, strict=True)
+    ]
+    for metric in {row.accuracy.metric for row in found if row.accuracy}:
+        front = pareto_front([_place(row, metric) for row in found])
+        found = [
+            replace(row, on_latency_front=is_on) if row.accuracy and row.accuracy.metric == metric else row
+            for row, is_on in zip(found, front, strict=True)
+        ]
+    return found
+
+
+def _place(row: BenchmarkRow, metric: str) -> tuple[float, float]:
+    """Median latency and accuracy; not a number where the row has no part in the front."""
+    shown = shown_figures(row)
+    is_measured = row.status == "measured" and shown.runs > 0 and shown.latency_us is not None
+    if not is_measured or row.accuracy is None or row.accuracy.metric != metric:
+        return math.nan, math.nan
+    return float(shown.latency_us or 0.0), row.accuracy.value
 
 
 def _without_threads(flags: Iterable[str]) -> frozenset[str]:

@@ -11,13 +11,14 @@ from typing import Final
 
 import pytest
 
-from evaltools.cli.judge.gate_runs import Run, read_run, result_of
+from evaltools.cli.judge.gate_commands import read_run
 from evaltools.engine.run_folder import digest
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
+from evaltools.runs.gate_runs import Run, result_of
 
 _FOLDER: Final = "evaltools"
 

@@ -19,6 +19,8 @@ from evaltools.task_kind import request_kind
 
 _COMMAND_LINE: Final = "command"
 """The fact under which runs of version 1 kept the words of their command."""
+HANDED_OVER: Final = "evaltools.cli.runs.handed_over"
+"""The program that carries out a request in a file, ``python -m`` of it."""
 
 
 def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) -> Request:
@@ -115,5 +117,5 @@ def changed(request: Request, given: Options, allowed: Callable[[Parameter], boo
 
 
 def to_bytes(request: Request) -> bytes:
-    """A request as it is handed to another process, see :mod:`evaltools.cli.runs.handed_over`."""
+    """A request as it is handed to another process, which runs ``HANDED_OVER``."""
     return encode(to_plain(request)).encode()

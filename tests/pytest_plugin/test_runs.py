@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.judge.gate_runs import read_run, result_of
+from evaltools.cli.judge.gate_commands import read_run
 from evaltools.errors import DataError, EvaltoolsError, OutputError, UsageError
 from evaltools.gates.gate_file import RunSource
 from evaltools.pytest_plugin.session_runs import SessionRuns
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.runs.gate_runs import result_of
 from tests.cli.evaluate.sample_runs import inference_diff
 from tests.pytest_plugin.projects import command_run, count_runs, gate, run_pytest, sample_command, write_gates
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from evaltools.cli.benchmark.flags import LOGGED, PARAMETERS, REFUSED
+from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.native.lines import benchmark as native_benchmark
 from evaltools.native.logs.benchmark import NativeBenchmarkLog, parse_benchmark_log

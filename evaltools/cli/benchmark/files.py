@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.benchmark import flags as benchmark_flags
+from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.benchmark.lines import NativeLines
-from evaltools.cli.benchmark.request import BenchmarkRequest
 from evaltools.errors import OutputError, UsageError
 from evaltools.native.lines.benchmark import saved_lines
 from evaltools.native.lines.benchmark_proto import native_benchmark_proto

@@ -7,9 +7,9 @@ from typing import Final
 
 from rich.console import Console
 
+from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
-from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.benchmark.request import BenchmarkRequest
+from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.evaluate.output import ignore_interrupts
 from evaltools.cli.shared.streams import say
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration

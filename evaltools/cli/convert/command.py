@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
+from evaltools.request.flags import GivenFlags, parse_flags
 
 OUTPUT_PARAMETERS: Final = (
     Parameter(

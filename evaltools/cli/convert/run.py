@@ -10,9 +10,7 @@ from typing import Final
 
 from evaltools.cli.convert.output import DetectionFolder, write_detection_folder
 from evaltools.cli.convert.summary import detection_summary, quoted
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
-from evaltools.cli.shared.yaml_file import read_yaml
 from evaltools.datasets import ilsvrc
 from evaltools.datasets.coco_instances import read_instances
 from evaltools.datasets.image_selection import read_allowlist, select_images
@@ -23,6 +21,8 @@ from evaltools.datasets.yolo import labels_folder_beside, names_in_yaml, read_yo
 from evaltools.errors import DataError, UsageError
 from evaltools.exit_codes import OK
 from evaltools.report.files.output_file import require_writable, write_file
+from evaltools.request.flags import GivenFlags
+from evaltools.request.yaml_file import read_yaml
 
 
 def convert_coco(flags: GivenFlags) -> int:

@@ -6,11 +6,11 @@ from typing import Final
 
 from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
 from evaltools.cli.device.run_flags import read_root
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.device.run.flags import DEFAULT_ROOT
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
 Deletes what evaltools device run has kept on devices for the next run: models, data and programs. What an earlier run

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.request import Options
+from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
 Which devices adb sees, what each one is and how it is doing: SoC, Android, CPUs, battery, temperatures, space, Python.

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.benchmark import command as benchmark
+from evaltools.benchmark.kind import KIND, request_of_flags
+from evaltools.cli.benchmark.command import refuse_native_flags, require
 from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags
 from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import (
@@ -22,6 +22,7 @@ from evaltools.exit_codes import (
 )
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
+from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.task_kind import RequestKind, kind_names, kind_of
 from evaltools.tasks.shared.kind import evaluation_kind
 
@@ -50,9 +51,9 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
     Raises :class:`UsageError` for flags that are wrong.
     """
     kind = kind_on_devices(word)
-    is_benchmark = kind is benchmark.KIND
+    is_benchmark = kind is KIND
     if is_benchmark:
-        benchmark.refuse_native_flags(rest)
+        refuse_native_flags(rest)
     groups: dict[str, Sequence[Parameter]] = {"devices": PARAMETERS, **kind.groups}
     if any(word in _HELP for word in rest):
         groups = _with_effect(groups)
@@ -66,11 +67,11 @@ def kind_on_devices(word: str) -> RequestKind:
     """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
     from evaltools.cli.main import TASK_ALIASES, task_of
 
-    if word == benchmark.KIND.command:
-        return benchmark.KIND
+    if word == KIND.command:
+        return KIND
     task = word if ".py:" in word else task_of(word)
     if task is None:
-        known = [*_tasks(), *TASK_ALIASES, benchmark.KIND.command]
+        known = [*_tasks(), *TASK_ALIASES, KIND.command]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
@@ -80,9 +81,9 @@ def kind_on_devices(word: str) -> RequestKind:
 
 def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], folder: Path) -> Request:
     task_flags = GivenFlags(tuple(pair for pair in flags.given if pair[0] not in BY_NAME), kind.parameters)
-    is_benchmark = kind is benchmark.KIND
+    is_benchmark = kind is KIND
     if is_benchmark:
-        benchmark.require(task_flags)
+        require(task_flags)
     _refuse(task_flags)
     devices = GivenFlags(tuple(pair for pair in flags.given if pair[0] in BY_NAME), BY_NAME).options()
     if folder == Path.cwd():
@@ -90,7 +91,7 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     _require_json(flags)
     native_tool = devices.text("device_program") != "evaltools"
     if is_benchmark:
-        request = benchmark.read_request(task_flags, command, folder, native_tool)
+        request = request_of_flags(task_flags, command, folder, native_tool)
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
@@ -105,7 +106,7 @@ def carry_out_on_devices(request: Request) -> int:
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
     own = read_device_flags(request.devices)
-    if request.task == benchmark.KIND.name:
+    if request.task == KIND.name:
         from evaltools.cli.device.benchmark import benchmark_on_devices
 
         return benchmark_on_devices(request, own)
@@ -148,7 +149,7 @@ def _tasks() -> dict[str, str]:
 def _help_text() -> str:
     from evaltools.cli.main import COMMANDS
 
-    summaries = _tasks() | {benchmark.KIND.command: COMMANDS[benchmark.KIND.command].summary}
+    summaries = _tasks() | {KIND.command: COMMANDS[KIND.command].summary}
     tasks = "\n".join(f"  {command:<15} {summary}" for command, summary in summaries.items())
     return (
         "usage: evaltools device run TASK --flag=value ...\n\n"

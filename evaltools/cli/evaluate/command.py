@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.configurations import read_tests
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Request
+from evaltools.request.flags import GivenFlags, parse_flags, read_tests
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.options.model import MODEL_FILE
 

@@ -11,7 +11,6 @@ from typing import Final
 from evaltools import exit_codes
 from evaltools.cli.evaluate.carry_out import carried_out
 from evaltools.cli.evaluate.output import print_to_stdout
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import EvaltoolsError, UsageError
@@ -23,6 +22,7 @@ from evaltools.report.files.plots.models import plot_models
 from evaltools.report.tables.benchmark import model_names
 from evaltools.report.tables.models import print_models
 from evaltools.request import Request
+from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 
 PLOT_FLAG: Final = "plot"

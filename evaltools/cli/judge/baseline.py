@@ -6,9 +6,9 @@ from itertools import takewhile
 from typing import Final
 
 from evaltools.cli.judge.flags import FILES
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter, did_you_mean
+from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options.pictures import MARGIN
 
 DESCRIPTION: Final = """\

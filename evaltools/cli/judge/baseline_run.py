@@ -14,7 +14,6 @@ from rich.console import Console
 
 from evaltools import exit_codes
 from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
@@ -35,6 +34,7 @@ from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import in_unit, outcome_of, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
+from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaltools.cli.judge.flags import FILES
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = """\
 Holds results against the limits in a file of gates, and says of each limit whether it is kept, broken, or not decided

@@ -16,9 +16,8 @@ from typing import Final
 from rich.console import Console
 
 from evaltools import exit_codes
-from evaltools.cli.judge.gate_runs import Run, read_run, result_of
+from evaltools.cli.judge.gate_commands import read_run
 from evaltools.cli.judge.verdict_files import EXIT_CODES, planned_files, write_verdicts
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
@@ -26,8 +25,10 @@ from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.words.gates import outcome_of
+from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
+from evaltools.runs.gate_runs import Run, result_of
 from evaltools.task_kind import KINDS, kind_of
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import say
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.request.flags import GivenFlags, parse_flags
 
 DESCRIPTION: Final = """\
 How many examples do I need to see a drop of accuracy, or how surely do as many as I have show it? For the exact McNemar

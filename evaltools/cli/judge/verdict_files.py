@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from evaltools import exit_codes
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
 from evaltools.report.files.gates.badge import badge_json
@@ -16,6 +15,7 @@ from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.words.gates import GateOutcome
+from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 
 _RENDERERS: Final[Mapping[str, Callable[[GateOutcome], bytes]]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.cli.shared.streams import say
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 
 DESCRIPTION: Final = "Delegates, their flags, and where each one runs."
 PARAMETERS: Final = (Parameter("flags", "List every flag with type, default and meaning.", default=False),)

@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 
 from evaltools import exit_codes
 from evaltools.cli.evaluate import command as evaluate
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain
 from evaltools.datasets import sample
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
 from evaltools.report.files.output_file import require_writable
+from evaltools.request.flags import GivenFlags, parse_flags
 
 DESCRIPTION: Final = """\
 Evaluates the models of the embedded sample, four classifiers (200 drawn pictures of 12 figures) and two detectors (60

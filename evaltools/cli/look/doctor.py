@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import OutputError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
+from evaltools.request.flags import GivenFlags, parse_flags
 
 if TYPE_CHECKING:
     from evaltools.tasks.inspection.machine_check import Finding

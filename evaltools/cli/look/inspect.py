@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options.model import MODEL_FILE
 
 DESCRIPTION: Final = """\

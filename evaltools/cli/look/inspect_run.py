@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from evaltools.cli.shared.flags import GivenFlags
 from evaltools.cli.shared.streams import say
 from evaltools.cli.shared.terminal import text_for_stdout
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.inspection import print_inspection
+from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 from evaltools.tasks.inspection.task import inspect_model
 

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def carry_out(request: Request) -> int:
     """Carry out a request of whatever kind, on whatever it is for; returns the exit code."""
-    from evaltools.cli.benchmark.command import KIND as BENCHMARK
+    from evaltools.benchmark.kind import KIND as BENCHMARK
 
     if request.devices is not None:
         from evaltools.cli.device.run import carry_out_on_devices

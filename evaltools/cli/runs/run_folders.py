@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Options, Request
+from evaltools.request.flags import parse_flags
 
 
 def run_folder_parser(usage: str, description: str, exit_codes: str) -> argparse.ArgumentParser:

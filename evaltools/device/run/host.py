@@ -12,7 +12,7 @@ from pathlib import Path
 from evaltools.device.run.jobs import last_lines
 from evaltools.errors import UsageError
 from evaltools.request import Request
-from evaltools.runs.stored import to_bytes
+from evaltools.runs.stored import HANDED_OVER, to_bytes
 from evaltools.task_kind import request_kind
 
 
@@ -33,7 +33,7 @@ def run_here(request: Request, good_codes: Collection[int]) -> HostRun:
         file = Path(folder, "request.json")
         file.write_bytes(to_bytes(request))
         with subprocess.Popen(
-            [sys.executable, "-m", "evaltools.cli.runs.handed_over", str(file)], stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", HANDED_OVER, str(file)], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
         ) as process:  # fmt: skip
             try:

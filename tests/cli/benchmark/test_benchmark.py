@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evaltools.cli.benchmark.flags import REFUSED
+from evaltools.benchmark.flags import REFUSED
 from evaltools.datasets import sample
 from evaltools.metrics.latency import whole_us
 from evaltools.native.logs.benchmark import parse_benchmark_log

@@ -10,13 +10,13 @@ import pytest
 
 from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.main import task_of
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.device.files.archive import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
 from evaltools.device.run.evaluation import examples_of
 from evaltools.device.run.jobs import parts_of
 from evaltools.engine import Shard
 from evaltools.errors import DataError, UsageError
+from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.kind import PartsOfTask, evaluation_kind
 from tests.command import evaltools
 from tests.detection_set import DetectionSet, make_detection_set

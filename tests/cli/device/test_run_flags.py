@@ -10,10 +10,10 @@ import pytest
 
 from evaltools.cli.device.run import carry_out_on_devices, kind_on_devices, run
 from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags, read_root
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.device.run.flags import DEFAULT_ROOT, DeviceFlags
 from evaltools.errors import UsageError
 from evaltools.request import Options, Request
+from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.stored import changed
 

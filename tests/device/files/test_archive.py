@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import evaltools
-from evaltools.cli.benchmark import command as benchmark
-from evaltools.cli.shared.flags import parse_flags
+from evaltools.benchmark import kind as benchmark
 from evaltools.device.files.archive import MOST_BYTES, chunks, write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out, main, what_is_here
 from evaltools.errors import DataError, OutputError
+from evaltools.request.flags import parse_flags
 from evaltools.runs.stored import to_bytes
 from evaltools.task_kind import RequestKind, kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -300,7 +300,7 @@ def test_the_request_is_carried_out_in_the_folder_of_the_part(tmp_path: Path) ->
     part.mkdir()
     (part / "m.tflite").write_bytes(tiny_models.classifier(classes=4, seed=1))
     words = ["--graph=m.tflite", "--dry_run=true", "--output_file_path=result.json"]
-    file.write_bytes(to_bytes(benchmark.read_request(parse_flags("", "", "", benchmark.GROUPS, words), [])))
+    file.write_bytes(to_bytes(benchmark.request_of_flags(parse_flags("", "", "", benchmark.GROUPS, words), [])))
     done = on_device(part, "--", str(file))
     assert done.returncode == 0, done.stderr
     assert "INFO: Graph: [m.tflite]\n" in done.stdout

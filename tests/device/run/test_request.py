@@ -10,12 +10,12 @@ import pytest
 
 from evaltools.cli.device.run import kind_on_devices
 from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
 from evaltools.errors import DataError
 from evaltools.request import Options, Request, Stated
+from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.tasks.shared.kind import evaluation_kind
 from tests.cli.device.test_run_flags import TASKS

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaltools.cli.benchmark.flags import LOGGED, PARAMETERS, REFUSED
+from evaltools.benchmark.flags import LOGGED, PARAMETERS, REFUSED
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.delegates import PARAMETERS as DELEGATE_PARAMETERS
 from evaltools.native.lines.benchmark import (

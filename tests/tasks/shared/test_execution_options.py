@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.shared.flags import parse_flags
 from evaltools.engine import Execution, Shard
 from evaltools.errors import UsageError
 from evaltools.request import Options
+from evaltools.request.flags import parse_flags
 from evaltools.tasks.shared.options import execution
 from evaltools.tasks.shared.options.execution import flags_to_repeat, read_execution
 

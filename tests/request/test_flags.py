@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.cli.shared.flags import GivenFlags, parse_flags
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
+from evaltools.request.flags import GivenFlags, parse_flags
 
 GROUPS = {
     "all": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaltools.cli.shared.sweep import sweep_configurations
 from evaltools.errors import UsageError
+from evaltools.request.sweep import sweep_configurations
 
 
 def test_a_sweep_is_every_combination_on_top_of_the_command_line() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +17,7 @@ from evaltools.gates.gate_file import RunSource
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
-from evaltools.runs.stored import to_bytes
+from evaltools.runs.stored import HANDED_OVER, to_bytes
 
 WITH_RESULT: Final = (
     exit_codes.OK,
@@ -28,7 +26,7 @@ WITH_RESULT: Final = (
     exit_codes.EXAMPLES_FAILED,
 )
 """Exit codes of an evaluation that measured what it could."""
-_OUTPUT_FLAG: Final = "output_file_path"
+OUTPUT_FLAG: Final = "output_file_path"
 _MOST_LINES: Final = 20
 
 
@@ -54,35 +52,6 @@ class Run:
         return [self.folder / path for path in self.request.files_read]
 
 
-def read_run(source: RunSource, folder: Path) -> Run:
-    """Read the command of a run; raises :class:`UsageError`, which names the run, for flags that are wrong."""
-    try:
-        request = _request(source.command, folder.resolve())
-    except UsageError as error:
-        raise UsageError(f"run {source.name}: {error}") from None
-    if request is not None and _OUTPUT_FLAG in request.options:
-        raise UsageError(f"run {source.name}: leave --{_OUTPUT_FLAG} out of its command; the gates say where it goes")
-    return Run(source, folder, request)
-
-
-def _request(words: Sequence[str], folder: Path) -> Request | None:
-    from evaltools.cli.device.run import parse as parse_device_run
-    from evaltools.cli.evaluate.command import parse
-    from evaltools.cli.main import task_of
-
-    task = task_of(words[0]) if words else None
-    try:
-        if task is not None:
-            return parse(task, words[1:], folder)
-        if words[:1] == ("run",) and len(words) > 1:
-            return parse(os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], words[2:], folder)
-        if words[:2] == ("device", "run") and len(words) > 2:
-            return parse_device_run(words[2], words[3:], folder)
-    except SystemExit:
-        raise UsageError("its command asks for help; leave that out") from None
-    return None
-
-
 def result_of(run: Run, output: Path) -> EvaluationResult:
     """The result of a run; ``output`` is where its command writes it.
 
@@ -97,11 +66,11 @@ def result_of(run: Run, output: Path) -> EvaluationResult:
     except OSError as error:
         raise OutputError(f"run {source.name}: {output} cannot be written: {error.strerror}") from error
     with tempfile.TemporaryDirectory(prefix="evaltools-gate-") as scratch:
-        arguments = ["evaltools.cli.main", *source.command, f"--{_OUTPUT_FLAG}={output.absolute()}"]
+        arguments = ["evaltools.cli.main", *source.command, f"--{OUTPUT_FLAG}={output.absolute()}"]
         if run.request is not None:
             file = Path(scratch, "request.json")
-            file.write_bytes(to_bytes(run.request.stating(**{_OUTPUT_FLAG: output.absolute()})))
-            arguments = ["evaltools.cli.runs.handed_over", str(file)]
+            file.write_bytes(to_bytes(run.request.stating(**{OUTPUT_FLAG: output.absolute()})))
+            arguments = [HANDED_OVER, str(file)]
         completed = subprocess.run(
             [sys.executable, "-m", *arguments],
             cwd=run.folder,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.options import Candidate
-from evaltools.cli.benchmark import flags as benchmark_flags
-from evaltools.cli.benchmark.request import BenchmarkRequest
+from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.device.files.store import remote_path, sha256_of
 from evaltools.device.programs.app import AppRun, BenchmarkApp, install_app, run_app
 from evaltools.device.programs.native_program import Kills, NativeProgram, StepDone, interleaved, read_steps, results_of

@@ -1,0 +1,41 @@
+"""Reads the commands of the runs in ``gates.toml``: words become requests, as on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaltools.errors import UsageError
+from evaltools.gates.gate_file import RunSource
+from evaltools.request import Request
+from evaltools.runs.gate_runs import OUTPUT_FLAG, Run
+
+
+def read_run(source: RunSource, folder: Path) -> Run:
+    """Read the command of a run; raises :class:`UsageError`, which names the run, for flags that are wrong."""
+    try:
+        request = _request(source.command, folder.resolve())
+    except UsageError as error:
+        raise UsageError(f"run {source.name}: {error}") from None
+    if request is not None and OUTPUT_FLAG in request.options:
+        raise UsageError(f"run {source.name}: leave --{OUTPUT_FLAG} out of its command; the gates say where it goes")
+    return Run(source, folder, request)
+
+
+def _request(words: Sequence[str], folder: Path) -> Request | None:
+    from evaltools.cli.device.run import parse as parse_device_run
+    from evaltools.cli.evaluate.command import parse
+    from evaltools.cli.main import task_of
+
+    task = task_of(words[0]) if words else None
+    try:
+        if task is not None:
+            return parse(task, words[1:], folder)
+        if words[:1] == ("run",) and len(words) > 1:
+            return parse(os.path.join(folder, words[1]) if ".py:" in words[1] else words[1], words[2:], folder)
+        if words[:2] == ("device", "run") and len(words) > 2:
+            return parse_device_run(words[2], words[3:], folder)
+    except SystemExit:
+        raise UsageError("its command asks for help; leave that out") from None
+    return None
