@@ -16,11 +16,12 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport
+from evaltools.gates.outcome import GateOutcome, outcome_of
 from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import GateOutcome, counts, outcome_of
+from evaltools.report.words.gates import counts
 from evaltools.report.words.markdown import escape
 from evaltools.result.json_file import encode_json
 from evaltools.result.verdict import Reason

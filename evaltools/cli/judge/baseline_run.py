@@ -29,10 +29,11 @@ from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateReport, seconds_of
+from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import in_unit, outcome_of, unit_of
+from evaltools.report.words.gates import in_unit, unit_of
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult

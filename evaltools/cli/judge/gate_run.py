@@ -23,8 +23,8 @@ from evaltools.cli.shared.terminal import make_console, text_for_stdout
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.gate_file import GateFile, RunSource, read_gate_file
 from evaltools.gates.hold import hold_gates, report_unjudged
+from evaltools.gates.outcome import outcome_of
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import outcome_of
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result

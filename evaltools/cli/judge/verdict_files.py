@@ -10,11 +10,11 @@ from typing import Final
 from evaltools import exit_codes
 from evaltools.errors import OutputError, UsageError
 from evaltools.gates.decide import GateVerdict
+from evaltools.gates.outcome import GateOutcome
 from evaltools.report.files.gates.badge import badge_json
 from evaltools.report.files.gates.junit import junit_xml
 from evaltools.report.files.gates.markdown import markdown_summary
 from evaltools.report.files.output_file import require_output_file, write_file
-from evaltools.report.words.gates import GateOutcome
 from evaltools.request.flags import GivenFlags
 from evaltools.result.json_file import encode_json
 

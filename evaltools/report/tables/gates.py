@@ -6,8 +6,9 @@ from typing import Final
 
 from rich.console import Console
 
+from evaltools.gates.outcome import GateOutcome
 from evaltools.report.tables.columns import Column, print_columns
-from evaltools.report.words.gates import GateLine, GateOutcome, counts, lines, why_not
+from evaltools.report.words.gates import GateLine, counts, lines, why_not
 
 _WIDEST: Final = 16
 """Limits and figures take two lines rather than leave what was found out."""

@@ -7,39 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaltools.gates.decide import Decision, Found, GateVerdict, worst_verdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.decide import Decision, Found, GateVerdict
+from evaltools.gates.outcome import GateOutcome
 from evaltools.result.verdict import TEXT
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 from evaltools.text import printable
 
 _ANY: Final = "*"
-
-
-@dataclass(frozen=True)
-class GateOutcome:
-    """What came of all gates of a file; ``verdict`` is the worst. ``evaltools`` is the version that judged.
-
-    ``command`` is what judged: ``gate``, or ``baseline``, whose file ``gates`` is then.
-    """
-
-    evaltools: str
-    gates: str
-    verdict: GateVerdict
-    reports: list[GateReport]
-    command: str = "gate"
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """Those of all reports, in order."""
-        return [decision for report in self.reports for decision in report.decisions]
-
-
-def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command: str = "gate") -> GateOutcome:
-    """Put reports together; ``gates`` names the file, ``version`` is that of evaltools."""
-    verdict = worst_verdict([decision for report in reports for decision in report.decisions])
-    return GateOutcome(version, gates, verdict, list(reports), command)
 
 
 @dataclass(frozen=True)
@@ -252,6 +227,8 @@ def _text(text: str) -> str:
 def counts(outcome: GateOutcome) -> str:
     """How many limits came out how: what is broken first, then what nobody knows.
 
+    >>> from evaltools.gates.hold import GateReport
+    >>> from evaltools.gates.outcome import outcome_of
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
     >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
     '1 not measured, 1 passed'

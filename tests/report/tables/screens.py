@@ -21,6 +21,7 @@ from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
 from evaltools.gates.decide import Decision, Found
 from evaltools.gates.hold import GateReport
+from evaltools.gates.outcome import outcome_of
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
 from evaltools.report.tables.benchmark import print_benchmark
@@ -28,7 +29,6 @@ from evaltools.report.tables.device import print_devices
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.tables.models import print_models
-from evaltools.report.words.gates import outcome_of
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaltools.gates.decide import GateVerdict
-from evaltools.report.words.gates import GateOutcome, counts
+from evaltools.gates.outcome import GateOutcome
+from evaltools.report.words.gates import counts
 from evaltools.result.json_file import encode_json
 
 _COLOURS: Final[Mapping[GateVerdict, str]] = {

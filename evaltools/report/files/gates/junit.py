@@ -7,7 +7,8 @@ from typing import Final
 from xml.etree import ElementTree
 
 from evaltools.gates.decide import GateVerdict
-from evaltools.report.words.gates import GateLine, GateOutcome, lines
+from evaltools.gates.outcome import GateOutcome
+from evaltools.report.words.gates import GateLine, lines
 
 _ELEMENTS: Final[dict[GateVerdict, str]] = {"fail": "failure", "inconclusive": "failure", "not measured": "error"}
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}

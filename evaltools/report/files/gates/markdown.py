@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaltools.report.words.gates import GateLine, GateOutcome, WhyNot, counts, lines, why_not
+from evaltools.gates.outcome import GateOutcome
+from evaltools.report.words.gates import GateLine, WhyNot, counts, lines, why_not
 from evaltools.report.words.markdown import escape, table
 
 _HEADINGS: Final = ("run", "configuration", "limit", "found", "verdict")

@@ -1,0 +1,34 @@
+"""What came of all gates: the typed outcome that every rendering shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
+from evaltools.gates.hold import GateReport
+
+
+@dataclass(frozen=True)
+class GateOutcome:
+    """What came of all gates of a file; ``verdict`` is the worst. ``evaltools`` is the version that judged.
+
+    ``command`` is what judged: ``gate``, or ``baseline``, whose file ``gates`` is then.
+    """
+
+    evaltools: str
+    gates: str
+    verdict: GateVerdict
+    reports: list[GateReport]
+    command: str = "gate"
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Those of all reports, in order."""
+        return [decision for report in self.reports for decision in report.decisions]
+
+
+def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command: str = "gate") -> GateOutcome:
+    """Put reports together; ``gates`` names the file, ``version`` is that of evaltools."""
+    verdict = worst_verdict([decision for report in reports for decision in report.decisions])
+    return GateOutcome(version, gates, verdict, list(reports), command)
