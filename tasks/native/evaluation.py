@@ -1,6 +1,7 @@
 """From runs of TensorFlow's own evaluation binaries to our typed result.
 
-:mod:`evaltools.tasks.native.inputs` says what such a run is given, :mod:`evaltools.cli.native_flags` its command line.
+:mod:`evaltools.tasks.native.inputs` says what such a run is given, :mod:`evaltools.tasks.native.command` prints its
+command line.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def require_parts(inputs: NativeInputs, count: int) -> None:
 def prepare_imagenet(request: ImagenetRequest) -> ImagenetInputs:
     """Read and check what imagenet is to evaluate; raises :class:`UsageError` for what the native tool cannot.
 
-    Options about reading are not looked at: :mod:`evaltools.cli.native_flags` refuses those that the tool lacks.
+    Options about reading are not looked at: :mod:`evaltools.tasks.native.command` refuses those that the tool lacks.
     """
     options = request.options
     model = read_model(request.model_file)
