@@ -18,10 +18,11 @@ from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
-from evaltools.runs.measure import measure
+from evaltools.runs.finished_shards import merge_shards
 from evaltools.tasks.own import OwnKind
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.loading import load_task, located
+from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 AnyPath = str | Path
@@ -162,8 +163,8 @@ def _evaluate(
                 f"executor=ray: the task {kind.name} is in no file that others could load; put it into one"
             )
         with shards_on_ray(request, partial(observer.progress, "shards")) as shards:
-            return Result(measure(kind, kind.read(without_ray(request)), observer, shards))
+            return Result(merge_shards(kind, kind.read(without_ray(request)), shards, observer))
     asked = kind.read(request)
     if is_only_here:
         asked = replace(asked, source=None)
-    return Result(measure(kind, asked, observer))
+    return Result(evaluate(kind.prepare, asked, observer))

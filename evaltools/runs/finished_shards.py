@@ -9,7 +9,11 @@ from pathlib import Path
 from evaltools.configuration import Configuration
 from evaltools.result.device_run import DeviceRun
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.tasks.shared.evaluation import merge
+from evaltools.tasks.shared.kind import EvaluationKind
+from evaltools.tasks.shared.measuring import Observer
 from evaltools.tasks.shared.names_here import NamesHere
+from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace
 
 
@@ -59,3 +63,16 @@ class FinishedShards:
             delegates=names.delegates(entry.delegates),
             reason=names.reason(entry.reason),
         )
+
+
+def merge_shards(
+    kind: EvaluationKind, asked: TaskRequest, shards: FinishedShards, observer: Observer
+) -> EvaluationResult:
+    """The result of finished ``shards``, as if this computer had evaluated every example.
+
+    Raises :class:`~evaltools.errors.UsageError` where they are not all the shards of this run, each finished.
+    """
+    if shards.whole is not None:
+        observer.opened(shards.whole.configurations)
+    whole = shards.whole or merge(kind.prepare, asked, shards.places, observer)
+    return kind.named_here(shards.complete(whole, asked.configurations), shards.names_here)

@@ -24,8 +24,8 @@ from evaltools.errors import EvaltoolsError, OutputError, UsageError
 from evaltools.request import Request
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runs.measure import measure
 from evaltools.runs.stored import seen_from
+from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import evaluation_kind
 from evaltools.tasks.shared.measuring import SILENT
 from evaltools.tasks.shared.options.execution import flags_to_repeat
@@ -191,7 +191,7 @@ def run_shard(plain: dict[str, Any], index: int, count: int) -> ShardDone:
                 run_dir=f"{folder}/run", shard_index=index, shard_count=count, workers="1"
             )
             kind = evaluation_kind(request.task)
-            code = kind.exit_code(measure(kind, kind.read(request), SILENT))
+            code = kind.exit_code(evaluate(kind.prepare, kind.read(request), SILENT))
         except EvaltoolsError as error:
             return ShardDone(error.exit_code, b"", str(error))
         journal = Path(folder, "run", JOURNAL_NAME)

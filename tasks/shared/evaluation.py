@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from evaltools.configuration import Configuration
-from evaltools.engine import Journal, Open, Opened, PassOptions, Task, run_journal
+from evaltools.engine import Journal, Open, Opened, PassOptions, Task, open_all, run_journal
 from evaltools.engine.describe import describe_model
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.engine.task import Observation
@@ -21,7 +22,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
-from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out, open_configurations
+from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
 from evaltools.tasks.shared.one_pass import Sums
 from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
@@ -148,23 +149,24 @@ def evaluate(
     prepare: Callable[[Asked], Evaluation[Observation]],
     asked: Asked,
     observer: Observer,
-    open_with: Open = open_isolated,
+    open_with: Open | None = None,
 ) -> EvaluationResult:
     """Check everything, open the configurations, run the pass, take the figures.
 
     ``prepare`` raises :class:`~evaltools.errors.UsageError` before any long work for a model or data that are wrong.
     Configurations that cannot run are ``not measured`` in the result; without a single test configuration that can run,
-    nothing is.
+    nothing is. ``open_with`` opens a session; None: in a process of its own.
     """
     started_at = _now()
     startup = Startup()
     evaluation = prepare(asked)
     request = evaluation.request
+    opener = open_with or _in_own_process(request)
     startup.mark(CHECKS)
     with run_journal(request.execution.run_dir) as journal:
-        with open_configurations(
-            evaluation.wanted, request.reference, open_with, request.allow_fallback, observer
-        ) as opened:
+        with open_all(evaluation.wanted, opener, request.allow_fallback) as entries:
+            opened = OpenConfigurations.of(entries.values(), request.reference)
+            observer.opened(opened.described)
             evaluation.check_sessions(opened)
             startup.mark(OPENING)
             identity = evaluation.identity()
@@ -173,9 +175,9 @@ def evaluate(
             ready = evaluation.ready(opened, journal)
             if ready.runs:
                 measured = carry_out(
-                    ready.task, opened, journal, ready.setup, request.execution, observer, open_with, startup
+                    ready.task, opened, journal, ready.setup, request.execution, observer, opener, startup
                 )
-                ready = evaluation.after_pass(ready, measured, opened.entries, observer, open_with)
+                ready = evaluation.after_pass(ready, measured, opened.entries, observer, opener)
         result = _assemble(evaluation, opened.described, measured, ready, started_at, observer)
         changed = changed_meanwhile(journal, identity, evaluation.identity())
         return replace(result, warnings=[*result.warnings, *changed])
@@ -186,7 +188,7 @@ def merge(
     asked: Asked,
     places: Sequence[RunAtPlace],
     observer: Observer,
-    open_with: Open = open_isolated,
+    open_with: Open | None = None,
 ) -> EvaluationResult:
     """The result of the shards in some run folders, as if one run had done them all.
 
@@ -195,13 +197,18 @@ def merge(
     """
     started_at = _now()
     evaluation = prepare(asked)
+    opener = open_with or _in_own_process(evaluation.request)
     ready = evaluation.ready_to_merge(places)
     with run_journal(None) as journal:
         reference = evaluation.request.reference_name
         merged = merged_run(journal, places, ready.task, evaluation.identity(), reference, evaluation.pass_options)
         observer.opened(merged.described)
-        ready = evaluation.after_merge(ready, merged.measured, places, observer, open_with)
+        ready = evaluation.after_merge(ready, merged.measured, places, observer, opener)
         return _assemble(evaluation, merged.described, merged.measured, ready, started_at, observer)
+
+
+def _in_own_process(request: TaskRequest) -> Open:
+    return partial(open_isolated, timeout_s=request.execution.example_timeout_s)
 
 
 def _assemble(

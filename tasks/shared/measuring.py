@@ -1,8 +1,8 @@
-"""What every evaluation measures: its configurations are opened, its pass is run, its latency is taken in quiet."""
+"""What every evaluation measures on open configurations: its pass is run, its latency is taken in quiet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -12,6 +12,7 @@ from evaltools.engine import (
     Example,
     Execution,
     Journal,
+    NotMeasured,
     Open,
     Opened,
     PassOptions,
@@ -20,7 +21,6 @@ from evaltools.engine import (
     Task,
     examples_for_latency,
     measure_in_quiet,
-    open_all,
     pooled,
     run_pass,
     sessions_of_workers,
@@ -95,6 +95,14 @@ class OpenConfigurations:
     described: list[ConfigurationResult]
     entries: Sequence[Opened]
 
+    @classmethod
+    def of(cls, entries: Collection[Opened | NotMeasured], reference: Configuration | None) -> OpenConfigurations:
+        """What came of opening each configuration, one of which may be the ``reference``."""
+        described = [
+            describe_entry(entry, "reference" if entry.configuration is reference else "test") for entry in entries
+        ]
+        return cls(described, [entry for entry in entries if isinstance(entry, Opened)])
+
     @property
     def sessions(self) -> dict[str, Session]:
         """The sessions by configuration."""
@@ -104,24 +112,6 @@ class OpenConfigurations:
     def runnable(self) -> bool:
         """Whether a test configuration can run; with the reference alone nothing is measured."""
         return any(entry.role == "test" and entry.name in self.sessions for entry in self.described)
-
-
-@contextmanager
-def open_configurations(
-    wanted: Sequence[tuple[ModelFile, Configuration]],
-    reference: Configuration | None,
-    open_with: Open,
-    allow_fallback: bool,
-    observer: Observer,
-) -> Iterator[OpenConfigurations]:
-    """Open all configurations and show them; the sessions are closed at the end, whatever happens."""
-    with open_all(wanted, open_with, allow_fallback) as entries:
-        described = [
-            describe_entry(entry, "reference" if entry.configuration is reference else "test")
-            for entry in entries.values()
-        ]
-        observer.opened(described)
-        yield OpenConfigurations(described, [entry for entry in entries.values() if isinstance(entry, Opened)])
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from evaltools.cli.shared.terminal import make_console
 from evaltools.report.files.planned import planned_files
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.runs.finished_shards import FinishedShards
-from evaltools.runs.measure import measure
+from evaltools.runs.finished_shards import FinishedShards, merge_shards
+from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import evaluation_kind
 
 
@@ -53,7 +53,10 @@ def carried_out(request: Request, shards: FinishedShards | None = None) -> Carri
     more_files = kind.more_files(request, asked, files.values())
     with interrupts_restored():
         with redirect_stdout(sys.stderr):  # what a task of one's own prints does not mix with the native lines
-            result = measure(kind, asked, terminal, shards)
+            if shards is None:
+                result = evaluate(kind.prepare, asked, terminal)
+            else:
+                result = merge_shards(kind, asked, shards, terminal)
         not_written = print_to_stdout(kind.debug_lines(result, options))
         not_written += write_and_show(kind.as_asked(result, options), files, console, detail_of(options))
         not_written += kind.write_more(result, more_files, asked, console)
