@@ -32,7 +32,7 @@ from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.one_pass import latency_comparisons, with_conditions
 
 PARAMETERS = (
     Parameter("examples", "Pictures of the run.", default=50_000),

@@ -1,4 +1,4 @@
-"""Measures every model with every configuration, in turns, each time in a fresh process."""
+"""Measures every model with every configuration, in turns, each time in a fresh process; what the rounds say."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from typing import Final
 
-from evaltools.benchmark.figures import figures_of
 from evaltools.benchmark.fresh_process import Inputs, Progress, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.engine import NotMeasured
-from evaltools.result.benchmark import BenchmarkRow
-from evaltools.stats.median_interval import rounds_ratio
+from evaltools.metrics.latency import summarise_latency
+from evaltools.metrics.native_percentile import native_percentile
+from evaltools.result.benchmark import BenchmarkFigures, BenchmarkRow, Phase, Round
+from evaltools.stats.latency_ratio import drift
+from evaltools.stats.median_interval import median_interval, rounds_ratio
 
+PERCENTILES: Final = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 _INTERRUPTED: Final = "it was interrupted"
 
 
@@ -78,3 +81,27 @@ def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
         base, own = ([entry.regular.invokes_us for entry in each.rounds] for each in (first[row.model], row))
         found.append(replace(row, versus_first=rounds_ratio(base, own)))
     return found
+
+
+def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
+    """Figures over the runs of all rounds, one after the other; at least one round."""
+    series = [entry.regular.invokes_us for entry in rounds]
+    runs = list(chain.from_iterable(series))
+    reads = list(chain.from_iterable(entry.regular.reads_us for entry in rounds))
+    warm_ups = [entry.warm_up.invokes_us for entry in rounds]
+    first = [_first_run_us(entry.warm_up, entry.regular) for entry in rounds]
+    return BenchmarkFigures(
+        init=summarise_latency([entry.opening.total_us for entry in rounds]),
+        first_run=summarise_latency([time for time in first if time is not None]),
+        warm_up=summarise_latency(list(chain.from_iterable(warm_ups))),
+        inference=summarise_latency(runs),
+        run_and_read=summarise_latency([run + read for run, read in zip(runs, reads, strict=True)]),
+        percentiles={str(percent): native_percentile(runs, percent) for percent in PERCENTILES} if runs else {},
+        median_interval=median_interval(series),
+        drift=drift(runs) if len(rounds) == 1 else None,
+    )
+
+
+def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
+    """The very first invocation in its process; None in a dry run."""
+    return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)

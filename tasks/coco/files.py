@@ -13,7 +13,7 @@ from evaltools.report.files.evaluation import file_per_configuration
 from evaltools.report.files.output_file import write_measured
 from evaltools.request import Request
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.detections_file import coco_results
+from evaltools.result.json_file import encode_json
 from evaltools.tasks.coco.disagreements import draw_disagreements
 from evaltools.tasks.coco.result import CocoDetection
 from evaltools.tasks.shared.contact_sheet import check_sheet, require_files, write_sheet
@@ -54,3 +54,23 @@ def write_more_files(result: EvaluationResult, files: MoreFiles, pictures: Path,
             draw_disagreements, result, files.disagreements, pictures, console, "no boxes differ visibly"
         )
     return failed
+
+
+def coco_results(coco: CocoDetection, configuration: str) -> bytes:
+    """Detections in the COCO results format, which pycocotools' ``loadRes`` reads.
+
+    A JSON list with image_id, category_id, bbox [x, y, width, height] in pixels, and score of each detection.
+    """
+    return encode_json(
+        [
+            {
+                "image_id": picture.image_id,
+                "category_id": found.category_id,
+                "bbox": found.pixel_box(picture.width, picture.height),
+                "score": found.score,
+            }
+            for picture in coco.pictures or []
+            if picture.image_id is not None
+            for found in picture.detections.get(configuration, [])
+        ]
+    )

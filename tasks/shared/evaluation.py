@@ -23,8 +23,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
 from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
-from evaltools.tasks.shared.one_pass import Sums
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.one_pass import Sums, latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace, begin_run, changed_meanwhile, libraries_of, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evaltools.benchmark.figures import PERCENTILES, figures_of
+from evaltools.benchmark.run import PERCENTILES, figures_of
 from evaltools.result.benchmark import Phase
 from tests.report.benchmark_samples import a_round
 

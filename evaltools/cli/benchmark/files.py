@@ -11,8 +11,7 @@ from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.benchmark.lines import NativeLines
 from evaltools.errors import OutputError, UsageError
-from evaltools.native.lines.benchmark import saved_lines
-from evaltools.native.lines.benchmark_proto import native_benchmark_proto
+from evaltools.native.lines.benchmark import native_benchmark_proto, saved_lines
 from evaltools.native.lines.profile_report import CSV, profile_file
 from evaltools.report.files.benchmark_trace import trace_json
 from evaltools.report.files.evaluation import file_per_configuration

@@ -18,6 +18,7 @@ from evaltools.native.lines.benchmark import (
     loaded_line,
     memory_lines,
     model_size_line,
+    native_benchmark_proto,
     performance_options_line,
     running_line,
     saved_lines,
@@ -27,7 +28,6 @@ from evaltools.native.lines.benchmark import (
     summary_lines,
     timings_line,
 )
-from evaltools.native.lines.benchmark_proto import native_benchmark_proto
 from evaltools.native.lines.stat_line import stat_figures, stat_line
 from evaltools.parameter import Parameter, Value
 from evaltools.proto import BENCHMARK, PROFILING, message_class

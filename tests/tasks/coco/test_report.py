@@ -19,7 +19,7 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.tasks.coco.detections_file import coco_results
+from evaltools.tasks.coco.files import coco_results
 from evaltools.tasks.coco.native_lines import debug_lines
 from evaltools.tasks.coco.result import CategoryChange, ClassMappingUsed, OutputMap
 from tests.results import with_part

@@ -9,8 +9,7 @@ import pytest
 from evaltools.engine import Example, Outcome, QuietTime, QuietTimes, Record
 from evaltools.engine.task import Failure
 from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.one_pass import sum_up
-from evaltools.tasks.shared.paired_statistics import latency_comparisons, with_conditions
+from evaltools.tasks.shared.one_pass import latency_comparisons, sum_up, with_conditions
 from tests.results import configuration
 
 PAIR = [("reference", "test")]
