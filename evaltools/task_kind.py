@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from evaltools.errors import UsageError
 from evaltools.extensions import METRICS as OTHER_METRICS
-from evaltools.extensions import installed
+from evaltools.extensions import TASKS, Installed, entries, installed, unusable
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evaltools.extensions import Installed
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.result.evidence import Judged
@@ -35,7 +34,6 @@ KINDS: Final = {
 }
 """Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
 _BENCHMARK: Final = ("benchmark", "evaltools.cli.benchmark.command:KIND")
-ENTRY_POINTS: Final = "evaltools.tasks"
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
@@ -154,7 +152,7 @@ class TaskKind(RequestKind, Protocol):
 
 def kind_names() -> list[str]:
     """The names of all tasks, those from outside last."""
-    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
+    return [*KINDS, *(entry.name for entry in entries(TASKS) if entry.name not in KINDS)]
 
 
 def kind_of(name: str) -> TaskKind:
@@ -185,12 +183,31 @@ def registered_kinds() -> Iterator[TaskKind]:
     return map(kind_of, (*KINDS, OWN))
 
 
+def other_kinds() -> Installed[TaskKind]:
+    """The tasks of other packages; one that cannot be used costs itself alone."""
+    usable: dict[str, TaskKind] = {}
+    problems = []
+    for entry in entries(TASKS):
+        try:
+            if entry.name in KINDS:
+                raise unusable(entry, "has the name of a task of evaltools")
+            usable[entry.name] = kind_of(entry.name)
+        except UsageError as error:
+            problems.append(str(error))
+    return Installed(usable, tuple(problems))
+
+
+def usable_kinds() -> list[TaskKind]:
+    """All tasks, those of other packages last."""
+    return [*map(kind_of, KINDS), *other_kinds().usable.values()]
+
+
 def all_metrics() -> dict[str, Metric]:
-    """The metrics of all tasks by name, those that all of them have last."""
+    """The metrics of all tasks by name, those that all of them have last; names of evaltools' own are its own."""
     from evaltools.result.metrics import METRICS
 
-    own = [metric for name in kind_names() for metric in kind_of(name).metrics]
-    known = {metric.name: metric for metric in (*own, *METRICS)}
+    of_tasks = [metric for kind in reversed(usable_kinds()) for metric in kind.metrics]
+    known = {metric.name: metric for metric in (*of_tasks, *METRICS)}
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
 
 

@@ -172,3 +172,70 @@ def test_doctor_names_what_other_packages_bring(tmp_path: Path) -> None:
     assert "runtime of the package plugged" in listed
     assert listed.count("no   worn") == 2
     assert "cannot be loaded: ZeroDivisionError" in listed
+
+
+SMALL_TASK = """
+import evaltools as et
+
+@et.task
+def bright(number: int = 3) -> et.Task:
+    'How bright.'
+"""
+UNUSABLE_TASKS = {
+    "gone = nosuchmodule:t": "cannot be loaded: ModuleNotFoundError: No module named 'nosuchmodule'",
+    "count = plugged:COUNT": "is a int and no task; put @evaltools.task above a function",
+    "coco = plugged:bright": "has the name of a task of evaltools",
+    "odd = plugged:ODD": "calls itself 'even'; both names must be the same, as results have it",
+    "torn = plugged:TORN": "cannot be used: AttributeError: 'Torn' object has no attribute 'options'",
+}
+OTHER_KINDS = """
+from evaltools.tasks.imagenet import KIND
+
+class Odd(type(KIND)):
+    name = "even"
+
+class Torn(type(KIND).__bases__[0]):
+    name = "torn"
+    summary = "Has no options."
+    part_type = report = evidence = parts = read = prepare = files_read = example_count = is_damaged = None
+
+COUNT, ODD, TORN = 5, Odd(), Torn()
+"""
+
+
+@pytest.fixture
+def with_unusable_tasks(tmp_path: Path) -> dict[str, str]:
+    return install(tmp_path, {"plugged": SMALL_TASK + OTHER_KINDS}, {"tasks": list(UNUSABLE_TASKS)})
+
+
+def test_a_task_that_cannot_be_used_costs_itself(
+    with_unusable_tasks: dict[str, str], tmp_path: Path, model: Path
+) -> None:
+    result, limits = tmp_path / "result.json", tmp_path / "gates.toml"
+    flags = (f"--model_file={model}", "--num_runs=2", f"--output_file_path={result}", "--use_xnnpack=true")
+    told = evaltools_with(with_unusable_tasks, "diff", *flags)
+    assert told.returncode == 0, told.stderr
+    limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["max_error <= 1"]\n')
+    assert evaltools_with(with_unusable_tasks, "gate", str(result), f"--gates={limits}").returncode == 0
+    listed = evaltools_with(with_unusable_tasks, "--help")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert listed.stdout.count("cannot be used: evaltools.tasks: ") == len(UNUSABLE_TASKS) - 1
+    assert "gone" not in evaltools_with(with_unusable_tasks, "device", "run", "--help").stdout
+
+
+@pytest.mark.parametrize("name", ["gone", "count", "odd", "torn"])
+def test_a_task_that_cannot_be_used_says_why_and_where_it_is_from(
+    with_unusable_tasks: dict[str, str], model: Path, name: str
+) -> None:
+    entry, problem = next(each for each in UNUSABLE_TASKS.items() if each[0].startswith(name))
+    told = evaltools_with(with_unusable_tasks, name, str(model))
+    assert told.returncode == 2
+    assert f"evaltools.tasks: {name} ({entry.partition('= ')[2]}) of the package plugged {problem}" in told.stderr
+
+
+@pytest.mark.once
+def test_doctor_says_why_a_task_cannot_be_used(with_unusable_tasks: dict[str, str]) -> None:
+    listed = evaltools_with(with_unusable_tasks, "doctor").stdout
+    assert listed.count("task of the package plugged") == len(UNUSABLE_TASKS)
+    for problem in UNUSABLE_TASKS.values():
+        assert problem in listed

@@ -19,9 +19,9 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runs.measure import measure
-from evaltools.tasks.own import OwnKind
+from evaltools.tasks.own import OwnKind, kind_named
 from evaltools.tasks.own.definition import TaskFunction
-from evaltools.tasks.own.loading import load_task, located
+from evaltools.tasks.own.loading import located
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 AnyPath = str | Path
@@ -124,7 +124,7 @@ def run(
     """
     if not isinstance(task, str | TaskFunction):
         raise UsageError(f'task: expected a function with @evaltools.task above it, or "FILE.py:NAME", got {task!r}')
-    kind = OwnKind(located(task) if isinstance(task, TaskFunction) else load_task(task))
+    kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(task)
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
+from evaltools.task_kind import OWN, TaskEvidence, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
@@ -154,7 +154,7 @@ class OwnKind(EvaluationKind):
         return PartsOfTask(self.prepare(asked).example_count)
 
 
-def kind_named(text: str) -> TaskKind:
+def kind_named(text: str) -> EvaluationKind:
     """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
     if text == OWN:
         return OwnKind()

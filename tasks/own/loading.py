@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import ENTRY_POINTS, KINDS, TaskKind
+from evaltools.task_kind import KINDS
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
+from evaltools.tasks.shared.kind import EvaluationKind
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
@@ -79,22 +81,42 @@ def load_task(text: str) -> Loaded:
     if text.endswith(".py"):
         raise UsageError(f"{text}: which task in it? Write {text}:NAME{_tasks_in(Path(text))}")
     entry = _entry(text)
+    _installed(entry)
     module = _imported(entry.module)
     origin = Origin(Path(module.__file__ or ""), entry.attr, module.__name__)
     return Loaded(origin.load(), origin, text)
 
 
-def installed_kind(name: str) -> TaskKind | None:
-    """The installed task of that name where it is a whole :class:`TaskKind` and no function; None for others."""
+def installed_kind(name: str) -> EvaluationKind | None:
+    """The installed task of that name where it is a whole kind of task and no function; None for others.
+
+    Raises :class:`UsageError` for one that cannot be used.
+    """
     if ":" in name or name.endswith(".py"):
         return None
-    entry = _entry(name)
-    found: Any = getattr(_imported(entry.module), entry.attr, None)
-    return None if found is None or isinstance(found, TaskFunction) or callable(found) else found
+    found = _installed(_entry(name))
+    return found if isinstance(found, EvaluationKind) else None
+
+
+def _installed(entry: EntryPoint) -> EvaluationKind | TaskFunction[...]:
+    """What an entry point gives, as far as can be told usable; raises :class:`UsageError`."""
+    with redirect_stdout(sys.stderr), calling_task():
+        found = imported(entry)
+        if isinstance(found, TaskFunction):
+            return found
+        if not isinstance(found, EvaluationKind):
+            raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
+        if found.name != entry.name:
+            raise unusable(entry, f"calls itself {found.name!r}; both names must be the same, as results have it")
+        try:
+            _ = (found.command, found.summary, found.parameters, [metric.name for metric in found.metrics])
+        except FAULTS as error:
+            raise unusable(entry, f"cannot be used: {reason_and_place(error)}") from error
+        return found
 
 
 def _entry(name: str) -> EntryPoint:
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    installed = {entry.name: entry for entry in entries(TASKS)}
     if name in installed:
         return installed[name]
     known = [*KINDS, *installed]

@@ -22,7 +22,7 @@ from evaltools.exit_codes import (
 )
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
-from evaltools.task_kind import RequestKind, kind_names, kind_of
+from evaltools.task_kind import RequestKind, usable_kinds
 from evaltools.tasks.shared.kind import evaluation_kind
 
 DESCRIPTION: Final = """\
@@ -142,7 +142,7 @@ def _require_json(flags: GivenFlags) -> None:
 
 
 def _tasks() -> dict[str, str]:
-    return {kind_of(name).command: kind_of(name).summary for name in kind_names()}
+    return {kind.command: kind.summary for kind in usable_kinds()}
 
 
 def _help_text() -> str:

@@ -106,7 +106,9 @@ def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-task\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert "broken_task.py, line 1: the module broken_task of a task cannot be imported" in message_of("broken")
+    said = message_of("broken")
+    assert said.startswith("evaltools.tasks: broken (broken_task:task) of the package broken-task cannot be loaded: Mod")
+    assert f"No module named 'nothing_of_that_name' ({tmp_path / 'broken_task.py'}, line 1)" in said
     listed = evaltools_here("--help")
     assert listed.code == 0
     assert "cannot be used: " in listed.out
