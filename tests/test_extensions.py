@@ -233,6 +233,13 @@ def test_a_task_that_cannot_be_used_says_why_and_where_it_is_from(
     assert f"evaltools.tasks: {name} ({entry.partition('= ')[2]}) of the package plugged {problem}" in told.stderr
 
 
+def test_a_task_with_a_dash_in_its_name_is_a_command(tmp_path: Path, model: Path) -> None:
+    environment = install(tmp_path, {"plugged": SMALL_TASK}, {"tasks": ["my-task = plugged:bright"]})
+    told = evaltools_with(environment, "my-task", "--help")
+    assert told.returncode == 0, told.stderr
+    assert "--number" in told.stdout
+
+
 @pytest.mark.once
 def test_doctor_says_why_a_task_cannot_be_used(with_unusable_tasks: dict[str, str]) -> None:
     listed = evaltools_with(with_unusable_tasks, "doctor").stdout

@@ -120,8 +120,10 @@ def task_of(command: str) -> str | None:
     >>> task_of("diff"), task_of("doctor")
     ('inference_diff', None)
     """
-    name = TASK_ALIASES.get(command, command).replace("-", "_")
-    return name if command not in COMMANDS and name in kind_names() and "_" not in command else None
+    if command in COMMANDS:
+        return None
+    name = TASK_ALIASES.get(command, command)
+    return next((task for task in kind_names() if task.replace("_", "-") == name), None)
 
 
 def command_names() -> list[str]:

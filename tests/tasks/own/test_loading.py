@@ -107,7 +107,7 @@ def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
     (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     said = message_of("broken")
-    assert said.startswith("evaltools.tasks: broken (broken_task:task) of the package broken-task cannot be loaded: Mod")
+    assert said.startswith("evaltools.tasks: broken (broken_task:task) of the package broken-task cannot be loaded: ")
     assert f"No module named 'nothing_of_that_name' ({tmp_path / 'broken_task.py'}, line 1)" in said
     listed = evaltools_here("--help")
     assert listed.code == 0
