@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -219,3 +221,23 @@ def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
     assert Outputs([np.array([3, 5], np.uint8)], [BYTES]).real(0).tolist() == [0.0, 1.0]
+
+
+def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
+    exit_process, seen = os._exit, []
+
+    def score(_outputs: Any, _target: Any) -> dict[str, float]:
+        with ThreadPoolExecutor() as threads:
+            threads.submit(lambda: task.prepare(task.examples[0])).result()
+        seen.append(os._exit is exit_process)
+        return {"error": 0.0}
+
+    task = own_task(score=score)
+    faulthandler.disable()
+    try:
+        task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))])
+        assert seen == [False]
+        assert os._exit is exit_process
+        assert not faulthandler.is_enabled()
+    finally:
+        faulthandler.enable(sys.__stderr__)
