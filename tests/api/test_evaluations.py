@@ -25,6 +25,7 @@ from tests.command import evaltools_here
 from tests.tasks.own.task_files import write_task, write_values
 
 PICTURES = 30
+FITTING = np.zeros((1, 8, 8, 3), np.float32)
 DATA: dict[str, Any] = {
     "images": sample.images_dir(),
     "ground_truth": sample.ground_truth_file(),
@@ -247,6 +248,50 @@ def test_arrays_are_the_inputs_of_a_diff() -> None:
     assert by_batch["test"].max_error == one_by_one["test"].max_error > 0
 
 
+def test_arrays_without_the_first_axis_are_runs_of_one_example() -> None:
+    arrays = np.random.default_rng(1).random((2, 64, 64, 3), np.float32)
+    how: dict[str, Any] = {"tests": "use_xnnpack=true", "noise_floor_runs": 0}
+    stacked = et.diff(sample.model_file("float32"), inputs=arrays, **how)
+    listed = et.diff(sample.model_file("float32"), inputs=list(arrays), **how)
+    (name,) = _inputs(sample.model_file("float32"))
+    named = et.diff(sample.model_file("float32"), inputs=[{name: array} for array in arrays], **how)
+    assert stacked.result.examples_done == listed.result.examples_done == named.result.examples_done == 2
+    assert stacked["test"].max_error == listed["test"].max_error == named["test"].max_error > 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (
+            [np.zeros((9, 9, 3), np.float32)] * 2,
+            "an array of the shape [9, 9, 3] is for the input left: float32[1,8,8,3]",
+        ),
+        (
+            {"left": FITTING, "right": FITTING[0, 0]},
+            "an array of the shape [8, 3] is for the input right: float32[1,8,",
+        ),
+        (
+            {"left": FITTING, "rigth": FITTING},
+            "'rigth' is no input of the model; it takes left: float32[1,8,8,3], right",
+        ),
+        ({"left": FITTING, "rigth": FITTING}, "Did you mean right?"),
+        ({"left": FITTING}, "a run of inputs names left; the model takes left: float32[1,8,8,3], right"),
+        (
+            [FITTING.astype(np.complex64)] * 2,
+            "an array of complex64 is for the input left: float32[1,8,8,3]; give floa",
+        ),
+        ([np.array(["a", "b"])] * 2, "an array of <U1 is for the input left: float32[1,8,8,3]; give float32"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_told_in_the_words_of_python(tmp_path: Path, inputs: Any, message: str) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(tiny_models.two_inputs())
+    with pytest.raises(et.UsageError) as error:
+        et.diff(model, inputs=inputs)
+    assert message in str(error.value)
+    assert "--input_files" not in str(error.value)
+
+
 def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of that name is a folder."""
     monkeypatch.chdir(tmp_path)
@@ -357,7 +402,7 @@ def test_every_public_name_is_there() -> None:
 def test_inputs_by_name_are_those_of_every_input(tmp_path: Path) -> None:
     model = tmp_path / "two.tflite"
     model.write_bytes(tiny_models.two_inputs())
-    with pytest.raises(et.UsageError, match="a run of inputs names x; the model takes left: "):
+    with pytest.raises(et.UsageError, match="inputs: 'x' is no input of the model; it takes left: "):
         et.diff(model, inputs={"x": np.zeros(4, np.float32)})
 
 
