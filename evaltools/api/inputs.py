@@ -134,8 +134,8 @@ def _fitted(given: Any, tensor: TensorInfo) -> npt.NDArray[Any]:
     is_several = array.ndim > 0 and len(array) > 0 and (_is_of(array.shape[1:], known) or _is_of(array.shape[1:], one))
     if not (_is_of(array.shape, known) or is_several):
         raise UsageError(
-            f"inputs: an array of the shape {list(array.shape)} is for the input {_described(tensor)}; give one of that "
-            "shape, or several along a first axis"
+            f"inputs: an array of the shape {list(array.shape)} is for the input {_described(tensor)}; give one of "
+            "that shape, or several along a first axis"
         )
     return array
 

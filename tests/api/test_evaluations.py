@@ -183,7 +183,9 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
         "the result: expected a path, got 3": lambda: et.gate(wrong, ["top1 >= 0.5"]),
         "limits: expected texts such as ['top1 >= 0.70'], got 3": lambda: et.gate(result, wrong),
         "limits: expected texts such as ['top1 >= 0.70'], got [3]": lambda: et.gate(result, [wrong]),
-        "progress: expected a function": lambda: et.benchmark(sample.model_file("int8"), progress=wrong),
+        "progress: expected True or a function of a configuration's name": lambda: et.benchmark(
+            sample.model_file("int8"), progress=wrong
+        ),
         "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
         "imagenet is no task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
     }
@@ -225,6 +227,22 @@ def test_a_bar_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     imagenet(progress=True, num_images=10)
     printed = capfd.readouterr()
     assert printed.out == ""
+
+
+def test_a_benchmark_has_a_bar_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[str, float, float | None]] = []
+
+    def update(bar: Any, step: Any, completed: float) -> None:
+        task = next(task for task in bar.tasks if task.id == step)
+        seen.append((task.description, completed, task.total))
+
+    monkeypatch.setattr("rich.progress.Progress.update", update)
+    tests = {"one": et.Configuration(num_threads=1), "two": et.Configuration(num_threads=2)}
+    et.benchmark(
+        sample.model_file("int8"), tests=tests, progress=True, rounds=2, num_runs=2, min_secs=0, warmup_min_secs=0
+    )
+    assert seen == [("rounds", done, 4) for done in range(4)]
+    assert capfd.readouterr().out == ""
 
 
 def test_ctrl_c_keeps_what_was_measured() -> None:
