@@ -153,6 +153,8 @@ def test_a_table_has_a_row_per_configuration(result: et.Result) -> None:
     assert list(frame.index) == ["reference", "<fast>", "nowhere"]
     assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
     assert pandas.isna(frame.loc["nowhere", "top1"])
+    assert frame.loc["<fast>", "delegated_share"] == result["<fast>"].delegated_nodes
+    assert "delegated_nodes" not in frame
 
 
 def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +175,26 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
     assert et.gate(tmp_path / "r.json", "top1 >= 0.3").verdict == "not measured"
     with pytest.raises(et.UsageError, match="no such figure 'topp1'. Did you mean top1?"):
         et.gate(result, ["topp1 >= 1.0"])
+
+
+def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result, tmp_path: Path) -> None:
+    with pytest.raises(et.UsageError, match="'ap >= 0.5': a result of imagenet has no ap; it has top1, top2"):
+        et.gate(result, ["ap >= 0.5"])
+    with pytest.raises(et.UsageError, match="limits is empty, so nothing would be held; give such as"):
+        et.gate(result, [])
+    times = et.benchmark(sample.model_file("int8"), num_runs=2, min_secs=0.0, warmup_min_secs=0.0)
+    times.save(tmp_path / "times.json")
+    wrong: Any = times
+    for given in (wrong, tmp_path / "times.json"):
+        with pytest.raises(et.UsageError, match="limits are held against evaluations; this is a benchmark"):
+            et.gate(given, ["latency_ms <= 5"])
+
+
+def test_it_is_written_with_the_figures_that_matter_most(result: et.Result) -> None:
+    written = repr(result["<fast>"])
+    shown = [word.partition("=")[0] for word in written.partition(": ")[2].rstrip(">").split(", ")]
+    assert shown[:3] == ["top1", "top5", "latency_ms"]
+    assert set(shown[3:]) <= {"latency_ratio"}
 
 
 def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) -> None:
@@ -255,6 +277,9 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     assert found.result.stopped == "interrupted"
     assert 10 <= found.result.examples_done < PICTURES
     assert found["test"].is_measured
+    assert "no figures: " in repr(found["test"])
+    with pytest.raises(AttributeError, match="test has no figure 'top1'. It has none: the run ended early"):
+        _ = found["test"].top1
 
 
 def test_arrays_are_the_inputs_of_a_diff() -> None:
