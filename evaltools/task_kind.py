@@ -113,6 +113,9 @@ class RequestKind(Protocol):
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """How a request names it where its own files are called what ``take`` says."""
 
+    def files_beside(self) -> Sequence[Path]:
+        """What must lie beside its own file, in the same folders below, where that is moved."""
+
 
 class TaskKind(RequestKind, Protocol):
     """One task. Attributes are at hand without NumPy or a runtime; methods import what they need."""

@@ -149,6 +149,11 @@ class OwnKind(EvaluationKind):
         origin = self.loaded.origin
         return task if origin is None or origin.module else f"{take(origin.file)}:{origin.name}"
 
+    def files_beside(self) -> Sequence[Path]:
+        """The modules beside the file of the task that it imports."""
+        origin = self.loaded.origin
+        return () if origin is None or origin.module else origin.beside
+
     def parts(self, asked: Any) -> PartsOfTask:
         """Every part gets all files that options name."""
         return PartsOfTask(self.prepare(asked).example_count)

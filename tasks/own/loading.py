@@ -44,11 +44,16 @@ class Origin:
         return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
 
     @property
+    def beside(self) -> tuple[Path, ...]:
+        """The files of the modules beside it that it imported."""
+        return tuple(_BESIDE.get(self.file, {}).values())
+
+    @property
     def sha256(self) -> str:
         """That of the file, and of the modules beside it that it imported; empty where it is gone."""
         checksum = hashlib.sha256()
         try:
-            for file in (self.file, *_BESIDE.get(self.file, {}).values()):
+            for file in (self.file, *self.beside):
                 checksum.update(file.read_bytes())
         except OSError:
             return ""
@@ -198,8 +203,17 @@ def _executed(file: Path) -> ModuleType:
 
 def _forget_modules_beside_tasks() -> None:
     """Have every task import its own: another one may lie beside one of the same name, or it was changed since."""
-    for name in {name for found in _BESIDE.values() for name in found}:
+    known = [[*found, *_packages_of(found, file.parent)] for file, found in _BESIDE.items()]
+    for name in {name for names in known for name in names}:
         sys.modules.pop(name, None)
+
+
+def _packages_of(names: Iterable[str], folder: Path) -> list[str]:
+    """The packages that modules are in, as far as they lie in a folder; one without an ``__init__`` has no file."""
+    words = [name.split(".") for name in names]
+    packages = {".".join(each[:length]) for each in words for length in range(1, len(each))}
+    paths = {name: list(getattr(sys.modules.get(name), "__path__", ())) for name in packages}
+    return [name for name, found in paths.items() if found and all(Path(each).is_relative_to(folder) for each in found)]
 
 
 def _modules_below(folder: Path, names: Iterable[str]) -> dict[str, Path]:

@@ -201,6 +201,10 @@ class EvaluationKind(ABC):
         """How a request names the task where its own files are called what ``take`` says; most have none."""
         return task
 
+    def files_beside(self) -> Sequence[Path]:
+        """What must lie beside its own file, in the same folders below, where that is moved."""
+        return ()
+
 
 def evaluation_kind(name: str) -> EvaluationKind:
     """The task of that name; raises :class:`UsageError` for a name that is none."""
