@@ -25,19 +25,6 @@ from evaltools.tasks.own.loading import located
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 AnyPath = str | Path
-_OTHERWISE: Final = {
-    "config": "give tests=",
-    "configs": "give tests=",
-    "sweep": "give tests=",
-    "plot": "it is drawn by the command line alone",
-    "quiet": "nothing is printed anyway",
-    "verbose": "nothing is printed anyway",
-    "output_file_path": "call .save() of the result",
-    "detections_path": "it is written by the command line alone",
-    "disagreements_path": "it is written by the command line alone",
-    "debug_mode": "it is printed by the command line alone",
-}
-"""Options of the command line that have another form here."""
 _NAMES: Final = ("images", "ground_truth", "labels", "inputs", "reference", "tests", "progress")
 """What some of the functions take under a name of its own."""
 
@@ -140,8 +127,8 @@ def _evaluate(
     for name in options:
         if name in named or name == "model_file":
             raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give that alone")
-        if name in _OTHERWISE:
-            raise UsageError(f"{name}: {_OTHERWISE[name]}")
+        if name in kind.parameters and (instead := kind.parameters[name].instead_in_python):
+            raise UsageError(f"{name}: {instead}")
         if name not in kind.parameters and name not in CONFIGURATION_PARAMETERS:
             raise UsageError(f"there is no option {name!r}.{did_you_mean(name, [*_NAMES, *kind.parameters])}")
         if name in CONFIGURATION_PARAMETERS:
@@ -155,14 +142,14 @@ def _evaluate(
     observer = observer_of(progress)
     is_only_here = isinstance(kind, OwnKind) and kind.loaded.origin is None
     if read.text("executor") == "ray":
-        from evaltools.runs.on_ray import shards_on_ray, without_ray
+        from evaltools.runs.on_ray import shards_on_ray
 
         if is_only_here:
             raise UsageError(
                 f"executor=ray: the task {kind.name} is in no file that others could load; put it into one"
             )
         with shards_on_ray(request, partial(observer.progress, "shards")) as shards:
-            return Result(measure(kind, kind.read(without_ray(request)), observer, shards))
+            return Result(measure(kind, kind.read(request.of_no_run()), observer, shards))
     asked = kind.read(request)
     if is_only_here:
         asked = replace(asked, source=None)
