@@ -1,12 +1,13 @@
 """What engine, report, gates, devices and command line know of a task, and where the tasks are found.
 
-A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``;
-or it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+A task is an object that follows :class:`TaskKind`, the ``KIND`` of a folder of its own under ``tasks``; or it comes
+from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
     from evaltools.result.evidence import Judged
     from evaltools.result.section import Section
 
-KINDS: Final = {
-    "imagenet": "evaltools.tasks.imagenet:KIND",
-    "coco": "evaltools.tasks.coco:KIND",
-    "inference_diff": "evaltools.tasks.inference_diff:KIND",
-}
-"""Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
+_TASKS: Final = "evaltools.tasks"
+_KIND: Final = "KIND"
 _BENCHMARK: Final = ("benchmark", "evaltools.cli.benchmark.command:KIND")
 OWN: Final = "own"
 """What results call every task of one's own."""
@@ -58,6 +55,9 @@ class TaskReport(Protocol):
 
     def sections(self, result: EvaluationResult) -> Sequence[Section]:
         """What a page has besides the figures of all tasks."""
+
+    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
+        """What answers the question that a verdict, which is no good one, leaves open; empty for nothing."""
 
 
 class TaskEvidence(Protocol):
@@ -125,6 +125,14 @@ class TaskKind(RequestKind, Protocol):
         """A line for ``evaltools --help``."""
 
     @property
+    def alias(self) -> str:
+        """A shorter name of its command, empty for none."""
+
+    @property
+    def place(self) -> int:
+        """Where help lists it among those that come with evaltools; equal ones by their names."""
+
+    @property
     def description(self) -> str:
         """A few lines for the task's own ``--help``."""
 
@@ -153,16 +161,24 @@ class TaskKind(RequestKind, Protocol):
         """What its part of a result says in the words of limits."""
 
 
+@cache
+def tree_kinds() -> dict[str, TaskKind]:
+    """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``KIND``."""
+    folders = pkgutil.iter_modules(importlib.import_module(_TASKS).__path__)
+    modules = [importlib.import_module(f"{_TASKS}.{folder.name}") for folder in folders if folder.ispkg]
+    kinds: list[TaskKind] = [getattr(module, _KIND) for module in modules if hasattr(module, _KIND)]
+    return {kind.name: kind for kind in sorted(kinds, key=lambda kind: (kind.place, kind.name))}
+
+
 def kind_names() -> list[str]:
     """The names of all tasks, those from outside last."""
-    return [*KINDS, *(entry.name for entry in entries(TASKS) if entry.name not in KINDS)]
+    return list(dict.fromkeys([*tree_kinds(), *(entry.name for entry in entries(TASKS))]))
 
 
 def kind_of(name: str) -> TaskKind:
     """The task of that name; raises :class:`UsageError` for a name that is none."""
-    address = KINDS.get(name)
-    if address is not None:
-        kind: TaskKind = _at(address)
+    kind = tree_kinds().get(name)
+    if kind is not None:
         return kind
     outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
     return outside
@@ -183,7 +199,7 @@ def _at(address: str) -> Any:
 
 def registered_kinds() -> Iterator[TaskKind]:
     """The tasks that come with evaltools."""
-    return map(kind_of, (*KINDS, OWN))
+    return iter((*tree_kinds().values(), kind_of(OWN)))
 
 
 def other_kinds() -> Installed[TaskKind]:
@@ -192,7 +208,7 @@ def other_kinds() -> Installed[TaskKind]:
     problems = []
     for entry in entries(TASKS):
         try:
-            if entry.name in KINDS:
+            if entry.name in tree_kinds():
                 raise unusable(entry, "has the name of a task of evaltools")
             usable[entry.name] = kind_of(entry.name)
         except UsageError as error:
@@ -202,7 +218,7 @@ def other_kinds() -> Installed[TaskKind]:
 
 def usable_kinds() -> list[TaskKind]:
     """All tasks, those of other packages last."""
-    return [*map(kind_of, KINDS), *other_kinds().usable.values()]
+    return [*tree_kinds().values(), *other_kinds().usable.values()]
 
 
 def all_metrics() -> dict[str, Metric]:

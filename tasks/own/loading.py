@@ -17,7 +17,7 @@ from typing import Any, Final
 from evaltools.errors import UsageError
 from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import KINDS
+from evaltools.task_kind import tree_kinds
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
 from evaltools.tasks.shared.kind import EvaluationKind
@@ -124,8 +124,8 @@ def _entry(name: str) -> EntryPoint:
     installed = {entry.name: entry for entry in entries(TASKS)}
     if name in installed:
         return installed[name]
-    known = [*KINDS, *installed]
-    if name in KINDS:
+    known = [*tree_kinds(), *installed]
+    if name in tree_kinds():
         raise UsageError(f"{name} is no task of your own and has a command and a function itself; for your own, {_HOW}")
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 

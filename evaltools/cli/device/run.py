@@ -64,13 +64,13 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
 
 def kind_on_devices(word: str) -> RequestKind:
     """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
-    from evaltools.cli.main import TASK_ALIASES, task_of
+    from evaltools.cli.main import task_aliases, task_of
 
     if word == benchmark.KIND.command:
         return benchmark.KIND
     task = word if ".py:" in word else task_of(word)
     if task is None:
-        known = [*_tasks(), *TASK_ALIASES, benchmark.KIND.command]
+        known = [*_tasks(), *task_aliases(), benchmark.KIND.command]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
