@@ -225,8 +225,10 @@ def all_metrics() -> dict[str, Metric]:
     """The metrics of all tasks by name, those that all of them have last; names of evaltools' own are its own."""
     from evaltools.result.metrics import METRICS
 
-    of_tasks = [metric for kind in reversed(usable_kinds()) for metric in kind.metrics]
-    known = {metric.name: metric for metric in (*of_tasks, *METRICS)}
+    known: dict[str, Metric] = {}
+    for metric in (metric for kind in usable_kinds() for metric in kind.metrics):
+        known.setdefault(metric.name, metric)
+    known |= {metric.name: metric for metric in METRICS}
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
 
 
