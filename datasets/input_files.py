@@ -180,7 +180,7 @@ def _converted(array: Array, tensor: Wanted, file: Path) -> Array:
             content[:] = texts
             texts_array: Array = content.reshape(array.shape)
             return texts_array
-    elif _is_same_kind(array.dtype, np.dtype(tensor.dtype)):
+    elif is_same_kind(array.dtype, np.dtype(tensor.dtype)):
         with np.errstate(over="ignore"):
             converted = np.ascontiguousarray(array, tensor.dtype).reshape(array.shape)
         if not _fits(array, converted):
@@ -189,7 +189,7 @@ def _converted(array: Array, tensor: Wanted, file: Path) -> Array:
     raise DataError(f"--input_files: {file} has {array.dtype}; the input {tensor} needs {tensor.dtype}")
 
 
-def _is_same_kind(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+def is_same_kind(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     """Whole numbers may come with another sign and size; whether they fit shows when they are converted."""
     both_whole = given.kind in "iu" and wanted.kind in "iu"
     return given.kind in "biufc" and (both_whole or np.can_cast(given, wanted, "same_kind"))

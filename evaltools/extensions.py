@@ -1,4 +1,4 @@
-"""What other packages add to evaltools: entry points of ``evaltools.delegates``, ``.runtimes`` and ``.metrics``.
+"""What other packages add: entry points of ``evaltools.delegates``, ``.runtimes``, ``.metrics`` and ``.tasks``.
 
 Each is one object; what it has to be stands where evaltools' own are listed. One that cannot be used costs itself
 alone: it is left out, and ``evaltools doctor`` says why.
@@ -6,10 +6,12 @@ alone: it is left out, and ``evaltools doctor`` says why.
 
 from __future__ import annotations
 
+import importlib
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from evaltools.errors import UsageError
@@ -17,6 +19,8 @@ from evaltools.errors import UsageError
 DELEGATES: Final = "evaltools.delegates"
 RUNTIMES: Final = "evaltools.runtimes"
 METRICS: Final = "evaltools.metrics"
+TASKS: Final = "evaltools.tasks"
+_IMPORTLIB: Final = str(Path(importlib.__file__).parent)
 Extension = TypeVar("Extension")
 
 
@@ -49,7 +53,7 @@ def installed(
             found = load(entry, kind)
             wrong = check(found, usable)
             if wrong:
-                raise _unusable(entry, wrong)
+                raise unusable(entry, wrong)
             usable[entry.name] = found
         except UsageError as error:
             problems.append(str(error))
@@ -58,17 +62,30 @@ def installed(
 
 def load(entry: EntryPoint, kind: type[Extension]) -> Extension:
     """What an entry point names; raises :class:`UsageError` where it cannot be imported or is something else."""
-    try:
-        found: Any = entry.load()
-    except (Exception, SystemExit) as error:
-        reason = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
-        raise _unusable(entry, f"cannot be loaded: {reason}") from error
+    found = imported(entry)
     if not isinstance(found, kind):
-        raise _unusable(entry, f"is a {type(found).__name__} and no {kind.__name__}")
+        raise unusable(entry, f"is a {type(found).__name__} and no {kind.__name__}")
     return found
 
 
-def _unusable(entry: EntryPoint, problem: str) -> UsageError:
+def imported(entry: EntryPoint) -> Any:
+    """What an entry point names, whatever it is; raises :class:`UsageError` where it cannot be imported."""
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as error:
+        raise unusable(entry, f"cannot be loaded: {reason_and_place(error)}") from error
+
+
+def reason_and_place(error: BaseException) -> str:
+    """What was raised, and where in the code of a package, if it was there."""
+    reason = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    files = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    theirs = [frame for frame in files if not frame.filename.startswith(("<", _IMPORTLIB))]
+    return f"{reason} ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else reason
+
+
+def unusable(entry: EntryPoint, problem: str) -> UsageError:
+    """What is wrong with an entry point, where it is from, and the next step."""
     return UsageError(
         f"{entry.group}: {entry.name} ({entry.value}) of the package {package_of(entry)} {problem}; mend or update it, "
         f"or pip uninstall {package_of(entry)}"

@@ -73,6 +73,8 @@ class Parameter:
     is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
     tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
     a shorter name beside that of the native tools. ``positional``: words that are no flags are values of this one.
+    ``in_python`` says what there is in Python instead. ``limit`` is the figure that the value limits, from above where
+    less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``.
     """
 
     name: str
@@ -93,6 +95,8 @@ class Parameter:
     declared_type: TypeName | None = None
     short: str = ""
     positional: bool = False
+    in_python: str = ""
+    limit: str = ""
 
     @property
     def type(self) -> TypeName:
@@ -125,6 +129,14 @@ class Parameter:
         if self.refused_on_devices or self.in_parts is not None:
             return False
         return self.about not in ("configurations", "result", "run")
+
+    @property
+    def instead_in_python(self) -> str:
+        """What Python has in its place; empty where it is an option there, too."""
+        if self.about == "configurations":
+            return "give tests="
+        written = self.role == "output_file" and self.about == "result"
+        return self.in_python or ("it is written by the command line alone" if written else "")
 
     def parse(self, text: str) -> Value:
         """Read the text behind ``--name=``; stricter than the native tools, which accept ``4abc`` as 4.

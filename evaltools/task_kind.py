@@ -1,20 +1,21 @@
 """What engine, report, gates, devices and command line know of a task, and where the tasks are found.
 
-A task is an object that follows :class:`TaskKind`, in a folder of its own under ``tasks``, plus one line in ``KINDS``;
-or it comes from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
+A task is an object that follows :class:`TaskKind`, the ``KIND`` of a folder of its own under ``tasks``; or it comes
+from outside, by an entry point of the group ``evaltools.tasks``. Nothing else names a task.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from evaltools.errors import UsageError
 from evaltools.extensions import METRICS as OTHER_METRICS
-from evaltools.extensions import installed
+from evaltools.extensions import TASKS, Installed, entries, installed, unusable
 from evaltools.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -22,20 +23,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evaltools.extensions import Installed
     from evaltools.metrics.metric import Figure, Metric
     from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
     from evaltools.result.evidence import Judged
     from evaltools.result.section import Section
 
-KINDS: Final = {
-    "imagenet": "evaltools.tasks.imagenet:KIND",
-    "coco": "evaltools.tasks.coco:KIND",
-    "inference_diff": "evaltools.tasks.inference_diff:KIND",
-}
-"""Where each task is, by the name that results give it; on the command line dashes stand for underscores."""
+_TASKS: Final = "evaltools.tasks"
+_KIND: Final = "KIND"
 _BENCHMARK: Final = ("benchmark", "evaltools.benchmark.kind:KIND")
-ENTRY_POINTS: Final = "evaltools.tasks"
 OWN: Final = "own"
 """What results call every task of one's own."""
 _OUTSIDE: Final = "evaltools.tasks.own"
@@ -60,6 +55,9 @@ class TaskReport(Protocol):
 
     def sections(self, result: EvaluationResult) -> Sequence[Section]:
         """What a page has besides the figures of all tasks."""
+
+    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
+        """What answers the question that a verdict, which is no good one, leaves open; empty for nothing."""
 
 
 class TaskEvidence(Protocol):
@@ -115,6 +113,9 @@ class RequestKind(Protocol):
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """How a request names it where its own files are called what ``take`` says."""
 
+    def files_beside(self) -> Sequence[Path]:
+        """What must lie beside its own file, in the same folders below, where that is moved."""
+
 
 class TaskKind(RequestKind, Protocol):
     """One task. Attributes are at hand without NumPy or a runtime; methods import what they need."""
@@ -122,6 +123,14 @@ class TaskKind(RequestKind, Protocol):
     @property
     def summary(self) -> str:
         """A line for ``evaltools --help``."""
+
+    @property
+    def alias(self) -> str:
+        """A shorter name of its command, empty for none."""
+
+    @property
+    def place(self) -> int:
+        """Where help lists it among those that come with evaltools; equal ones by their names."""
 
     @property
     def description(self) -> str:
@@ -152,16 +161,24 @@ class TaskKind(RequestKind, Protocol):
         """What its part of a result says in the words of limits."""
 
 
+@cache
+def tree_kinds() -> dict[str, TaskKind]:
+    """The tasks that come with evaltools, by name: the folders of ``tasks`` that have a ``KIND``."""
+    folders = pkgutil.iter_modules(importlib.import_module(_TASKS).__path__)
+    modules = [importlib.import_module(f"{_TASKS}.{folder.name}") for folder in folders if folder.ispkg]
+    kinds: list[TaskKind] = [getattr(module, _KIND) for module in modules if hasattr(module, _KIND)]
+    return {kind.name: kind for kind in sorted(kinds, key=lambda kind: (kind.place, kind.name))}
+
+
 def kind_names() -> list[str]:
     """The names of all tasks, those from outside last."""
-    return [*KINDS, *(entry.name for entry in entry_points(group=ENTRY_POINTS) if entry.name not in KINDS)]
+    return list(dict.fromkeys([*tree_kinds(), *(entry.name for entry in entries(TASKS))]))
 
 
 def kind_of(name: str) -> TaskKind:
     """The task of that name; raises :class:`UsageError` for a name that is none."""
-    address = KINDS.get(name)
-    if address is not None:
-        kind: TaskKind = _at(address)
+    kind = tree_kinds().get(name)
+    if kind is not None:
         return kind
     outside: TaskKind = importlib.import_module(_OUTSIDE).kind_named(name)
     return outside
@@ -182,15 +199,36 @@ def _at(address: str) -> Any:
 
 def registered_kinds() -> Iterator[TaskKind]:
     """The tasks that come with evaltools."""
-    return map(kind_of, (*KINDS, OWN))
+    return iter((*tree_kinds().values(), kind_of(OWN)))
+
+
+def other_kinds() -> Installed[TaskKind]:
+    """The tasks of other packages; one that cannot be used costs itself alone."""
+    usable: dict[str, TaskKind] = {}
+    problems = []
+    for entry in entries(TASKS):
+        try:
+            if entry.name in tree_kinds():
+                raise unusable(entry, "has the name of a task of evaltools")
+            usable[entry.name] = kind_of(entry.name)
+        except UsageError as error:
+            problems.append(str(error))
+    return Installed(usable, tuple(problems))
+
+
+def usable_kinds() -> list[TaskKind]:
+    """All tasks, those of other packages last."""
+    return [*tree_kinds().values(), *other_kinds().usable.values()]
 
 
 def all_metrics() -> dict[str, Metric]:
-    """The metrics of all tasks by name, those that all of them have last."""
+    """The metrics of all tasks by name, those that all of them have last; names of evaltools' own are its own."""
     from evaltools.result.metrics import METRICS
 
-    own = [metric for name in kind_names() for metric in kind_of(name).metrics]
-    known = {metric.name: metric for metric in (*own, *METRICS)}
+    known: dict[str, Metric] = {}
+    for metric in (metric for kind in usable_kinds() for metric in kind.metrics):
+        known.setdefault(metric.name, metric)
+    known |= {metric.name: metric for metric in METRICS}
     return {metric.name: metric for metric in other_metrics().usable.values()} | known
 
 

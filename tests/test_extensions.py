@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import tiny_models
 
+ROOT = Path(__file__).resolve().parent.parent
+WHOLE_TASK = ROOT / "tests" / "whole_task"
 DELEGATE = """
 from evaltools.delegates import LITERT, TFLITE_RUNTIME, Delegate, Library
 from evaltools.parameter import NotNative, Parameter
@@ -73,7 +77,8 @@ def install(folder: Path, modules: dict[str, str], entries: dict[str, list[str]]
 
 def evaltools_with(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "evaltools.cli.main", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    folder = environment["PYTHONPATH"].split(os.pathsep)[0]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -172,3 +177,136 @@ def test_doctor_names_what_other_packages_bring(tmp_path: Path) -> None:
     assert "runtime of the package plugged" in listed
     assert listed.count("no   worn") == 2
     assert "cannot be loaded: ZeroDivisionError" in listed
+
+
+SMALL_TASK = """
+import evaltools as et
+
+@et.task
+def bright(number: int = 3) -> et.Task:
+    'How bright.'
+"""
+UNUSABLE_TASKS = {
+    "gone = nosuchmodule:t": "cannot be loaded: ModuleNotFoundError: No module named 'nosuchmodule'",
+    "count = plugged:COUNT": "is a int and no task; put @evaltools.task above a function",
+    "coco = plugged:bright": "has the name of a task of evaltools",
+    "odd = plugged:ODD": "calls itself 'even'; both names must be the same, as results have it",
+    "torn = plugged:TORN": "cannot be used: AttributeError: 'Torn' object has no attribute 'options'",
+}
+OTHER_KINDS = """
+from evaltools.tasks.imagenet import KIND
+
+class Odd(type(KIND)):
+    name = "even"
+
+class Torn(type(KIND).__bases__[0]):
+    name = "torn"
+    summary = "Has no options."
+    part_type = report = evidence = parts = read = prepare = files_read = example_count = is_damaged = None
+
+COUNT, ODD, TORN = 5, Odd(), Torn()
+"""
+
+
+@pytest.fixture
+def with_unusable_tasks(tmp_path: Path) -> dict[str, str]:
+    return install(tmp_path, {"plugged": SMALL_TASK + OTHER_KINDS}, {"tasks": list(UNUSABLE_TASKS)})
+
+
+def test_a_task_that_cannot_be_used_costs_itself(
+    with_unusable_tasks: dict[str, str], tmp_path: Path, model: Path
+) -> None:
+    result, limits = tmp_path / "result.json", tmp_path / "gates.toml"
+    flags = (f"--model_file={model}", "--num_runs=2", f"--output_file_path={result}", "--use_xnnpack=true")
+    told = evaltools_with(with_unusable_tasks, "diff", *flags)
+    assert told.returncode == 0, told.stderr
+    limits.write_text('[[gates]]\ntask = "inference_diff"\nlimits = ["max_error <= 1"]\n')
+    assert evaltools_with(with_unusable_tasks, "gate", str(result), f"--gates={limits}").returncode == 0
+    listed = evaltools_with(with_unusable_tasks, "--help")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert listed.stdout.count("cannot be used: evaltools.tasks: ") == len(UNUSABLE_TASKS) - 1
+    assert "gone" not in evaltools_with(with_unusable_tasks, "device", "run", "--help").stdout
+
+
+@pytest.mark.parametrize("name", ["gone", "count", "odd", "torn"])
+def test_a_task_that_cannot_be_used_says_why_and_where_it_is_from(
+    with_unusable_tasks: dict[str, str], model: Path, name: str
+) -> None:
+    entry, problem = next(each for each in UNUSABLE_TASKS.items() if each[0].startswith(name))
+    told = evaltools_with(with_unusable_tasks, name, str(model))
+    assert told.returncode == 2
+    assert f"evaltools.tasks: {name} ({entry.partition('= ')[2]}) of the package plugged {problem}" in told.stderr
+
+
+def test_a_task_with_a_dash_in_its_name_is_a_command(tmp_path: Path, model: Path) -> None:
+    environment = install(tmp_path, {"plugged": SMALL_TASK}, {"tasks": ["my-task = plugged:bright"]})
+    told = evaltools_with(environment, "my-task", "--help")
+    assert told.returncode == 0, told.stderr
+    assert "--number" in told.stdout
+
+
+@pytest.mark.once
+def test_doctor_says_why_a_task_cannot_be_used(with_unusable_tasks: dict[str, str]) -> None:
+    listed = evaltools_with(with_unusable_tasks, "doctor").stdout
+    assert listed.count("task of the package plugged") == len(UNUSABLE_TASKS)
+    for problem in UNUSABLE_TASKS.values():
+        assert problem in listed
+
+
+# ----- a whole kind of task
+
+COUNT = 24
+LIMITS = '[[gates]]\ntask = "firsts_of"\nlimits = ["firsts {limit} at 95 %", "failed_examples <= 0"]\n'
+
+
+def require_whole_task(environment: dict[str, str], folder: Path, model: Path) -> None:
+    """It is run, divided and merged, held against limits, and read again, as those of evaltools are."""
+    flags = (str(model), f"--count={COUNT}", "--use_xnnpack=true")
+
+    def result_of(name: str, *words: str) -> Any:
+        told = evaltools_with(environment, *words, f"--output_file_path={folder / name}")
+        assert told.returncode == 0, told.stderr
+        return json.loads((folder / name).read_text())
+
+    whole = result_of("whole.json", "firsts-of", *flags)
+    assert whole["part"]["count"] == COUNT
+    for index in range(2):
+        shard = (f"--run_dir={folder / f'shard{index}'}", f"--shard_index={index}", "--shard_count=2")
+        result_of(f"{index}.json", "firsts-of", *flags, *shard)
+    merged = result_of("merged.json", "merge", str(folder / "shard0"), str(folder / "shard1"))
+    assert merged["part"] == whole["part"]
+    assert [entry["figures"]["firsts"] for entry in merged["configurations"]] == [
+        whole["part"]["firsts"][name] / COUNT for name in ("reference", "test")
+    ]
+    for limit, code in (("<= 0.9", 0), (">= 0.9", 1)):
+        (folder / "gates.toml").write_text(LIMITS.format(limit=limit))
+        judged = evaltools_with(environment, "gate", str(folder / "merged.json"), f"--gates={folder / 'gates.toml'}")
+        assert judged.returncode == code, judged.stderr
+    program = f"import evaltools as et; print(et.load({str(folder / 'whole.json')!r})['test'].firsts)"
+    python = [sys.executable, "-c", program]
+    read = subprocess.run(python, env=environment, cwd=folder, capture_output=True, text=True, check=True)
+    assert float(read.stdout) == whole["part"]["firsts"]["test"] / COUNT
+
+
+@pytest.mark.once
+def test_a_whole_task_of_another_package_is_one_of_ours(tmp_path: Path, model: Path) -> None:
+    shutil.copytree(WHOLE_TASK, tmp_path / "firsts")
+    environment = install(tmp_path, {}, {"tasks": ["firsts_of = firsts:KIND"]})
+    assert "  firsts-of " in evaltools_with(environment, "--help").stdout
+    require_whole_task(environment, tmp_path, model)
+
+
+@pytest.mark.once
+def test_a_folder_in_the_tree_is_a_task(tmp_path: Path, model: Path) -> None:
+    """In a copy of the tree, of which no file is changed."""
+    there = tmp_path / "lib" / "evaltools"
+    only_code = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "evaltools", there, ignore=only_code)
+    shutil.copytree(ROOT / "tasks", there / "tasks", ignore=only_code)
+    shutil.copytree(ROOT / "datasets", there / "datasets", ignore=only_code)
+    shutil.copytree(WHOLE_TASK, there / "tasks" / "firsts_of", ignore=only_code)
+    environment = {**os.environ, "PYTHONPATH": str(there.parent)}
+    listed = evaltools_with(environment, "--help").stdout.splitlines()
+    commands = [line.split()[0] for line in listed if line.startswith("  ")]
+    assert commands[:5] == ["imagenet", "coco", "inference-diff", "firsts-of", "diff"]
+    require_whole_task(environment, tmp_path, model)

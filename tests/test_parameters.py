@@ -19,6 +19,7 @@ from evaltools.cli.look import delegates, demo, doctor, inspect
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter, Role, Value, format_value
+from evaltools.request import Options, Request
 from evaltools.request.flags import GivenFlags
 from evaltools.task_kind import kind_names
 from evaltools.tasks.shared.kind import evaluation_kind
@@ -114,6 +115,22 @@ def test_what_a_run_is_of_stays_what_it_is_when_it_goes_on(task: str) -> None:
 def test_native_tools_have_a_flag_or_it_says_why_not(task: str) -> None:
     reasons = [each.not_native.reason for each in OF_TASKS[task] if each.not_native]
     assert [reason for reason in reasons if not re.match("[a-z-].{10}", reason)] == []
+
+
+@every_task
+def test_a_flag_that_is_no_option_in_python_says_what_there_is_instead(task: str) -> None:
+    instead = {each.name: each.instead_in_python for each in OF_TASKS[task] if each.instead_in_python}
+    if task != "benchmark":
+        assert instead["config"] == "give tests="
+        assert {"output_file_path", "plot", "quiet", "verbose"} <= set(instead)
+    assert [text for text in instead.values() if not re.match("[a-z]", text)] == []
+
+
+def test_without_its_run_a_request_has_nothing_that_needs_one() -> None:
+    parameters = {each.name: each for each in OF_TASKS["imagenet"]}
+    stated = {"executor": "ray", "ray_tasks": 2, "ray_address": "x:1", "run_dir": "r", "num_images": 3, "workers": "1"}
+    request = Request("imagenet", Options.of(stated, parameters), None, ())
+    assert dict(request.of_no_run().options.stated) == {"num_images": 3, "workers": "1"}
 
 
 # ----- values

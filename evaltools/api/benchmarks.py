@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
+from evaltools.api.progress import bar
 from evaltools.api.shown import Entries, Entry
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.measure import measure_benchmark
@@ -111,21 +114,36 @@ class _Watcher:
     def finished(self) -> None: ...
 
 
+@contextmanager
+def _telling(progress: bool | OnRound | None, rounds: int) -> Iterator[OnRound | None]:
+    """What is told of each round that begins: nothing, a bar (True), or the function."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        with bar("rounds", rounds) as update:
+            done = itertools.count()
+            yield lambda _name, _round: update(next(done))
+    else:
+        yield None
+
+
 def benchmark(
     model: AnyPath | Sequence[AnyPath],
     *,
     tests: Tests = None,
-    progress: OnRound | None = None,
+    progress: bool | OnRound | None = None,
     **options: Any,
 ) -> Benchmark:
     """How fast a model is with each configuration: load, first run, steady state, memory.
 
     ``options`` are those of ``evaltools benchmark`` by their names, such as ``num_runs=50`` or ``rounds=3``.
-    ``progress`` is called with the name of the configuration and the number of the round that begins. Prints nothing;
-    Ctrl-C ends it with the rounds measured until then.
+    ``progress`` is True for a bar, or is called with the name of the configuration and the number of the round that
+    begins. Prints nothing else; Ctrl-C ends it with the rounds measured until then.
     """
-    if progress is not None and not callable(progress):
-        raise UsageError(f"progress: expected a function of a configuration's name and a round, got {progress!r}")
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise UsageError(
+            f"progress: expected True or a function of a configuration's name and a round, got {progress!r}"
+        )
     models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
     given = [("graph", str(each)) for each in models]
     for name, value in options.items():
@@ -138,4 +156,6 @@ def benchmark(
     configurations = () if tests is None else read_tests(tests)
     given += [("config", f"{entry.name}: {shlex.join(entry.to_flags())}") for entry in configurations]
     request = request_of_flags(GivenFlags(tuple(given), KIND.parameters), [])
-    return Benchmark(measure_benchmark(request, read_request(request), _Watcher(progress)).result)
+    read = read_request(request)
+    with _telling(progress, len(read.candidates) * read.options.rounds) as tell:
+        return Benchmark(measure_benchmark(request, read, _Watcher(tell)).result)

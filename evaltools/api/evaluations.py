@@ -19,26 +19,13 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.request import Options, Request
 from evaltools.runs.finished_shards import merge_shards
-from evaltools.tasks.own import OwnKind
+from evaltools.tasks.own import OwnKind, kind_named
 from evaltools.tasks.own.definition import TaskFunction
-from evaltools.tasks.own.loading import load_task, located
+from evaltools.tasks.own.loading import located
 from evaltools.tasks.shared.evaluation import evaluate
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 
 AnyPath = str | Path
-_OTHERWISE: Final = {
-    "config": "give tests=",
-    "configs": "give tests=",
-    "sweep": "give tests=",
-    "plot": "it is drawn by the command line alone",
-    "quiet": "nothing is printed anyway",
-    "verbose": "nothing is printed anyway",
-    "output_file_path": "call .save() of the result",
-    "detections_path": "it is written by the command line alone",
-    "disagreements_path": "it is written by the command line alone",
-    "debug_mode": "it is printed by the command line alone",
-}
-"""Options of the command line that have another form here."""
 _NAMES: Final = ("images", "ground_truth", "labels", "inputs", "reference", "tests", "progress")
 """What some of the functions take under a name of its own."""
 
@@ -125,7 +112,7 @@ def run(
     """
     if not isinstance(task, str | TaskFunction):
         raise UsageError(f'task: expected a function with @evaltools.task above it, or "FILE.py:NAME", got {task!r}')
-    kind = OwnKind(located(task) if isinstance(task, TaskFunction) else load_task(task))
+    kind = OwnKind(located(task)) if isinstance(task, TaskFunction) else kind_named(task)
     return _evaluate(kind, model, {}, options, reference, tests, progress)
 
 
@@ -141,8 +128,8 @@ def _evaluate(
     for name in options:
         if name in named or name == "model_file":
             raise UsageError(f"{name}: it has an argument of its own, such as model, images or inputs; give that alone")
-        if name in _OTHERWISE:
-            raise UsageError(f"{name}: {_OTHERWISE[name]}")
+        if name in kind.parameters and (instead := kind.parameters[name].instead_in_python):
+            raise UsageError(f"{name}: {instead}")
         if name not in kind.parameters and name not in CONFIGURATION_PARAMETERS:
             raise UsageError(f"there is no option {name!r}.{did_you_mean(name, [*_NAMES, *kind.parameters])}")
         if name in CONFIGURATION_PARAMETERS:
@@ -156,14 +143,14 @@ def _evaluate(
     observer = observer_of(progress)
     is_only_here = isinstance(kind, OwnKind) and kind.loaded.origin is None
     if read.text("executor") == "ray":
-        from evaltools.runs.on_ray import shards_on_ray, without_ray
+        from evaltools.runs.on_ray import shards_on_ray
 
         if is_only_here:
             raise UsageError(
                 f"executor=ray: the task {kind.name} is in no file that others could load; put it into one"
             )
         with shards_on_ray(request, partial(observer.progress, "shards")) as shards:
-            return Result(merge_shards(kind, kind.read(without_ray(request)), shards, observer))
+            return Result(merge_shards(kind, kind.read(request.of_no_run()), shards, observer))
     asked = kind.read(request)
     if is_only_here:
         asked = replace(asked, source=None)

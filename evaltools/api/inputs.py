@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.datasets.input_files import is_same_kind
 from evaltools.errors import UsageError
 from evaltools.model import ModelFile, TensorInfo, read_model
+from evaltools.parameter import did_you_mean
 from evaltools.preprocess import IMAGE_EXTENSIONS
 from evaltools.tasks.inference_diff.options import INPUT_KINDS
 
@@ -80,22 +83,66 @@ def _is_one(inputs: Any, model: ModelFile) -> bool:
 
 
 def _fits(array: npt.NDArray[Any], tensor: TensorInfo) -> bool:
-    sizes = zip(array.shape, tensor.shape_signature, strict=False)
-    return array.ndim == len(tensor.shape_signature) and all(size == known or known == -1 for size, known in sizes)
+    return _is_of(array.shape, tensor.shape_signature)
+
+
+def _is_of(shape: Sequence[int], known: Sequence[int]) -> bool:
+    """Whether a shape is one that an input takes; -1 stands for any size."""
+    return len(shape) == len(known) and all(size == each or each == -1 for size, each in zip(shape, known, strict=True))
 
 
 def _run(given: Any, model: ModelFile) -> dict[str, npt.NDArray[Any]]:
     if isinstance(given, Mapping):
-        if len(given) != len(model.inputs):
-            names = ", ".join(map(str, given)) or "none"
+        named = {str(name): (_named(str(name), model), array) for name, array in given.items()}
+        if len({tensor.index for tensor, _ in named.values()}) != len(model.inputs):
+            names = ", ".join(named) or "none"
             raise UsageError(f"a run of inputs names {names}; the model takes {_wanted(model)}")
-        return {str(name): np.asarray(array) for name, array in given.items()}
+        return {name: _fitted(array, tensor) for name, (tensor, array) in named.items()}
     arrays = list(given) if isinstance(given, list | tuple) and len(model.inputs) > 1 else [given]
     if len(arrays) != len(model.inputs):
         word = "array" if len(arrays) == 1 else "arrays"
         raise UsageError(f"a run of inputs has {len(arrays)} {word}; the model takes {_wanted(model)}")
-    return {tensor.name: np.asarray(array) for tensor, array in zip(model.inputs, arrays, strict=True)}
+    return {tensor.name: _fitted(array, tensor) for tensor, array in zip(model.inputs, arrays, strict=True)}
+
+
+def _named(name: str, model: ModelFile) -> TensorInfo:
+    """The input that goes by a name, or by its number; raises :class:`UsageError`."""
+    for number, tensor in enumerate(model.inputs):
+        if name in (tensor.signature_name, tensor.name, str(number)):
+            return tensor
+    known = [tensor.signature_name or tensor.name for tensor in model.inputs]
+    raise UsageError(
+        f"inputs: {name!r} is no input of the model; it takes {_wanted(model)}.{did_you_mean(name, known)}"
+    )
+
+
+def _fitted(given: Any, tensor: TensorInfo) -> npt.NDArray[Any]:
+    """The array as the input takes it, or several along a first axis; a first axis of 1 may be missing.
+
+    Raises :class:`UsageError`.
+    """
+    array = np.asarray(given)
+    is_text = tensor.dtype == "string"
+    if array.dtype.kind not in "SU" if is_text else not is_same_kind(array.dtype, np.dtype(tensor.dtype)):
+        raise UsageError(
+            f"inputs: an array of {array.dtype} is for the input {_described(tensor)}; give {tensor.dtype}"
+        )
+    known = tensor.shape_signature
+    if tensor.shape[:1] == (1,) and _is_of(array.shape, known[1:]):
+        return array[None]
+    one = known[1:] if tensor.shape[:1] == (1,) else known
+    is_several = array.ndim > 0 and len(array) > 0 and (_is_of(array.shape[1:], known) or _is_of(array.shape[1:], one))
+    if not (_is_of(array.shape, known) or is_several):
+        raise UsageError(
+            f"inputs: an array of the shape {list(array.shape)} is for the input {_described(tensor)}; give one of "
+            "that shape, or several along a first axis"
+        )
+    return array
 
 
 def _wanted(model: ModelFile) -> str:
-    return ", ".join(map(str, model.inputs))
+    return ", ".join(map(_described, model.inputs))
+
+
+def _described(tensor: TensorInfo) -> str:
+    return str(replace(tensor, name=tensor.signature_name or tensor.name))

@@ -45,12 +45,19 @@ class _Bar(Silent):
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
         """A bar on stderr, or in the cell of a notebook."""
-        from rich.console import Console
-        from rich.progress import Progress as RichProgress
+        with bar(phase or "examples", total) as update:
+            yield lambda tally: update(tally.done)
 
-        with RichProgress(console=Console(stderr=True), transient=True) as bar:
-            step: Any = bar.add_task(phase or "examples", total=total)
-            yield lambda tally: bar.update(step, completed=tally.done)
+
+@contextmanager
+def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, or in the cell of a notebook; it is told how many are done."""
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+    with RichProgress(console=Console(stderr=True), transient=True) as shown:
+        step: Any = shown.add_task(what, total=total)
+        yield lambda done: shown.update(step, completed=done)
 
 
 def observer_of(progress: bool | OnProgress | None) -> Observer:

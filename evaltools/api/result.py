@@ -9,9 +9,15 @@ from evaltools.api.shown import Entries, Entry
 from evaltools.gates.hold import evidence_of
 from evaltools.metrics.latency import Latency
 from evaltools.report.tables.evaluation import describe_configuration
+from evaltools.report.words.gates import obstacle_in_words
 from evaltools.report.words.verdicts import verdict_in_words
 from evaltools.result.evaluation import ConfigurationResult, DelegationProof, EvaluationResult
+from evaltools.result.metrics import METRICS
 from evaltools.result.verdict import Verdict
+from evaltools.task_kind import all_metrics
+
+_LATENCIES: Final = ("latency_ms", "latency_ratio")
+_COLUMNS: Final = {"delegated_nodes": "delegated_share"}
 
 
 class Measured(Entry):
@@ -67,6 +73,25 @@ class Measured(Entry):
     def in_words(self) -> list[str]:
         """What ran it, with proof of its delegates, then each verdict: the sentences of the command line."""
         return [describe_configuration(self.entry), *map(verdict_in_words, self.entry.verdicts)]
+
+    @property
+    def why_no_figures(self) -> str:
+        """Why there are none, where that is so."""
+        obstacle = evidence_of(self._result, self.entry).not_measured
+        return super().why_no_figures if obstacle is None else obstacle_in_words(obstacle)
+
+    @property
+    def main_figures(self) -> Mapping[str, float | None]:
+        """Those that the command line has a column for, or all of the task where there are none; latencies."""
+        known, common = all_metrics(), {metric.name for metric in METRICS}
+        of_task = [name for name in self.figures if name not in {*common, *_LATENCIES}]
+        main = [name for name in of_task if name in known and known[name].heading] or of_task
+        return {name: self.figures[name] for name in (*main, *_LATENCIES) if name in self.figures}
+
+    @property
+    def columns(self) -> Mapping[str, float | None]:
+        """Every figure by the name of its column in a table, which says that one is a share."""
+        return {_COLUMNS.get(name, name): value for name, value in self.figures.items()}
 
     def _figures(self) -> Mapping[str, float | None]:
         """Those of limits, and how many times as long as the reference it takes."""

@@ -38,10 +38,25 @@ class Entry(ABC):
     def reason(self) -> str | None:
         """Why it was not measured."""
 
+    @property
+    def why_no_figures(self) -> str:
+        """Why there are none, where that is so."""
+        return self.reason or "nothing was measured"
+
+    @property
+    def main_figures(self) -> Mapping[str, float | None]:
+        """Those that are shown first."""
+        return self.figures
+
     @cached_property
     def figures(self) -> Mapping[str, float | None]:
         """Every figure by its name."""
         return self._figures()
+
+    @property
+    def columns(self) -> Mapping[str, float | None]:
+        """Every figure by the name of its column in a table."""
+        return self.figures
 
     @abstractmethod
     def _figures(self) -> Mapping[str, float | None]: ...
@@ -57,7 +72,7 @@ class Entry(ABC):
             raise AttributeError(name)
         known = self.figures
         if name not in known:
-            there_are = ", ".join(known) or f"none: {self.reason}"
+            there_are = ", ".join(known) or f"none: {self.why_no_figures}"
             raise AttributeError(f"{self.name} has no figure {name!r}.{did_you_mean(name, known)} It has {there_are}")
         return known[name]
 
@@ -67,8 +82,8 @@ class Entry(ABC):
     def __repr__(self) -> str:
         if not self.is_measured:
             return f"<{self.name}: not measured: {self.reason}>"
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.figures.items())
-        return f"<{self.name}: {shown}>"
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.main_figures.items())
+        return f"<{self.name}: {shown or f'no figures: {self.why_no_figures}'}>"
 
 
 Each = TypeVar("Each", bound=Entry)
@@ -118,7 +133,7 @@ class Entries(ABC, Generic[Each]):
         return pandas.DataFrame(self._rows()).set_index("configuration")
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [{"configuration": entry.name, **entry.facts, **entry.figures} for entry in self]
+        return [{"configuration": entry.name, **entry.facts, **entry.columns} for entry in self]
 
     def __repr__(self) -> str:
         return "\n".join([f"<{type(self).__name__}:", *(f"  {entry!r}" for entry in self), ">"])

@@ -46,6 +46,10 @@ class _Benchmark:
         """It is in no file of its own."""
         return task
 
+    def files_beside(self) -> Sequence[Path]:
+        """Nothing."""
+        return ()
+
 
 KIND: Final = _Benchmark()
 

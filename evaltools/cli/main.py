@@ -19,7 +19,7 @@ from evaltools.cli.shared.streams import complain, say
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import kind_names, kind_of
+from evaltools.task_kind import kind_names, kind_of, tree_kinds
 
 _DEBUG: Final = "--debug"
 
@@ -48,7 +48,6 @@ COMMANDS: Final = {
     "delegates": Command("look.delegates", "The delegates, their flags, and where each one runs"),
     "demo": Command("look.demo", "The sample pictures and models that come with evaltools"),
 }
-TASK_ALIASES: Final = {"diff": "inference-diff"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -120,13 +119,20 @@ def task_of(command: str) -> str | None:
     >>> task_of("diff"), task_of("doctor")
     ('inference_diff', None)
     """
-    name = TASK_ALIASES.get(command, command).replace("-", "_")
-    return name if command not in COMMANDS and name in kind_names() and "_" not in command else None
+    if command in COMMANDS:
+        return None
+    named = (task for task in kind_names() if task.replace("_", "-") == command)
+    return next(named, None) or task_aliases().get(command)
+
+
+def task_aliases() -> dict[str, str]:
+    """The tasks that have a shorter command, by that; only tasks that come with evaltools may."""
+    return {kind.alias: name for name, kind in tree_kinds().items() if kind.alias}
 
 
 def command_names() -> list[str]:
     """Every command, those of tasks first."""
-    return [*(name.replace("_", "-") for name in kind_names()), *TASK_ALIASES, *COMMANDS]
+    return [*(name.replace("_", "-") for name in kind_names()), *task_aliases(), *COMMANDS]
 
 
 def _printed(text: str) -> int:
@@ -135,7 +141,7 @@ def _printed(text: str) -> int:
 
 def _help_text() -> str:
     summaries = dict(map(_summary, kind_names()))
-    summaries |= {alias: f"Short for {command}" for alias, command in TASK_ALIASES.items()}
+    summaries |= {alias: f"Short for {kind_of(task).command}" for alias, task in task_aliases().items()}
     summaries |= {name: command.summary for name, command in COMMANDS.items()}
     width = max(map(len, summaries))
     commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in summaries.items())
@@ -151,7 +157,7 @@ def _help_text() -> str:
 
 def _summary(task: str) -> tuple[str, str]:
     """The command of a task and its summary; an installed one may be broken, or have a name that is taken."""
-    if task in COMMANDS or task in TASK_ALIASES:
+    if task in COMMANDS or task in task_aliases():
         return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:
         kind = kind_of(task)

@@ -29,7 +29,7 @@ class FinishedBlock(Generic[Observation]):
 
 
 class Worker(Generic[Observation]):
-    """Runs blocks of as many examples as take 0.2 s, where all of its sessions can run blocks.
+    """Runs blocks of as many examples as take 0.2 s, to run or to score, where all of its sessions can run blocks.
 
     ``given_up`` holds configurations that are not run any more; another thread may add to it.
     """
@@ -70,10 +70,10 @@ class Worker(Generic[Observation]):
                 runs[index][name] = _failure(outcome) if isinstance(outcome, InferenceError) else outcome
             duration_ns = self._note(INFERENCE, start_ns, f"{name}: {len(inputs)} examples")
             slowest_ns = max(slowest_ns, duration_ns)
-        self.block_size = _next_size(slowest_ns / 1e9 / len(block), self._longest)
         start_ns = time.perf_counter_ns()
         finished = [self._finish(ready, given, names) for ready, given in zip(block, runs, strict=True)]
-        self._note(METRICS, start_ns, f"{len(block)} examples")
+        observing_ns = self._note(METRICS, start_ns, f"{len(block)} examples")
+        self.block_size = _next_size(max(slowest_ns, observing_ns) / 1e9 / len(block), self._longest)
         spans, self._spans = self._spans, []
         return FinishedBlock(finished, spans)
 

@@ -26,7 +26,7 @@ import msgspec
 from evaltools.errors import DataError, UsageError
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import KINDS, OWN, kind_names
+from evaltools.task_kind import OWN, kind_names, tree_kinds
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,8 +34,6 @@ else:
     import tomli as tomllib
 
 _PYPROJECT: Final = "pyproject.toml"
-_OF_OTHER_TASKS: Final = frozenset({*(name.replace("_", "-") for name in KINDS), "diff"})
-"""The commands whose figures are known before they run."""
 
 
 @dataclass(frozen=True)
@@ -171,15 +169,20 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
     """
     about = [run for run in runs if _fits(run.name, gate.run)]
     commands = {run.command[0] for run in about if run.command}
-    is_known = bool(commands) and all(run.command for run in about) and commands <= _OF_OTHER_TASKS
-    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs)) or (not runs and gate.task not in KINDS)
+    is_known = bool(commands) and all(run.command for run in about) and commands <= _commands_of_tree()
+    is_named = any(_fits(name, gate.task) for name in _own_tasks(runs)) or (not runs and gate.task not in tree_kinds())
     return is_named and not is_known and bool(gate.task or gate.run)
+
+
+def _commands_of_tree() -> set[str]:
+    """The commands whose figures are known before they run."""
+    return {command for kind in tree_kinds().values() for command in (kind.command, kind.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
     """What tasks of one's own are called: those that are installed, and the functions that runs name."""
     named = [run.command[1].rpartition(":")[2] for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
-    return [OWN, *(name for name in kind_names() if name not in KINDS), *named]
+    return [OWN, *(name for name in kind_names() if name not in tree_kinds()), *named]
 
 
 def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> Gate:
@@ -190,7 +193,7 @@ def _gate(number: int, gate: _Gate, runs: tuple[RunSource, ...], path: Path) -> 
     if names and not any(_fits(name, gate.run) for name in names):
         hint = did_you_mean(gate.run, names)
         raise UsageError(f"{place}: there is no run {gate.run!r}; there are {', '.join(names)}.{hint}")
-    tasks = list(dict.fromkeys([*KINDS, *_own_tasks(runs)]))
+    tasks = list(dict.fromkeys([*tree_kinds(), *_own_tasks(runs)]))
     hint = did_you_mean(gate.task, tasks)
     may_be_given = not runs and not hint and gate.task.isidentifier()
     if not any(_fits(task, gate.task) for task in tasks) and not may_be_given:

@@ -1,24 +1,18 @@
-"""Limits that are flags of an inference diff: each is a criterion on a figure of its outputs."""
+"""Limits that are flags of a task: each is a criterion on a figure of its outputs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
 from evaltools.gates.decide import decide
 from evaltools.gates.evidence import Evidence
+from evaltools.parameter import Parameter
 from evaltools.task_kind import all_metrics
 
-LIMIT_FLAGS: Final[Mapping[str, str]] = {
-    "max_avg_error": "avg_error",
-    "max_quanta": "max_quanta",
-    "min_snr_db": "snr_db",
-}
-"""The figure that each flag limits."""
 Figures = Mapping[str, float | None]
 
 
@@ -32,14 +26,14 @@ class LimitCheck:
     kept: bool
 
 
-def parse_limit(name: str, text: str) -> Criterion:
-    """Read ``VALUE`` or ``OUTPUT=VALUE`` of a flag; raises :class:`UsageError`.
+def parse_limit(parameter: Parameter, text: str) -> Criterion:
+    """Read ``VALUE`` or ``OUTPUT=VALUE`` of a flag with a ``limit``; raises :class:`UsageError`.
 
-    >>> criterion = parse_limit("max_quanta", "Identity=2")
+    >>> criterion = parse_limit(Parameter("max_quanta", "", limit="max_quanta"), "Identity=2")
     >>> criterion.figure, criterion.output, criterion.at_most, criterion.value
     ('max_quanta', 'Identity', True, 2.0)
     """
-    metric = all_metrics()[LIMIT_FLAGS[name]]
+    name, metric = parameter.name, all_metrics()[parameter.limit]
     output, equals, number = text.rpartition("=")
     try:
         value = float(number)
@@ -54,7 +48,7 @@ def parse_limit(name: str, text: str) -> Criterion:
         metric=metric,
         output=output or None,
         kind="value",
-        at_most=name.startswith("max_"),
+        at_most=metric.better == "lower",
         value=value,
         confidence=None,
     )

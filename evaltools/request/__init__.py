@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evaltools.configuration import Configuration
 from evaltools.errors import UsageError
-from evaltools.parameter import Parameter, Value, did_you_mean
+from evaltools.parameter import Parameter, Value, did_you_mean, format_value
 
 Stated = Value | tuple[str, ...]
 """The value of an option that was stated; several texts for one that may be repeated."""
@@ -155,3 +155,18 @@ class Request:
     def without(self, *names: str) -> Request:
         """The same with some options at their defaults."""
         return replace(self, options=self.options.without(names))
+
+    def of_no_run(self) -> Request:
+        """The same for records that are there: without where they are kept, which part they are, and who makes them."""
+        known = self.options.parameters
+        of_run = {name: each for name, each in known.items() if each.about == "run"}
+        lost = [name for name, each in known.items() if any(_needs_one_of(of_run, words) for words in each.only_with)]
+        return self.without(*of_run, *lost)
+
+
+def _needs_one_of(left_out: Mapping[str, Parameter], condition: str) -> bool:
+    """Whether an option with that condition has no effect where these are at their defaults."""
+    name, has_values, texts = condition.partition("=")
+    if name not in left_out:
+        return False
+    return not has_values or format_value(left_out[name].default) not in texts.split("|")

@@ -73,11 +73,6 @@ def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedSh
         yield FinishedShards.of_one_run(folders)
 
 
-def without_ray(request: Request) -> Request:
-    """The request that takes the records from its shards, here."""
-    return request.without("executor", "ray_address", "ray_tasks", "run_dir")
-
-
 def _begin(folder: Path, request: Request) -> int:
     """Refuse the folder of another run; the number of shards that an earlier part of this one had, else 0."""
     identity = RunIdentity(

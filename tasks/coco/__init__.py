@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 class _Coco(EvaluationKind):
     name = "coco"
+    place = 2
     summary = "mAP of a detector on annotated pictures; do the boxes agree"
     description = DESCRIPTION
     options = OPTIONS

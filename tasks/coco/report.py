@@ -5,5 +5,6 @@ from __future__ import annotations
 from evaltools.result.section import no_sections as sections
 from evaltools.tasks.coco.native_lines import fill, lines
 from evaltools.tasks.coco.table import print_figures
+from evaltools.tasks.shared.next_step import to_the_outputs as next_step
 
-__all__ = ["fill", "lines", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]

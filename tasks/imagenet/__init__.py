@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 class _Imagenet(EvaluationKind):
     name = "imagenet"
+    place = 1
     summary = "Top-1..10 accuracy of a classifier on labelled pictures"
     description = DESCRIPTION
     options = OPTIONS

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 class _InferenceDiff(EvaluationKind):
     name = "inference_diff"
+    alias = "diff"
+    place = 3
     summary = "How far a delegate's outputs are from the CPU's, any model"
     description = DESCRIPTION
     options = OPTIONS

@@ -21,6 +21,7 @@ _EVALUATION: Final = (
         role="output_file",
         about="result",
         short="output",
+        in_python="call .save() of the result",
     ),
     Parameter(
         "num_runs",
@@ -121,20 +122,28 @@ _JUDGEMENT: Final = (
         repeatable=True,
         not_native=NotNative("the native tool knows numbers alone"),
     ),
-    Parameter("max_avg_error", "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.", repeatable=True),
+    Parameter(
+        "max_avg_error",
+        "Largest avg_error, for all or as OUTPUT=VALUE. Repeatable.",
+        repeatable=True,
+        limit="avg_error",
+    ),
     Parameter(
         "max_quanta",
         "Largest difference in quanta, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
+        limit="max_quanta",
         not_native=_AVG_ERROR_ALONE,
     ),
     Parameter(
         "min_snr_db",
         "Smallest SNR in dB, for all or as OUTPUT=VALUE. Repeatable.",
         repeatable=True,
+        limit="snr_db",
         not_native=_AVG_ERROR_ALONE,
     ),
 )
+LIMITS: Final = tuple(each for each in _JUDGEMENT if each.limit)
 _TWO_MACHINES: Final = (
     Parameter(
         "save_outputs",

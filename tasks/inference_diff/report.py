@@ -17,8 +17,9 @@ from evaltools.result.section import Section
 from evaltools.tasks.inference_diff.output_kinds import KINDS
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff, JudgedOutput
 from evaltools.tasks.inference_diff.table import print_figures
+from evaltools.tasks.shared.next_step import to_the_answers as next_step
 
-__all__ = ["fill", "lines", "print_figures", "sections"]
+__all__ = ["fill", "lines", "next_step", "print_figures", "sections"]
 
 
 def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:

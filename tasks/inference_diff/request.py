@@ -13,13 +13,14 @@ import numpy as np
 
 from evaltools.errors import DataError, ModelError, UsageError
 from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import LIMIT_FLAGS, parse_limit
+from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
+from evaltools.tasks.inference_diff.options import LIMITS
 from evaltools.tasks.inference_diff.output_kinds import forced_kinds
 from evaltools.tasks.inference_diff.saved_outputs import (
     OutputsWriter,
@@ -90,7 +91,7 @@ def read_request(request: Request) -> DiffRequest:
         yardstick_runs=_count(options, "noise_floor_runs", 0, 0 if native else None),
         warmup_runs=_count(options, "warmup_runs", 0, 0 if native else None),
         output_kinds=tuple(options.texts("output_kind")),
-        limits=tuple(parse_limit(name, text) for name in LIMIT_FLAGS for text in options.texts(name)),
+        limits=tuple(parse_limit(limit, text) for limit in LIMITS for text in options.texts(limit.name)),
         save_outputs=options.path("save_outputs"),
         load_reference=options.path("load_reference"),
         allow_model_mismatch=options.is_on("allow_model_mismatch"),

@@ -26,7 +26,7 @@ from evaltools.report.tables.cells import device_text
 from evaltools.runtime import Runtime, Session
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.task_kind import other_metrics
+from evaltools.task_kind import other_kinds, other_metrics
 
 State = Literal["works", "missing", "elsewhere"]
 SECONDS: Final = 120.0
@@ -116,9 +116,9 @@ def _here(check: Check) -> str:
 
 
 def _extensions() -> Iterator[Finding]:
-    """Delegates, runtimes and metrics of other packages: they can be used, or why not."""
-    problems = [*PROBLEMS, *other_metrics().problems]
-    for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS):
+    """What other packages bring: it can be used, or why not."""
+    problems = [*PROBLEMS, *other_metrics().problems, *other_kinds().problems]
+    for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS, extensions.TASKS):
         for entry in extensions.entries(group):
             named = f"{group}: {entry.name} ({entry.value})"
             problem = next((each for each in problems if each.startswith(named)), "")

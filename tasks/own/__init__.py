@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaltools.errors import UsageError
 from evaltools.parameter import Parameter
-from evaltools.task_kind import OWN, TaskEvidence, TaskKind, TaskReport
+from evaltools.task_kind import OWN, TaskEvidence, TaskReport
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask
 from evaltools.tasks.shared.options.model import MODEL_FILE
 from evaltools.tasks.shared.options.pictures import MAX_FAILED_EXAMPLES, OUTPUT_FILE_PATH
@@ -149,12 +149,17 @@ class OwnKind(EvaluationKind):
         origin = self.loaded.origin
         return task if origin is None or origin.module else f"{take(origin.file)}:{origin.name}"
 
+    def files_beside(self) -> Sequence[Path]:
+        """The modules beside the file of the task that it imports."""
+        origin = self.loaded.origin
+        return () if origin is None or origin.module else origin.beside
+
     def parts(self, asked: Any) -> PartsOfTask:
         """Every part gets all files that options name."""
         return PartsOfTask(self.prepare(asked).example_count)
 
 
-def kind_named(text: str) -> TaskKind:
+def kind_named(text: str) -> EvaluationKind:
     """The task that ``FILE.py:NAME`` or the name of an installed one stands for; raises :class:`UsageError`."""
     if text == OWN:
         return OwnKind()

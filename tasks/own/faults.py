@@ -19,30 +19,58 @@ FAULTS: Final = (Exception, SystemExit, GeneratorExit)
 """What the code of a task may raise; all else, such as Ctrl-C, ends the run."""
 _OURS: Final = Path(__file__).resolve().parents[1]
 _LONGEST: Final = 300
-_exit_process: Final = os._exit
 _calling: Final = threading.local()
+_lock: Final = threading.Lock()
 
 
-def _exit_or_raise(status: int) -> NoReturn:
-    """``os._exit``, but an error where the code of a task calls it: the run would end without a word."""
-    if getattr(_calling, "process", None) == os.getpid():
-        raise SystemExit(f"os._exit({status})")
-    _exit_process(status)
+class _Guard:
+    """What is in place while the code of any task runs, in whichever thread, and put back behind the last of them."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._exit = os._exit
+        self._tells_crashes = False
+
+    def enter(self) -> None:
+        with _lock:
+            self._calls += 1
+            if self._calls > 1:
+                return
+            self._exit, os._exit = os._exit, self._exit_or_raise
+            if not faulthandler.is_enabled() and sys.__stderr__ is not None:
+                with suppress(OSError, ValueError):  # a stderr without a file
+                    faulthandler.enable(sys.__stderr__)
+                    self._tells_crashes = True
+
+    def leave(self) -> None:
+        with _lock:
+            self._calls -= 1
+            if self._calls:
+                return
+            os._exit = self._exit
+            if self._tells_crashes:
+                faulthandler.disable()
+                self._tells_crashes = False
+
+    def _exit_or_raise(self, status: int) -> NoReturn:
+        """``os._exit``, but an error where the code of a task calls it: the run would end without a word."""
+        if getattr(_calling, "process", None) == os.getpid():
+            raise SystemExit(f"os._exit({status})")
+        self._exit(status)
 
 
-os._exit = _exit_or_raise
+_guard: Final = _Guard()
 
 
 @contextmanager
 def calling_task() -> Iterator[None]:
     """While the code of a task runs: where it ends the process that is an error, where it crashes its line is told."""
-    if not faulthandler.is_enabled() and sys.__stderr__ is not None:
-        with suppress(OSError, ValueError):  # a stderr without a file
-            faulthandler.enable(sys.__stderr__)
     outer, _calling.process = getattr(_calling, "process", None), os.getpid()
+    _guard.enter()
     try:
         yield
     finally:
+        _guard.leave()
         _calling.process = outer
 
 

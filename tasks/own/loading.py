@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from evaltools.errors import UsageError
+from evaltools.extensions import TASKS, entries, imported, reason_and_place, unusable
 from evaltools.parameter import did_you_mean
-from evaltools.task_kind import ENTRY_POINTS, KINDS, TaskKind
+from evaltools.task_kind import tree_kinds
 from evaltools.tasks.own.definition import TaskFunction
 from evaltools.tasks.own.faults import FAULTS, calling_task, sentence
+from evaltools.tasks.shared.kind import EvaluationKind
 
 _HOW: Final = "write FILE.py:NAME for one of your own"
 _MODULES: Final = "evaltools_own_task_"
@@ -42,11 +44,16 @@ class Origin:
         return _task_in(_imported(self.module) if self.module else _executed(self.file), self.name, str(self.file))
 
     @property
+    def beside(self) -> tuple[Path, ...]:
+        """The files of the modules beside it that it imported."""
+        return tuple(_BESIDE.get(self.file, {}).values())
+
+    @property
     def sha256(self) -> str:
         """That of the file, and of the modules beside it that it imported; empty where it is gone."""
         checksum = hashlib.sha256()
         try:
-            for file in (self.file, *_BESIDE.get(self.file, {}).values()):
+            for file in (self.file, *self.beside):
                 checksum.update(file.read_bytes())
         except OSError:
             return ""
@@ -79,26 +86,46 @@ def load_task(text: str) -> Loaded:
     if text.endswith(".py"):
         raise UsageError(f"{text}: which task in it? Write {text}:NAME{_tasks_in(Path(text))}")
     entry = _entry(text)
+    _installed(entry)
     module = _imported(entry.module)
     origin = Origin(Path(module.__file__ or ""), entry.attr, module.__name__)
     return Loaded(origin.load(), origin, text)
 
 
-def installed_kind(name: str) -> TaskKind | None:
-    """The installed task of that name where it is a whole :class:`TaskKind` and no function; None for others."""
+def installed_kind(name: str) -> EvaluationKind | None:
+    """The installed task of that name where it is a whole kind of task and no function; None for others.
+
+    Raises :class:`UsageError` for one that cannot be used.
+    """
     if ":" in name or name.endswith(".py"):
         return None
-    entry = _entry(name)
-    found: Any = getattr(_imported(entry.module), entry.attr, None)
-    return None if found is None or isinstance(found, TaskFunction) or callable(found) else found
+    found = _installed(_entry(name))
+    return found if isinstance(found, EvaluationKind) else None
+
+
+def _installed(entry: EntryPoint) -> EvaluationKind | TaskFunction[...]:
+    """What an entry point gives, as far as can be told usable; raises :class:`UsageError`."""
+    with redirect_stdout(sys.stderr), calling_task():
+        found = imported(entry)
+        if isinstance(found, TaskFunction):
+            return found
+        if not isinstance(found, EvaluationKind):
+            raise unusable(entry, f"is a {type(found).__name__} and no task; put @evaltools.task above a function")
+        if found.name != entry.name:
+            raise unusable(entry, f"calls itself {found.name!r}; both names must be the same, as results have it")
+        try:
+            _ = (found.command, found.summary, found.parameters, [metric.name for metric in found.metrics])
+        except FAULTS as error:
+            raise unusable(entry, f"cannot be used: {reason_and_place(error)}") from error
+        return found
 
 
 def _entry(name: str) -> EntryPoint:
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    installed = {entry.name: entry for entry in entries(TASKS)}
     if name in installed:
         return installed[name]
-    known = [*KINDS, *installed]
-    if name in KINDS:
+    known = [*tree_kinds(), *installed]
+    if name in tree_kinds():
         raise UsageError(f"{name} is no task of your own and has a command and a function itself; for your own, {_HOW}")
     raise UsageError(f"there is no task {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}; or {_HOW}")
 
@@ -176,8 +203,17 @@ def _executed(file: Path) -> ModuleType:
 
 def _forget_modules_beside_tasks() -> None:
     """Have every task import its own: another one may lie beside one of the same name, or it was changed since."""
-    for name in {name for found in _BESIDE.values() for name in found}:
+    known = [[*found, *_packages_of(found, file.parent)] for file, found in _BESIDE.items()]
+    for name in {name for names in known for name in names}:
         sys.modules.pop(name, None)
+
+
+def _packages_of(names: Iterable[str], folder: Path) -> list[str]:
+    """The packages that modules are in, as far as they lie in a folder; one without an ``__init__`` has no file."""
+    words = [name.split(".") for name in names]
+    packages = {".".join(each[:length]) for each in words for length in range(1, len(each))}
+    paths = {name: list(getattr(sys.modules.get(name), "__path__", ())) for name in packages}
+    return [name for name, found in paths.items() if found and all(Path(each).is_relative_to(folder) for each in found)]
 
 
 def _modules_below(folder: Path, names: Iterable[str]) -> dict[str, Path]:

@@ -35,6 +35,10 @@ _TAKEN_NAMES: Final = frozenset(
 """Figures of every result, and what an entry of a result in Python has beside its figures."""
 
 
+class _Unfit(Exception):
+    """What a task's function gave is not what it has to give."""
+
+
 @dataclass(frozen=True)
 class Scores:
     """What ``score`` gave for one example, in the order of the metrics; ``unknown`` are names that no metric has."""
@@ -204,12 +208,14 @@ def _prepared(task: Task, number: int, tensors: Sequence[TaskTensor]) -> Prepare
     try:
         with calling_task():
             made: Any = task.prepare(example.input, tensors)
+            if made is None:
+                raise _Unfit(f"prepare gave nothing for {example.id!r}; return one array for each input of the model")
             if isinstance(made, np.ndarray) and len(tensors) == 1:
                 made = (made,)
             arrays = [np.asarray(entry) for entry in made]
     except ImageError:
         raise
-    except TaskError as error:
+    except (TaskError, _Unfit) as error:
         raise TaskError(f"{place_of(task.prepare)}: {error}") from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"prepare failed for {example.id!r}", place_of(task.prepare))) from error
@@ -239,9 +245,23 @@ def _fitting(array: Array, tensor: TaskTensor, place: str) -> Array:
     raise TaskError(f"{place} {given}; {expected}{hint}")
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{value!r} is a text and no number")
+def _numbers(given: Any, task: Task, example: Example) -> dict[str, float]:
+    """A number by each name."""
+    if not isinstance(given, Mapping):
+        such = f'{{"{task.metrics[0].name}": 0.8}}'
+        raise _Unfit(f"score gave {_kind(given)} for {example.id!r}; return a mapping such as {such}")
+    return {str(name): _number(str(name), value, example) for name, value in given.items()}
+
+
+def _number(name: str, value: Any, example: Example) -> float:
+    size = np.size(value)
+    if size != 1:
+        shape = list(np.shape(value))
+        raise _Unfit(
+            f"score gave {name} an array of the shape {shape} for {example.id!r}; give one number, as its mean"
+        )
+    if value is None or isinstance(value, (str, bytes)):
+        raise _Unfit(f"score gave {name}={shown(value)} for {example.id!r}; give a number")
     return float(value)
 
 
@@ -249,8 +269,9 @@ def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
     """What ``score`` gives, checked; raises :class:`TaskError`."""
     try:
         with calling_task():
-            given = task.score(outputs, example.target)
-            found = {str(name): _number(value) for name, value in given.items()}
+            found = _numbers(task.score(outputs, example.target), task, example)
+    except _Unfit as error:
+        raise TaskError(f"{place_of(task.score)}: {error}") from error
     except FAULTS as error:
         raise TaskError(sentence(error, f"score failed for {example.id!r}", place_of(task.score))) from error
     place = place_of(task.score)

@@ -53,6 +53,7 @@ class EvaluationKind(ABC):
     """A task over examples; follows :class:`evaltools.task_kind.TaskKind`.
 
     ``name`` stands in results, ``options`` are its own under their headings. ``one_worker``: unless more are asked for.
+    ``alias`` is a shorter name of its command, ``place`` where help lists it.
     """
 
     name: str
@@ -60,6 +61,8 @@ class EvaluationKind(ABC):
     description: str
     options: Mapping[str, Sequence[Parameter]]
     one_worker: bool = False
+    alias: str = ""
+    place: int = 100
     accuracy: Accuracy | None = None
     modules_on_devices: Sequence[str] = ()
     """What is imported there, at the latest when there are figures."""
@@ -200,6 +203,10 @@ class EvaluationKind(ABC):
     def moved(self, task: str, take: Callable[[Path], str]) -> str:
         """How a request names the task where its own files are called what ``take`` says; most have none."""
         return task
+
+    def files_beside(self) -> Sequence[Path]:
+        """What must lie beside its own file, in the same folders below, where that is moved."""
+        return ()
 
 
 def evaluation_kind(name: str) -> EvaluationKind:

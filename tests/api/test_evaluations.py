@@ -25,6 +25,7 @@ from tests.command import evaltools_here
 from tests.tasks.own.task_files import write_task, write_values
 
 PICTURES = 30
+FITTING = np.zeros((1, 8, 8, 3), np.float32)
 DATA: dict[str, Any] = {
     "images": sample.images_dir(),
     "ground_truth": sample.ground_truth_file(),
@@ -152,6 +153,8 @@ def test_a_table_has_a_row_per_configuration(result: et.Result) -> None:
     assert list(frame.index) == ["reference", "<fast>", "nowhere"]
     assert frame.loc["<fast>", "top1"] == result["<fast>"].top1
     assert pandas.isna(frame.loc["nowhere", "top1"])
+    assert frame.loc["<fast>", "delegated_share"] == result["<fast>"].delegated_nodes
+    assert "delegated_nodes" not in frame
 
 
 def test_without_pandas_it_says_what_to_install(result: et.Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +177,26 @@ def test_limits_are_held(result: et.Result, tmp_path: Path) -> None:
         et.gate(result, ["topp1 >= 1.0"])
 
 
+def test_limits_that_nothing_could_be_held_against_are_refused(result: et.Result, tmp_path: Path) -> None:
+    with pytest.raises(et.UsageError, match="'ap >= 0.5': a result of imagenet has no ap; it has top1, top2"):
+        et.gate(result, ["ap >= 0.5"])
+    with pytest.raises(et.UsageError, match="limits is empty, so nothing would be held; give such as"):
+        et.gate(result, [])
+    times = et.benchmark(sample.model_file("int8"), num_runs=2, min_secs=0.0, warmup_min_secs=0.0)
+    times.save(tmp_path / "times.json")
+    wrong: Any = times
+    for given in (wrong, tmp_path / "times.json"):
+        with pytest.raises(et.UsageError, match="limits are held against evaluations; this is a benchmark"):
+            et.gate(given, ["latency_ms <= 5"])
+
+
+def test_it_is_written_with_the_figures_that_matter_most(result: et.Result) -> None:
+    written = repr(result["<fast>"])
+    shown = [word.partition("=")[0] for word in written.partition(": ")[2].rstrip(">").split(", ")]
+    assert shown[:3] == ["top1", "top5", "latency_ms"]
+    assert set(shown[3:]) <= {"latency_ratio"}
+
+
 def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) -> None:
     wrong: Any = 3
     calls: dict[str, Callable[[], object]] = {
@@ -182,7 +205,9 @@ def test_arguments_of_a_wrong_type_are_errors_of_evaltools(result: et.Result) ->
         "the result: expected a path, got 3": lambda: et.gate(wrong, ["top1 >= 0.5"]),
         "limits: expected texts such as ['top1 >= 0.70'], got 3": lambda: et.gate(result, wrong),
         "limits: expected texts such as ['top1 >= 0.70'], got [3]": lambda: et.gate(result, [wrong]),
-        "progress: expected a function": lambda: et.benchmark(sample.model_file("int8"), progress=wrong),
+        "progress: expected True or a function of a configuration's name": lambda: et.benchmark(
+            sample.model_file("int8"), progress=wrong
+        ),
         "task: expected a function with @evaltools.task": lambda: et.run(wrong, sample.model_file("int8")),
         "imagenet is no task of your own": lambda: et.run("imagenet", sample.model_file("int8")),
     }
@@ -226,6 +251,22 @@ def test_a_bar_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     assert printed.out == ""
 
 
+def test_a_benchmark_has_a_bar_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[str, float, float | None]] = []
+
+    def update(bar: Any, step: Any, completed: float) -> None:
+        task = next(task for task in bar.tasks if task.id == step)
+        seen.append((task.description, completed, task.total))
+
+    monkeypatch.setattr("rich.progress.Progress.update", update)
+    tests = {"one": et.Configuration(num_threads=1), "two": et.Configuration(num_threads=2)}
+    et.benchmark(
+        sample.model_file("int8"), tests=tests, progress=True, rounds=2, num_runs=2, min_secs=0, warmup_min_secs=0
+    )
+    assert seen == [("rounds", done, 4) for done in range(4)]
+    assert capfd.readouterr().out == ""
+
+
 def test_ctrl_c_keeps_what_was_measured() -> None:
     def stop(progress: et.Progress) -> None:
         if progress.done == 10:
@@ -236,6 +277,9 @@ def test_ctrl_c_keeps_what_was_measured() -> None:
     assert found.result.stopped == "interrupted"
     assert 10 <= found.result.examples_done < PICTURES
     assert found["test"].is_measured
+    assert "no figures: " in repr(found["test"])
+    with pytest.raises(AttributeError, match="test has no figure 'top1'. It has none: the run ended early"):
+        _ = found["test"].top1
 
 
 def test_arrays_are_the_inputs_of_a_diff() -> None:
@@ -245,6 +289,50 @@ def test_arrays_are_the_inputs_of_a_diff() -> None:
     one_by_one = et.diff(sample.model_file("float32"), inputs=(array[None] for array in arrays), **how)
     assert by_batch.result.examples_done == one_by_one.result.examples_done == 4
     assert by_batch["test"].max_error == one_by_one["test"].max_error > 0
+
+
+def test_arrays_without_the_first_axis_are_runs_of_one_example() -> None:
+    arrays = np.random.default_rng(1).random((2, 64, 64, 3), np.float32)
+    how: dict[str, Any] = {"tests": "use_xnnpack=true", "noise_floor_runs": 0}
+    stacked = et.diff(sample.model_file("float32"), inputs=arrays, **how)
+    listed = et.diff(sample.model_file("float32"), inputs=list(arrays), **how)
+    (name,) = _inputs(sample.model_file("float32"))
+    named = et.diff(sample.model_file("float32"), inputs=[{name: array} for array in arrays], **how)
+    assert stacked.result.examples_done == listed.result.examples_done == named.result.examples_done == 2
+    assert stacked["test"].max_error == listed["test"].max_error == named["test"].max_error > 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (
+            [np.zeros((9, 9, 3), np.float32)] * 2,
+            "an array of the shape [9, 9, 3] is for the input left: float32[1,8,8,3]",
+        ),
+        (
+            {"left": FITTING, "right": FITTING[0, 0]},
+            "an array of the shape [8, 3] is for the input right: float32[1,8,",
+        ),
+        (
+            {"left": FITTING, "rigth": FITTING},
+            "'rigth' is no input of the model; it takes left: float32[1,8,8,3], right",
+        ),
+        ({"left": FITTING, "rigth": FITTING}, "Did you mean right?"),
+        ({"left": FITTING}, "a run of inputs names left; the model takes left: float32[1,8,8,3], right"),
+        (
+            [FITTING.astype(np.complex64)] * 2,
+            "an array of complex64 is for the input left: float32[1,8,8,3]; give floa",
+        ),
+        ([np.array(["a", "b"])] * 2, "an array of <U1 is for the input left: float32[1,8,8,3]; give float32"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_told_in_the_words_of_python(tmp_path: Path, inputs: Any, message: str) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(tiny_models.two_inputs())
+    with pytest.raises(et.UsageError) as error:
+        et.diff(model, inputs=inputs)
+    assert message in str(error.value)
+    assert "--input_files" not in str(error.value)
 
 
 def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +445,7 @@ def test_every_public_name_is_there() -> None:
 def test_inputs_by_name_are_those_of_every_input(tmp_path: Path) -> None:
     model = tmp_path / "two.tflite"
     model.write_bytes(tiny_models.two_inputs())
-    with pytest.raises(et.UsageError, match="a run of inputs names x; the model takes left: "):
+    with pytest.raises(et.UsageError, match="inputs: 'x' is no input of the model; it takes left: "):
         et.diff(model, inputs={"x": np.zeros(4, np.float32)})
 
 

@@ -9,14 +9,15 @@ import pytest
 
 from evaltools.errors import UsageError
 from evaltools.gates.criteria import Criterion
-from evaltools.gates.limits import LIMIT_FLAGS, LimitCheck, check_limits, parse_limit
+from evaltools.gates.limits import LimitCheck, check_limits
 from evaltools.metrics.difference import Scale, compare_tensors
 from evaltools.metrics.output_difference import OutputDifference, summarise_differences
 from evaltools.tasks.inference_diff.metrics import output_figures
+from tests.limits import LIMITS, limit_of
 
 
 def limit(name: str, value: float, output: str | None = None) -> Criterion:
-    return parse_limit(name, f"{f'{output}=' if output else ''}{value!r}")
+    return limit_of(name, f"{f'{output}=' if output else ''}{value!r}")
 
 
 def floats(test: list[float], reference: list[float], name: str = "y") -> OutputDifference:
@@ -56,7 +57,7 @@ def kept(limited: Criterion, *outputs: OutputDifference) -> list[bool]:
 def test_a_limit_for_all_outputs_or_for_one(
     name: str, text: str, figure: str, output: str | None, at_most: bool, value: float
 ) -> None:
-    found = parse_limit(name, text)
+    found = limit_of(name, text)
     assert (found.figure, found.output, found.at_most, found.value) == (figure, output, at_most, value)
 
 
@@ -65,14 +66,14 @@ def test_a_limit_for_all_outputs_or_for_one(
 )
 def test_what_is_no_limit_is_refused_with_the_right_form(text: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse_limit("max_avg_error", text)
+        limit_of("max_avg_error", text)
     message = f"--max_avg_error={text}: use a number of 0 or more, for all outputs or as OUTPUT=NUMBER for one"
     assert str(error.value) == message
 
 
 def test_limits_are_written_as_flags() -> None:
-    assert parse_limit("max_quanta", "y=2.0").text == "--max_quanta=y=2"
-    assert parse_limit("min_snr_db", "-0.50").text == "--min_snr_db=-0.5"
+    assert limit_of("max_quanta", "y=2.0").text == "--max_quanta=y=2"
+    assert limit_of("min_snr_db", "-0.50").text == "--min_snr_db=-0.5"
 
 
 def test_a_figure_at_the_limit_keeps_it() -> None:
@@ -106,11 +107,11 @@ def test_a_limit_for_one_output_leaves_the_others_alone() -> None:
 
 def test_identical_outputs_keep_every_limit() -> None:
     same = quanta(([5, 6], [5, 6]))
-    for name in LIMIT_FLAGS:
+    for name in LIMITS:
         assert kept(limit(name, 0 if name != "min_snr_db" else 300), same) == [True]
 
 
-@pytest.mark.parametrize("name", LIMIT_FLAGS)
+@pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_nan_and_infinity_break_every_limit(name: str, value: float) -> None:
     generous = limit(name, -1000 if name == "min_snr_db" else 1e300, "y")
@@ -118,7 +119,7 @@ def test_nan_and_infinity_break_every_limit(name: str, value: float) -> None:
         assert kept(generous, floats(test, reference)) == [False]
 
 
-@pytest.mark.parametrize("name", LIMIT_FLAGS)
+@pytest.mark.parametrize("name", LIMITS)
 def test_another_shape_breaks_every_limit(name: str) -> None:
     generous = limit(name, -1000 if name == "min_snr_db" else 1e300)
     assert kept(generous, quanta(([1, 2], [1])), quanta(([1], [1]))) == [False, True]

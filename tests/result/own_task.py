@@ -9,6 +9,7 @@ from rich.console import Console
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.evidence import Judged
+from evaltools.result.section import Section
 from evaltools.stats.changes import Share
 from evaltools.task_kind import Detail
 
@@ -27,6 +28,12 @@ class _Report:
 
     def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None:
         message.num_runs = result.part.pixels
+
+    def sections(self, result: EvaluationResult) -> list[Section]:
+        return []
+
+    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
+        return ""
 
     def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
         console.print(f"right: {result.part.right}")

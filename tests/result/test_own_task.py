@@ -20,13 +20,13 @@ from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.json_file import to_json
 from evaltools.result_file import read_result
-from tests.result.own_task import Part
+from tests.result.own_task import KIND, Part
 from tests.results import configuration, result
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> EvaluationResult:
-    monkeypatch.setitem(task_kind.KINDS, "own", "tests.result.own_task:KIND")
+    monkeypatch.setitem(task_kind.tree_kinds(), "own", KIND)
     found = result(configuration("reference", "reference"), configuration("test"))
     part = Part(1000, {"reference": 900, "test": 700})
     return task_kind.with_task_figures(replace(found, task="own", part=part, failed=[]))

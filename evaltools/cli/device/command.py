@@ -13,7 +13,7 @@ from evaltools.parameter import did_you_mean
 
 ACTIONS: Final = {
     "list": ("evaltools.cli.device.list", "Which devices can be used, what they are, what to do for the others"),
-    "run": ("evaltools.cli.device.run", "Run imagenet, coco, inference-diff or benchmark on devices"),
+    "run": ("evaltools.cli.device.run", "Run a task, or a benchmark, on devices"),
     "clean": ("evaltools.cli.device.clean", "Delete what runs have kept on devices"),
 }
 

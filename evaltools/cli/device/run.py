@@ -23,7 +23,7 @@ from evaltools.exit_codes import (
 from evaltools.parameter import Parameter, did_you_mean
 from evaltools.request import Request
 from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.task_kind import RequestKind, kind_names, kind_of
+from evaltools.task_kind import RequestKind, usable_kinds
 from evaltools.tasks.shared.kind import evaluation_kind
 
 DESCRIPTION: Final = """\
@@ -65,13 +65,13 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
 
 def kind_on_devices(word: str) -> RequestKind:
     """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
-    from evaltools.cli.main import TASK_ALIASES, task_of
+    from evaltools.cli.main import task_aliases, task_of
 
     if word == KIND.command:
         return KIND
     task = word if ".py:" in word else task_of(word)
     if task is None:
-        known = [*_tasks(), *TASK_ALIASES, KIND.command]
+        known = [*_tasks(), *task_aliases(), KIND.command]
         hint = did_you_mean(word, known)
         raise UsageError(
             f"{word!r} is no task; give one of {', '.join(known)} first.{hint} See evaltools device run --help"
@@ -143,7 +143,7 @@ def _require_json(flags: GivenFlags) -> None:
 
 
 def _tasks() -> dict[str, str]:
-    return {kind_of(name).command: kind_of(name).summary for name in kind_names()}
+    return {kind.command: kind.summary for kind in usable_kinds()}
 
 
 def _help_text() -> str:

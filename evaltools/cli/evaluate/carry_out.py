@@ -43,10 +43,10 @@ def carried_out(request: Request, shards: FinishedShards | None = None) -> Carri
     options, console = request.options, make_console()
     terminal = Terminal(console, options)
     if options.text("executor") == "ray" and shards is None:
-        from evaltools.runs.on_ray import shards_on_ray, without_ray
+        from evaltools.runs.on_ray import shards_on_ray
 
         with shards_on_ray(request, partial(terminal.progress, "shards")) as done:
-            return carried_out(without_ray(request), done)
+            return carried_out(request.of_no_run(), done)
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))

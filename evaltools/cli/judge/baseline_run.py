@@ -39,7 +39,7 @@ from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
-from evaltools.task_kind import KINDS, OWN, kind_of
+from evaltools.task_kind import OWN, kind_of, tree_kinds
 from evaltools.tasks.shared.options.pictures import read_margin
 from evaltools.text import printable
 
@@ -118,9 +118,9 @@ def _require_there(path: Path) -> None:
 
 def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
     """Read; raises :class:`UsageError` for one on a figure that this task never has."""
-    is_own = result.task == OWN or result.task not in KINDS
+    is_own = result.task == OWN or result.task not in tree_kinds()
     own = {metric.name for metric in kind_of(result.task).metrics}
-    of_others = {metric.name for name in KINDS for metric in kind_of(name).metrics} - own
+    of_others = {metric.name for name in tree_kinds() for metric in kind_of(name).metrics} - own
     found = [parse_criterion(text, is_own, against_baseline=True) for text in texts]
     for criterion in found:
         if criterion.figure in of_others:

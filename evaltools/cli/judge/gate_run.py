@@ -29,7 +29,7 @@ from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.result_file import read_result
 from evaltools.runs.gate_runs import Run, result_of
-from evaltools.task_kind import KINDS, kind_of
+from evaltools.task_kind import tree_kinds
 
 _DEFAULTS: Final = ("gates.toml", "pyproject.toml")
 
@@ -101,7 +101,7 @@ def _named(results: Sequence[str], file: GateFile) -> list[RunSource]:
 
 def _require_possible(file: GateFile, runs: Sequence[Run]) -> None:
     """Refuse limits on figures that the task of a run never has, before anything is run."""
-    of_tasks = {name: {metric.name for metric in kind_of(name).metrics} for name in KINDS}
+    of_tasks = {name: {metric.name for metric in kind.metrics} for name, kind in tree_kinds().items()}
     for run in runs:
         task = "" if run.request is None else run.request.task
         of_others = set().union(*of_tasks.values()) - of_tasks.get(task, set())

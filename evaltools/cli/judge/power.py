@@ -12,7 +12,7 @@ from evaltools.request.flags import GivenFlags, parse_flags
 
 DESCRIPTION: Final = """\
 How many examples do I need to see a drop of accuracy, or how surely do as many as I have show it? For the exact McNemar
-test on paired examples, which evaltools imagenet makes."""
+test on examples that are right or wrong with either configuration."""
 _SUREST: Final = 0.9999
 PARAMETERS: Final = (
     Parameter("drop", "The drop to be seen, 0..1; 0.005 is half a point. Required.", default=0.0),

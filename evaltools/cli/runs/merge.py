@@ -36,5 +36,4 @@ def run(arguments: list[str]) -> int:
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 
-    whole = request.without("run_dir", "shard_index", "shard_count")
-    return carry_out(whole, FinishedShards.of_one_run(folders))
+    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders))

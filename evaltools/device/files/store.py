@@ -110,7 +110,12 @@ class DeviceStore:
 
 def remote_path(root: str, local: Path) -> str:
     """Where a file lies on every device below ``root``; raises :class:`DataError` where it cannot be read."""
-    return posixpath.join(root, STORE, sha256_of(local), _remote_name(local))
+    return stored_path(root, sha256_of(local), _remote_name(local))
+
+
+def stored_path(root: str, digest: str, name: str) -> str:
+    """Where a file lies on every device below ``root``, in the folder that is named after a digest."""
+    return posixpath.join(root, STORE, digest, name)
 
 
 def is_there(adb: Adb, serial: str, root: str) -> bool:

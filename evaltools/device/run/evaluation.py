@@ -290,7 +290,7 @@ class _DeviceEvaluation:
     @property
     def merging(self) -> Request:
         """What makes the result here. The outputs of one device say nothing about the CPU here."""
-        whole = replace(self.request, devices=None).without("run_dir")
+        whole = replace(self.request, devices=None).of_no_run()
         if not self.kind.whole_run_option or self.each or self.is_whole:
             return whole
         parameter = whole.options.parameters[self.kind.whole_run_option]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaltools.device.files.store import remote_path
+from evaltools.device.files.store import remote_path, sha256_of, stored_path
 from evaltools.errors import DataError, UsageError
 from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import rewritten
+from evaltools.task_kind import request_kind
 
 
 @dataclass
 class SentFiles:
     """What a request names: single files with their paths below ``root`` on a device, and folders by their names there.
 
-    ``pictures`` are folders of which a part gets its own pictures, ``folders`` are sent whole.
+    ``pictures`` are folders of which a part gets its own pictures, ``folders`` are sent whole. ``beside`` must lie
+    beside the file of the task.
     """
 
     root: str
+    beside: Sequence[Path] = ()
     files: dict[Path, str] = field(default_factory=dict)
     pictures: dict[str, Path] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
@@ -29,7 +33,7 @@ class SentFiles:
     def take(self, parameter: Parameter | None, path: Path) -> str:
         """What the value of a parameter is called on the device; None: a file that the task itself is in."""
         if parameter is None:
-            return self.take_file(path)
+            return self._take_with_those_beside(path) if self.beside else self.take_file(path)
         if not parameter.is_sent or parameter.role == "machine_path":
             return str(path)
         if parameter.role == "pictures":
@@ -46,6 +50,19 @@ class SentFiles:
         if path not in self.files:
             self.files[path] = remote_path(self.root, path)
         return self.files[path]
+
+    def _take_with_those_beside(self, path: Path) -> str:
+        """The path that the file of the task will have: in one folder with the others, named after all contents."""
+        together = sorted({path, *self.beside})
+        names = {each: each.relative_to(path.parent).as_posix() for each in together}
+        self.files |= {each: stored_path(self.root, self._sum_of(names), name) for each, name in names.items()}
+        return self.files[path]
+
+    def _sum_of(self, names: Mapping[Path, str]) -> str:
+        checksum = hashlib.sha256()
+        for path, name in names.items():
+            checksum.update(f"{name}\0{sha256_of(path)}\0".encode("utf-8", "surrogateescape"))
+        return checksum.hexdigest()
 
     def _take_folder(self, path: Path) -> str:
         name = next((name for name, known in self.folders.items() if known == path), f"folder-{len(self.folders)}")
@@ -76,7 +93,7 @@ def device_request(request: Request, root: str) -> DeviceRequest:
     Raises :class:`DataError` for files that are missing, :class:`UsageError` for what only other packages here have.
     """
     _require_what_devices_have(request)
-    sent = SentFiles(root)
+    sent = SentFiles(root, request_kind(request.task).files_beside())
     there = rewritten(replace(request, devices=None), sent.take, Path())
     return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
 

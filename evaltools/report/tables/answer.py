@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -18,7 +17,7 @@ from evaltools.report.words.verdicts import (
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.result.verdict import WEAK, Verdict
-from evaltools.task_kind import all_metrics
+from evaltools.task_kind import all_metrics, kind_of
 
 _BAD: Final = ("worse", "diverged", "not measured")
 _OF_OUTPUTS: Final = "outputs"
@@ -83,20 +82,7 @@ def _next(result: EvaluationResult, configuration: ConfigurationResult) -> Itera
     if configuration.status == "not measured":
         if configuration.runtime is None:
             yield "evaltools doctor says what runs on this machine, and what is missing for the rest"
-    elif verdict is None or verdict.kind in ("equivalent", "better", "not measured"):
-        return
-    elif verdict.kind == "not decided":
-        if verdict.metric == _OF_OUTPUTS:
-            yield (
-                "inputs of the model's own kind may decide (--input_images=FOLDER, --input_files=...), and so may its "
-                "accuracy: imagenet, coco or a task of your own (evaltools run)"
-            )
-    elif verdict.metric == _OF_OUTPUTS:
-        yield "imagenet, coco or a task of your own (evaltools run) say whether answers on real data change with it"
-    else:
-        command = ["evaltools", "diff", result.model.file, f"--config={configuration.name}: {_words(configuration)}"]
-        yield f"{shlex.join(command)} says how far the outputs themselves are apart"
-
-
-def _words(configuration: ConfigurationResult) -> str:
-    return " ".join(flag.removeprefix("--") for flag in configuration.flags)
+    elif verdict is not None and verdict.kind not in ("equivalent", "better", "not measured"):
+        step = kind_of(result.task).report.next_step(result, configuration)
+        if step:
+            yield step

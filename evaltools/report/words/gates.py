@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.outcome import GateOutcome
-from evaltools.result.verdict import TEXT
+from evaltools.result.verdict import TEXT, Reason
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 from evaltools.text import printable
@@ -188,10 +188,18 @@ _COUNTED: Final[Mapping[GateVerdict, str]] = {
 _BETTER: Final = {"drop": "higher", "rise": "lower"}
 
 
+def obstacle_in_words(reason: Reason) -> str:
+    """Why a configuration has no figures of its own.
+
+    >>> obstacle_in_words(Reason("ended_early", names={"why": "interrupted"}))
+    'the run ended early (interrupted); its figures are those of a part of the examples'
+    """
+    return _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+
+
 def reason_in_words(decision: Decision) -> str:
     """Why a limit was not kept, and the next step; nothing where what was found says it all.
 
-    >>> from evaltools.result.verdict import Reason
     >>> reason_in_words(Decision("x", "top1 >= 0.7", "inconclusive", reason=Reason("too_few"), examples_needed=300))
     'too few examples to tell; about 300 would do in 80 % of cases if they are like these'
     """
@@ -201,7 +209,7 @@ def reason_in_words(decision: Decision) -> str:
     if reason.kind == "other_direction":
         figure, wanted = reason.names["figure"], reason.names["wanted"]
         return f"{_BETTER[wanted]} is better for {figure}: write '{figure} {wanted} <= ...'"
-    text = _REASONS[reason.kind].format(**reason.names, **reason.numbers)
+    text = obstacle_in_words(reason)
     if reason.kind not in ("too_few", "beyond_for_one"):
         return text
     if decision.examples_needed is not None:

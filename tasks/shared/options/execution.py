@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _EXECUTOR: Final = "the devices are the executor"
 _PARTS: Final = "the parts are made here; see --parts"
+_SILENT: Final = "nothing is printed anyway"
 _SHARED: Final = (
     Parameter(
         "example_timeout",
@@ -95,8 +96,10 @@ _SHARED: Final = (
         role="output_file",
         about="result",
     ),
-    Parameter("quiet", "Show the answer alone, no tables and no progress.", default=False, about="result"),
-    Parameter("verbose", "Show all that is known of the run.", default=False, about="result"),
+    Parameter(
+        "quiet", "Show the answer alone, no tables and no progress.", default=False, about="result", in_python=_SILENT
+    ),
+    Parameter("verbose", "Show all that is known of the run.", default=False, about="result", in_python=_SILENT),
     Parameter(
         "trace",
         "Write where the time went, for ui.perfetto.dev or chrome://tracing (JSON).",

@@ -22,6 +22,7 @@ OUTPUT_FILE_PATH: Final = Parameter(
     role="output_file",
     about="result",
     short="output",
+    in_python="call .save() of the result",
 )
 NUM_IMAGES: Final = Parameter("num_images", "Evaluate the first N pictures; 0: all.", default=0)
 NORMALIZATION: Final = Parameter(

@@ -15,6 +15,7 @@ from tests.cli.device import runs as device_runs
 from tests.cli.evaluate.sample_runs import coco, figures, figures_here, imagenet, inference_diff, journal_rows
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
+from tests.tasks.own import task_files
 from tests.tasks.own.task_files import write_task, write_values
 
 pytestmark = pytest.mark.once
@@ -64,6 +65,25 @@ def test_a_task_of_ones_own_travels_with_its_file(network: Network, devices: Dev
     assert done.code == 0, done.err
     assert figures(output) == expected
     assert len(device_runs.device_run(output)["parts"]) == 2
+
+
+def test_a_task_of_ones_own_travels_with_the_modules_beside_it(
+    network: Network, devices: Devices, tmp_path: Path
+) -> None:
+    (tmp_path / "model.tflite").write_bytes(tiny_models.vector_input(length=4))
+    (tmp_path / "steps" / "inner").mkdir(parents=True)
+    (tmp_path / "steps" / "__init__.py").touch()
+    (tmp_path / "steps" / "inner" / "scale.py").write_text("SCALE = 0.5\n")
+    (tmp_path / "near.py").write_text("from steps.inner.scale import SCALE as NEAR\n")
+    content = task_files.BRIGHTNESS.replace("import numpy as np", "import numpy as np\nfrom near import NEAR")
+    task = f"{write_task(tmp_path, content.replace('distance < 0.5', 'distance < NEAR'))}:brightness"
+    options = [f"--model_file={tmp_path / 'model.tflite'}", f"--values={write_values(tmp_path, 40)}", "--times=2"]
+    expected = figures_here(["run", task, *options], tmp_path / "here.json")
+    output = tmp_path / "devices.json"
+    command = device_runs.on_devices(network, serials(devices), [task, *options], f"--output_file_path={output}")
+    done = device_runs.run([*command, "--parts=2"])
+    assert done.code == 0, done.err
+    assert figures(output) == expected
 
 
 def test_each_device_and_this_computer_are_compared_example_by_example(

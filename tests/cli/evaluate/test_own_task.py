@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,31 @@ def test_what_a_task_prints_does_not_mix_with_the_native_lines(project: Path) ->
     assert completed.code == 0, completed.err
     assert all(line.startswith("INFO: ") for line in completed.out.splitlines())
     assert "loading" in completed.err
+
+
+@pytest.mark.once
+def test_native_code_that_crashes_in_score_costs_the_process_and_not_what_was_measured(project: Path) -> None:
+    """The line is told; once that is mended outside of the task's file, the run goes on where it ended."""
+    crashing = task_files.BRIGHTNESS.replace(
+        "        distance = ",
+        "        with Path(__file__).with_name('calls.txt').open('a') as calls:\n"
+        "            calls.write(f'{target}\\n')\n"
+        "        if Path(__file__).with_name('crash').exists():\n"
+        "            import signal, time\n"
+        "            time.sleep(0.02)\n"
+        "            if target > 4:\n"
+        "                signal.raise_signal(signal.SIGSEGV)\n"
+        "        distance = ",
+    )
+    file = write_task(project, crashing)
+    (project / "crash").touch()
+    crashed = evaltools(*words(project, f"--run_dir={project / 'run'}", "--workers=1", "--progress=none"))
+    assert crashed.code == -signal.SIGSEGV
+    assert f'File "{file}", line 26 in score' in crashed.err
+    (project / "crash").unlink()
+    before = len((project / "calls.txt").read_text().splitlines())
+    resumed = evaltools("resume", str(project / "run"), "--workers=1")
+    assert resumed.code == 0, resumed.err
+    assert f"INFO: Num evaluation runs: {EXAMPLES}" in resumed.out
+    after = len((project / "calls.txt").read_text().splitlines()) - before
+    assert 0 < after < 2 * EXAMPLES - 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from evaltools.request.flags import parse_flags
 from evaltools.request.plain import from_plain, to_plain
 from evaltools.tasks.shared.kind import evaluation_kind
 from tests.cli.device.test_run_flags import TASKS
+from tests.tasks.own import task_files
+from tests.tasks.own.task_files import write_task
 
 ROOT = "/data/local/tmp/evaltools"
 FILES = (
@@ -246,3 +249,20 @@ def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, re
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]
     assert [str(path) for path in there.tests[1].libraries] == [remote]
     assert (there.devices, there.command) == (None, ())
+
+
+def test_modules_beside_the_file_of_a_task_lie_beside_it_there(tmp_path: Path) -> None:
+    (tmp_path / "steps").mkdir()
+    (tmp_path / "steps" / "scale.py").write_text("SCALE = 2\n")
+    file = write_task(tmp_path, "from steps.scale import SCALE\n" + task_files.BRIGHTNESS)
+
+    def there() -> DeviceRequest:
+        kind = evaluation_kind(f"{file}:brightness")
+        return device_request(Request(kind.name, Options({}, kind.parameters), None, ()), ROOT)
+
+    made = there()
+    folder = posixpath.dirname(made.files[file])
+    assert made.files == {file: f"{folder}/own.py", tmp_path / "steps" / "scale.py": f"{folder}/steps/scale.py"}
+    assert made.request.task == f"{folder}/own.py:brightness"
+    (tmp_path / "steps" / "scale.py").write_text("SCALE = 3.0\n")
+    assert posixpath.dirname(there().files[file]) != folder

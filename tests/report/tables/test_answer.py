@@ -55,7 +55,7 @@ def test_a_change_with_its_speed_its_proof_and_the_command_that_looks_closer() -
 )
 def test_outputs_without_the_reasons_that_stand_above(kind: VerdictKind, words: str, next_step: list[str]) -> None:
     """The two take as long as each other."""
-    _, answer, *steps = answers(result(REFERENCE, judged("a", kind)))
+    _, answer, *steps = answers(replace(result(REFERENCE, judged("a", kind)), task="inference_diff"))
     assert answer == f"a: {words}; 1.00x the speed of reference; XNNPACK (9 of 10 nodes)"
     assert [step[:30] for step in steps] == next_step
 

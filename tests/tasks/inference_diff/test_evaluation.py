@@ -11,7 +11,6 @@ import pytest
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, InferenceError, ModelError
-from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
 from evaltools.report.words.verdicts import outputs_in_words
 from evaltools.result.evaluation import EvaluationResult
@@ -19,6 +18,7 @@ from evaltools.runtime import Session, TensorSpec
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.result import DiffComparison, InferenceDiff
 from evaltools.tasks.shared.evaluation import evaluate
+from tests.limits import limit_of
 from tests.tasks.inference_diff.fakes import SHAPE, Function, Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -175,7 +175,7 @@ def failing_at(*calls: int) -> Callable[[], Function]:
 
 
 def test_a_reference_that_fails_everywhere_leaves_nothing_to_compare_with(tmp_path: Path) -> None:
-    request = asked(tmp_path, limits=(parse_limit("max_avg_error", "9"),))
+    request = asked(tmp_path, limits=(limit_of("max_avg_error", "9"),))
     result = evaluate(prepare_diff, request, Silent(), Opener(reference=failing_at()))
     assert [(entry.status, entry.reason) for entry in result.configurations] == [
         ("not measured", "not one example succeeded: node 7 failed"),

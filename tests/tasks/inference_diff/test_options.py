@@ -13,7 +13,6 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.datasets.gaussian import GaussianInputs
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.limits import parse_limit
 from evaltools.model import ModelFile
 from evaltools.native.lines.evaluation import native_lines
 from evaltools.result.evaluation import EvaluationResult
@@ -25,6 +24,7 @@ from evaltools.tasks.inference_diff.inputs import InputOptions
 from evaltools.tasks.inference_diff.request import DiffRequest, prepare, runs_to_keep
 from evaltools.tasks.shared.evaluation import evaluate
 from tests import tiny_models
+from tests.limits import limit_of
 from tests.tasks.inference_diff.fakes import Opener, asked, three_times
 from tests.tasks.observers import Silent
 
@@ -133,9 +133,9 @@ def test_outputs_of_another_model_are_refused_unless_allowed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"limits": (parse_limit("max_avg_error", "4 time=1"),)}, "no output '4 time'; .* Did you mean 3 times?"),
+        ({"limits": (limit_of("max_avg_error", "4 time=1"),)}, "no output '4 time'; .* Did you mean 3 times?"),
         (
-            {"limits": (parse_limit("max_quanta", "1"),)},
+            {"limits": (limit_of("max_quanta", "1"),)},
             "--max_quanta=1: of the outputs that it is about none is compared in quanta",
         ),
         ({"input_shapes": ("input:1,4",)}, "cannot have the shape 1,4"),
@@ -170,7 +170,7 @@ def test_what_does_not_fit_the_model_is_refused_before_anything_runs(
     ],
 )
 def test_limits(tmp_path: Path, limits: Any, kept: bool | None) -> None:
-    request = asked(tmp_path, yardstick_runs=0, limits=(parse_limit(*limits),) if limits else ())
+    request = asked(tmp_path, yardstick_runs=0, limits=(limit_of(*limits),) if limits else ())
     opener = Opener(test=lambda: lambda values: three_times(values) + np.float32(0.25))
     details = evaluate(prepare_diff, request, Silent(), opener).part
     assert details.comparisons[0].within_limits is kept

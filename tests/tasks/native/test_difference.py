@@ -12,7 +12,6 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.errors import DataError, UsageError
-from evaltools.gates.limits import parse_limit
 from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.native.logs.evaluation import parse_evaluation_log
 from evaltools.native.logs.evaluation_proto import read_evaluation_proto
@@ -20,6 +19,7 @@ from evaltools.native.logs.run import DiffFigures, NativeRun
 from evaltools.proto import message_class
 from evaltools.report.words.verdicts import why_in_words
 from evaltools.tasks.native.inputs import prepare_diff
+from tests.limits import limit_of
 from tests.tasks.native.runs import (
     PLAIN,
     assembled,
@@ -38,7 +38,7 @@ def diff_inputs(**changes: Any) -> Any:
 
 @pytest.mark.once
 def test_inference_diff_from_the_program_to_the_tables(tmp_path: Path) -> None:
-    inputs = diff_inputs(limits=(parse_limit("max_avg_error", "0.01"),))
+    inputs = diff_inputs(limits=(limit_of("max_avg_error", "0.01"),))
     builtin = Configuration("builtin", kernels="builtin")
     same, other = stand_ins(tmp_path, inputs, PLAIN, builtin)
     result = assembled(inputs, same, other)

@@ -15,7 +15,6 @@ from evaltools.configuration import Configuration
 from evaltools.datasets import sample
 from evaltools.datasets.native_ground_truth import parse_ground_truth
 from evaltools.errors import DataError, ModelError, UsageError
-from evaltools.gates.limits import parse_limit
 from evaltools.model.metadata import InputNormalization
 from evaltools.tasks.coco.request import CocoRequest
 from evaltools.tasks.coco.task import CocoOptions
@@ -32,6 +31,7 @@ from evaltools.tasks.native.inputs import (
     prepare_native,
 )
 from tests import tiny_models
+from tests.limits import limit_of
 from tests.tasks.native.runs import PLAIN, REFERENCE
 
 
@@ -153,8 +153,8 @@ def test_a_classifier_is_no_detector() -> None:
         ({"reference": None}, "the native tool always compares with its own reference"),
         ({"reference": REFERENCE}, "--reference: --kernels=builtin: the native tool's reference is one thread"),
         ({"reference": Configuration("reference", num_threads=2)}, "--num_interpreter_threads=2"),
-        ({"limits": (parse_limit("max_quanta", "1"),)}, "gives avg_error alone; use --max_avg_error"),
-        ({"limits": (parse_limit("max_avg_error", "nothing=1"),)}, "nothing"),
+        ({"limits": (limit_of("max_quanta", "1"),)}, "gives avg_error alone; use --max_avg_error"),
+        ({"limits": (limit_of("max_avg_error", "nothing=1"),)}, "nothing"),
     ],
 )
 def test_what_inference_diff_could_not_compare_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -166,7 +166,7 @@ def test_what_inference_diff_could_not_compare_is_refused(changes: dict[str, Any
 def test_inference_diff_has_the_native_number_of_runs_unless_another_is_asked_for() -> None:
     assert prepare_diff(diff_request()).num_runs == 5
     assert prepare_diff(diff_request(inputs=InputOptions())).num_runs == 50
-    limited = diff_request(limits=(parse_limit("max_avg_error", "0=1"),))
+    limited = diff_request(limits=(limit_of("max_avg_error", "0=1"),))
     assert prepare_native(limited).model.sha256 == prepare_diff(limited).model.sha256
 
 

@@ -106,7 +106,9 @@ def test_a_broken_task_that_is_installed_leaves_the_others_as_they_are(
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-task\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[evaltools.tasks]\nbroken = broken_task:task\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert "broken_task.py, line 1: the module broken_task of a task cannot be imported" in message_of("broken")
+    said = message_of("broken")
+    assert said.startswith("evaltools.tasks: broken (broken_task:task) of the package broken-task cannot be loaded: ")
+    assert f"No module named 'nothing_of_that_name' ({tmp_path / 'broken_task.py'}, line 1)" in said
     listed = evaltools_here("--help")
     assert listed.code == 0
     assert "cannot be used: " in listed.out
@@ -131,3 +133,15 @@ def test_each_task_has_the_modules_beside_it_also_after_they_changed(tmp_path: P
     (tmp_path / "a" / "steps.py").write_text("SCALE = 30\n")
     assert origin.sha256 != before, "a run with the module as it was does not go on"
     assert scale_of(files[0]) == 30
+
+
+def test_a_package_beside_the_file_that_has_no_init_is_loaded_again(tmp_path: Path) -> None:
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    (tmp_path / "parts" / "__init__.py").touch()
+    (tmp_path / "parts" / "deep" / "numbers.py").write_text("SCALE = 1\n")
+    file = write_task(tmp_path, "from parts.deep.numbers import SCALE\n" + task_files.BRIGHTNESS)
+    for scale in (1, 2):
+        (tmp_path / "parts" / "deep" / "numbers.py").write_text(f"SCALE = {scale}\n# {'x' * scale}\n")
+        assert load_task(f"{file}:brightness").function.function.__globals__["SCALE"] == scale
+    beside = {path.relative_to(tmp_path).as_posix() for path in Origin(file, "brightness").beside}
+    assert beside == {"parts/__init__.py", "parts/deep/numbers.py"}

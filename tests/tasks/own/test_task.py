@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -115,7 +117,7 @@ def test_an_exception_of_the_function_is_told_with_its_line() -> None:
         ),
         (lambda _value, _tensors: [], "prepare gave 0 arrays for 'a'; the model has 1 inputs"),
         (lambda value, _tensors: [value["x"]], "prepare failed for 'a': TypeError: 'float' object is not"),
-        (lambda _value, _tensors: None, "prepare failed for 'a': TypeError: 'NoneType' object is not iterable"),
+        (lambda _value, _tensors: None, "prepare gave nothing for 'a'; return one array for each input of the model"),
         (lambda _value, _tensors: os._exit(0), "prepare failed for 'a': SystemExit: os._exit(0)"),
         (lambda _value, _tensors: [np.array([["a", "b"]])], "prepare gave <U1[1, 2]; the input 'input' takes float32"),
     ],
@@ -162,8 +164,23 @@ def raising(error: BaseException) -> NoReturn:
         (lambda _outputs, _target: {"error": float("nan")}, "score gave error=nan for 'a'; give a finite number"),
         (lambda _outputs, _target: {"error": float("inf")}, "score gave error=inf for 'a'"),
         (lambda _outputs, _target: {"error": -1.7e308}, "score gave error=-1.7e+308 for 'a'; give a finite number, at"),
-        (lambda _outputs, _target: {"error": "0.5"}, "score failed for 'a': TypeError: '0.5' is a text and no number"),
-        (lambda _outputs, _target: 0.5, "score failed for 'a': AttributeError"),
+        (lambda _outputs, _target: {"error": "0.5"}, "score gave error='0.5' for 'a'; give a number"),
+        (lambda _outputs, _target: {"error": None}, "score gave error=None for 'a'; give a number"),
+        (
+            lambda _outputs, _target: {"error": np.zeros((2, 3))},
+            "gave error an array of the shape [2, 3] for 'a'; give",
+        ),
+        (
+            lambda _outputs, _target: {"error": [1, 2]},
+            "score gave error an array of the shape [2] for 'a'; give one nu",
+        ),
+        (
+            lambda _outputs, _target: {"error": []},
+            "score gave error an array of the shape [0] for 'a'; give one number",
+        ),
+        (lambda _outputs, _target: 0.5, """score gave a float for 'a'; return a mapping such as {"error": 0.8}"""),
+        (lambda _outputs, _target: "0.5", "score gave a str for 'a'; return a mapping such as"),
+        (lambda _outputs, _target: None, "score gave nothing for 'a'; return a mapping such as"),
         (lambda _outputs, _target: os._exit(0), "score failed for 'a': SystemExit: os._exit(0)"),
         (lambda _outputs, _target: raising(GeneratorExit()), "score failed for 'a': GeneratorExit"),
         (lambda _outputs, _target: raising(Speechless()), "score failed for 'a': Speechless: its text cannot be made"),
@@ -219,3 +236,23 @@ def test_image_input_refuses_what_is_no_picture(tmp_path: Path) -> None:
 
 def test_real_outputs_are_what_quantised_ones_stand_for() -> None:
     assert Outputs([np.array([3, 5], np.uint8)], [BYTES]).real(0).tolist() == [0.0, 1.0]
+
+
+def test_what_guards_the_process_is_there_only_while_a_task_is_called() -> None:
+    exit_process, seen = os._exit, []
+
+    def score(_outputs: Any, _target: Any) -> dict[str, float]:
+        with ThreadPoolExecutor() as threads:
+            threads.submit(lambda: task.prepare(task.examples[0])).result()
+        seen.append(os._exit is exit_process)
+        return {"error": 0.0}
+
+    task = own_task(score=score)
+    faulthandler.disable()
+    try:
+        task.observe(task.prepare(task.examples[0]), [np.zeros((1, 2))])
+        assert seen == [False]
+        assert os._exit is exit_process
+        assert not faulthandler.is_enabled()
+    finally:
+        faulthandler.enable()

@@ -1,0 +1,149 @@
+"""What the task does, imported when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from rich.console import Console
+
+from evaltools.engine import Example, Journal, Prepared
+from evaltools.engine.describe import comparison_pairs
+from evaltools.engine.run_folder import RunIdentity
+from evaltools.metrics.metric import Metric
+from evaltools.model import ModelFile, read_model
+from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.evidence import Judged
+from evaltools.result.section import Section, no_sections
+from evaltools.runtime.session import Array
+from evaltools.stats.changes import Share
+from evaltools.task_kind import Detail
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
+from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
+from evaltools.tasks.shared.one_pass import judge_records, sum_up
+from evaltools.tasks.shared.request import TaskRequest, shared_fields
+from evaltools.tasks.shared.run_identity import RunAtPlace
+
+__all__ = ["METRICS", "Evidence", "Firsts", "FirstsPart", "FirstsRequest", "Report", "shared_fields"]
+
+
+@dataclass(frozen=True)
+class FirstsRequest(TaskRequest):
+    count: int = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class FirstsPart:
+    count: int
+    firsts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    is_first: bool
+
+
+class _Task:
+    observation_type: Final = Seen
+    in_order: Final = False
+    keeps_state: Final = False
+
+    def __init__(self, model: ModelFile, count: int) -> None:
+        self.examples = tuple(Example(index, f"input {index}") for index in range(count))
+        self._model = model
+
+    def prepare(self, example: Example) -> Prepared:
+        random = np.random.default_rng(example.index)
+        return Prepared(tuple(random.normal(size=each.shape).astype(each.dtype) for each in self._model.inputs))
+
+    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None) -> Seen:
+        return Seen(int(outputs[0].argmax()) == 0)
+
+
+class _Counted:
+    def __init__(self) -> None:
+        self.firsts = 0
+
+    def add(self, example: Example, observation: Seen) -> None:
+        self.firsts += observation.is_first
+
+
+class Firsts(Evaluation[Seen]):
+    name = "firsts_of"
+
+    def __init__(self, request: FirstsRequest) -> None:
+        self.request: FirstsRequest = request
+        self.model = read_model(request.model_file)
+        self._task = _Task(self.model, request.count)
+
+    @property
+    def example_count(self) -> int:
+        return self.request.count
+
+    def identity(self) -> RunIdentity:
+        return self.identity_with({})
+
+    def check_sessions(self, opened: OpenConfigurations) -> None: ...
+
+    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Seen]:
+        return Ready(self._task, PassSetup(self.request.reference_name, self.pass_options), runs=bool(opened.runnable))
+
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Seen]:
+        return Ready(self._task, PassSetup(self.request.reference_name, self.pass_options))
+
+    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Seen]) -> Findings:
+        judged = [judge_records(entry, measured.outcome) for entry in described]
+        counted = {entry.name: _Counted() for entry in judged if entry.status == "measured"}
+        sums = sum_up(measured, comparison_pairs(judged), {name: [each] for name, each in counted.items()})
+        part = FirstsPart(self.example_count, {name: each.firsts for name, each in counted.items()})
+        return Findings([sums.with_figures(entry) for entry in judged], sums, part)
+
+
+def _share(result: EvaluationResult, configuration: ConfigurationResult) -> Share:
+    return Share(result.part.firsts[configuration.name], result.part.count)
+
+
+def _firsts(result: EvaluationResult, configuration: ConfigurationResult) -> float:
+    share = _share(result, configuration)
+    return share.successes / share.count
+
+
+METRICS: Final = (
+    Metric("firsts", "share of inputs whose first output is largest", _firsts, is_share=True, share=_share),
+)
+
+
+class Report:
+    def lines(self, result: EvaluationResult, configuration: ConfigurationResult) -> list[str]:
+        return [f"firsts of {configuration.name}: {result.part.firsts[configuration.name]}"]
+
+    def fill(self, message: Any, result: EvaluationResult, configuration: ConfigurationResult) -> None: ...
+
+    def print_figures(self, result: EvaluationResult, console: Console, detail: Detail) -> None:
+        console.print(f"firsts: {result.part.firsts}")
+
+    def sections(self, result: EvaluationResult) -> list[Section]:
+        return no_sections(result)
+
+    def next_step(self, result: EvaluationResult, configuration: ConfigurationResult) -> str:
+        return ""
+
+
+class Evidence:
+    def subject(self, result: EvaluationResult) -> str:
+        return result.task
+
+    def setup(self, result: EvaluationResult) -> dict[str, str]:
+        return {}
+
+    def figures(self, result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, float | None]:
+        return {"firsts": _firsts(result, configuration)}
+
+    def judged(self, result: EvaluationResult, configuration: ConfigurationResult) -> Judged:
+        return Judged(shares={"firsts": _share(result, configuration)})
+
+    def examples(self, result: EvaluationResult) -> list[str]:
+        return [str(result.part.count)]
