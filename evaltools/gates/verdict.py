@@ -247,9 +247,12 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     reason = None if found.kind == "exact" or hardly_moves or yardsticks.other_model else _saturated(found)
     if reason is not None:
         return reason
+    others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
+    by_others = found.runs * max((other.blank / other.runs for other in others), default=0.0)
+    if found.blank > by_others and not hardly_moves and not yardsticks.other_model:
+        return Reason("blank", {"blank": found.blank, "runs": found.runs})
     if found.late >= _ALWAYS_LATE:
         return Reason("repeated", {"repeated": found.late, "runs": found.runs})
-    others = [*yardsticks.floor.values(), *yardsticks.precisions.values()]
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)
     at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))

@@ -18,6 +18,9 @@ BEST_CLASS: Final = "other_best_class"
 """The share of positions with another best class, ties apart."""
 LARGEST: Final = "other_largest_element"
 """The share of vectors with another largest element, ties apart."""
+_STEPS: Final = 255
+_SEVERAL_ELEMENTS: Final = 8
+_FEW_ELEMENTS: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class OutputDifference:
     run, or gives again what it gave before although the other side now gives another. ``late``: the number of runs in
     which one side moves, if in each of them the other gives what that one gave before; else 0.
     ``displaced`` counts the runs in which the test's elements are the reference's, one place off.
+    ``blank`` counts the runs in which one side has one and the same number in all of several elements, and the other
+    has others, by more than a 255th of all that the two sides' values span and by more than a quantum.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
     scores and boxes tell all.
 
@@ -169,6 +174,7 @@ class OutputDifference:
     repeated: int = 0
     late: int = 0
     displaced: int = 0
+    blank: int = 0
     same_not_finite: int = 0
     of_kind: KindFigures | None = None
 
@@ -246,6 +252,7 @@ def summarise_differences(
         repeated=_repeated(parts),
         late=_late(parts),
         displaced=sum(part.displaced for part in parts),
+        blank=_blank(parts, is_real or quanta is not None),
         of_kind=of_kind,
     )
 
@@ -258,6 +265,31 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
         return Farthest(index, shares[index])
     squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
     return farthest_run(squared, reference, [part.compared for part in parts], quantum)
+
+
+def _blank(parts: Sequence[TensorDifference], is_real: bool) -> int:
+    """Runs in which one side has one number everywhere, and the other has not, by more than rounding may level out.
+
+    Of few elements, all may have the same number by chance. Whole numbers and texts have no size: there it takes a
+    hundredth of the elements.
+    """
+    lows = [side.low for part in parts for side in (part.test, part.reference) if not math.isnan(side.low)]
+    highs = [side.high for part in parts for side in (part.test, part.reference) if not math.isnan(side.high)]
+    step = (max(highs) - min(lows)) / _STEPS if lows else math.inf
+    count = 0
+    for part in parts:
+        levelled = _is_level(part.test) != _is_level(part.reference)
+        several = part.elements > 2 and part.different >= min(_SEVERAL_ELEMENTS, part.elements - 1)
+        if is_real:
+            is_far = part.sums.max_absolute > step and (part.quanta is None or part.max_quanta > 1)
+        else:
+            is_far = part.different > _FEW_ELEMENTS * part.elements
+        count += levelled and several and is_far
+    return count
+
+
+def _is_level(side: Side) -> bool:
+    return side.low == side.high and not side.nan and not side.infinite
 
 
 def _repeated(parts: Sequence[TensorDifference]) -> int:

@@ -162,6 +162,13 @@ def _one_run_zeroed(series: _Series) -> list[Array]:
     return [np.full_like(run, series.zero) if place == middle else run for place, run in enumerate(series.runs)]
 
 
+def _flattest_run_zeroed(series: _Series) -> list[Array]:
+    """That of the smallest numbers, as a sum of squares: where zeros are least far from what they stand for."""
+    sizes = [float(np.square(run.astype(np.float64) - series.zero).sum()) for run in series.runs]
+    smallest = int(np.argmin(sizes))
+    return [np.full_like(run, series.zero) if place == smallest else run for place, run in enumerate(series.runs)]
+
+
 def _one_run_stale(series: _Series) -> list[Array]:
     middle = len(series.runs) // 2
     return [series.runs[place - 1] if place == middle else run for place, run in enumerate(series.runs)]
@@ -239,6 +246,7 @@ def _offset(series: _Series) -> list[Array]:
 _FAULTS: Final[dict[str, Callable[[_Series], list[Array]]]] = {
     "all zero": _zeroed,
     "one run zero": _one_run_zeroed,
+    "the flattest run zero": _flattest_run_zeroed,
     "the first output for ever": _frozen,
     "the output of the run before": _stale,
     "that of the run before, once": _one_run_stale,

@@ -330,6 +330,10 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "no_relative_size": lambda _: (
         "no relative size: the reference is 0 everywhere, the test is not, or numbers are too large"
     ),
+    "blank": lambda reason: (
+        f"in {reason.numbers['blank']} of {reason.numbers['runs']} runs one side has the same number everywhere, and "
+        "the other has not"
+    ),
     "repeated": _repeated,
     "displaced": lambda reason: (
         f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off"

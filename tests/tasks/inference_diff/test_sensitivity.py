@@ -40,7 +40,7 @@ def sensitivity(folder: Path, opener: Opener) -> Sensitivity:
 def test_exact_kernels_would_notice_every_fault(tmp_path: Path) -> None:
     found = sensitivity(tmp_path, Opener())
     assert [fault.name for fault in found.faults if not fault.noticed] == []
-    assert len(found.faults) == 13
+    assert len(found.faults) == 14
     assert found.smallest_noise is not None
     assert found.smallest_noise <= 2**-5
 
@@ -149,6 +149,7 @@ def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -
     """A short form of ``python -m benchmarks verdicts``."""
     faults = (
         verdicts.one_run_zero,
+        verdicts.flattest_zero,
         verdicts.one_stale,
         verdicts.best_swapped,
         verdicts.corner_zero,

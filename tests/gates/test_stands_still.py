@@ -1,0 +1,83 @@
+"""Outputs that stand still, in a run or in a place, are seen however generous the tolerances of sizes are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from evaltools.gates.verdict import OutputVerdict, Yardsticks, judge_output
+from evaltools.metrics.difference import Scale, compare_tensors
+from evaltools.metrics.output_difference import OutputDifference, summarise_differences
+from evaltools.report.words.verdicts import reasons_in_words
+
+Values = npt.NDArray[Any]
+SCALE = Scale(1 / 256, 0)
+
+
+def difference(test: Values, reference: Values, scale: Scale | None = SCALE) -> OutputDifference:
+    parts = [compare_tensors(*pair, scale, scale) for pair in zip(test, reference, strict=True)]
+    return summarise_differences("y", reference.dtype.name, parts, dequantised=scale is not None)
+
+
+def generous(found: OutputDifference, **changes: Any) -> Yardsticks:
+    """A CPU variant that is as far away, and stands still nowhere."""
+    moving = replace(found, repeated=0, late=0, displaced=0, **changes)
+    return Yardsticks({"variant": moving}, {"int8": moving}, 30)
+
+
+def decisive(verdict: OutputVerdict) -> str:
+    return f"{verdict.grade}: {reasons_in_words(verdict.reasons[:1])}"
+
+
+def scores(runs: int = 20, flattest: int = 9) -> Values:
+    """Quantised scores of 300 classes: one run has none above 9 quanta, the others a best one."""
+    found = np.random.default_rng(1).integers(0, 5, (runs, 300)).astype(np.uint8)
+    found[np.arange(runs), np.arange(runs)] = 200
+    found[7] = np.arange(300) % (flattest + 1)
+    return found
+
+
+@pytest.mark.parametrize("side", ["test", "reference"])
+def test_a_run_without_numbers_is_diverged_even_if_its_numbers_are_small(side: str) -> None:
+    """All the others are equal; the CPU variants differ by more than the whole of that run."""
+    faulty, whole = scores(), scores()
+    faulty[7] = 0
+    found = difference(faulty, whole) if side == "test" else difference(whole, faulty)
+    assert found.blank == 1
+    verdict = judge_output(found, generous(found, blank=0))
+    expected = "diverged: in 1 of 20 runs one side has the same number everywhere, and the other has not"
+    assert decisive(verdict) == expected
+
+
+def test_runs_that_are_level_on_cpu_kernels_too_may_be_level() -> None:
+    faulty = scores()
+    faulty[7] = 0
+    found = difference(faulty, scores())
+    assert judge_output(found, generous(found)).grade != "diverged"
+
+
+def test_a_run_of_single_quanta_may_be_level() -> None:
+    faulty, whole = scores(flattest=1), scores(flattest=1)
+    faulty[7], faulty[3, 3] = 0, 196
+    found = difference(faulty, whole)
+    assert found.blank == 0
+
+
+def test_few_numbers_may_be_the_same_by_chance() -> None:
+    whole = np.array([[120 + run, 136 - run] for run in range(12)], np.uint8)
+    assert difference(np.full_like(whole, 128), whole).blank == 0
+
+
+def test_a_map_of_classes_that_is_level_in_one_run() -> None:
+    """A twentieth of the map is of another class in every run; three pixels alone may be rounding."""
+    whole = np.zeros((10, 400), np.int64)
+    whole[:, :20] = 1
+    faulty = whole.copy()
+    faulty[4] = 0
+    assert difference(faulty, whole, None).blank == 1
+    whole[:, 3:20] = faulty[:, 3:20] = 0
+    assert difference(faulty, whole, None).blank == 0
