@@ -347,7 +347,7 @@ def _judge_parts(found: OutputDifference, yardsticks: Yardsticks, of_all: Mappin
     figures = [_judge_figure(figure, found, yardsticks) for figure in found.judged_figures.values()]
     if _figures_decide(found):
         return figures
-    parts = _PARTS if found.kind != "exact" else _PARTS[:1]
+    parts = _PARTS if found.kind != "exact" else _PARTS[:-1]
     verdicts = [_judge_part(part, found, yardsticks) for part in parts]
     verdicts += [_judge_systematic(name, found, yardsticks, of_all) for name in _SYSTEMATIC]
     return [*(verdict for verdict in verdicts if verdict is not None), *figures]
@@ -378,7 +378,8 @@ def _judge_part(part: _Part, found: OutputDifference, yardsticks: Yardsticks) ->
     for precision in list(least)[1:]:
         measured = yardsticks.precisions.get(precision)
         moved = 0.0 if measured is None else size(measured)
-        rounding = least[precision] if measured is None else _one_rounding(precision, yardsticks)
+        is_least = measured is None or found.kind == "exact"
+        rounding = least[precision] if is_least else _one_rounding(precision, yardsticks)
         granted = max(_PART_FACTOR * moved, part.slack * rounding)
         tolerances[precision] = max(_last(tolerances), moved, min(_COARSEST, granted))
     grade = _grade(farthest.size, tolerances)
@@ -416,7 +417,7 @@ def _judge_systematic(
 def _least(found: OutputDifference, yardsticks: Yardsticks) -> dict[str, float]:
     """What is granted at least to each grade, relative to the output."""
     if found.kind == "exact":
-        return {"equivalent": 0.0, "int8": _INT8_SHARE}
+        return {"equivalent": 0.0, **dict.fromkeys(yardsticks.precisions, _INT8_SHARE), "int8": _INT8_SHARE}
     precisions = list(yardsticks.precisions) or (["int8"] if found.kind == "quantised" else ["fp16", "bf16"])
     if (yardsticks.other_model or found.kind == "quantised") and "int8" not in precisions:
         precisions.append("int8")

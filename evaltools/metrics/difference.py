@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evaltools.metrics.magnitudes import Magnitudes, count_magnitudes
 from evaltools.metrics.native_error import mean_error
-from evaltools.metrics.regions import RegionSums, region_sums
+from evaltools.metrics.regions import RegionSums, count_by_region, region_sums
 from evaltools.metrics.scores import ScoreAgreement, compare_scores
 
 Array = npt.NDArray[np.generic]
@@ -172,6 +172,7 @@ def _compare_real(
     errors = _exact_errors(test, reference) if is_wide else np.abs(compared - base)
     equal = int(np.count_nonzero(raw[0] == raw[1]))
     same_not_finite = 0
+    is_exact = test_scale is None and reference_scale is None and not {test.dtype.kind, reference.dtype.kind} - {*"iub"}
     if not all_finite:
         both_nan = int(np.count_nonzero(np.isnan(first) & np.isnan(second)))
         equal += both_nan
@@ -183,7 +184,9 @@ def _compare_real(
         different=test.size - equal,
         native_error=mean_error(*raw),
         sums=_sums(compared, base, errors),
-        regions=region_sums(first, second, test.shape),
+        regions=count_by_region((test != reference).ravel(), test.shape)
+        if is_exact
+        else region_sums(first, second, test.shape),
         magnitudes=count_magnitudes(errors, whole=False),
         quanta=None,
         max_quanta=0,

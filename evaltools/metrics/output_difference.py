@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-from evaltools.metrics.difference import Side, TensorDifference
+from evaltools.metrics.difference import Float64s, Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
-from evaltools.metrics.regions import Farthest, farthest_region, farthest_run
+from evaltools.metrics.regions import Farthest, farthest_region, farthest_run, farthest_share
 from evaltools.metrics.systematic import Systematic, gain, offset
 
 BEST_CLASS: Final = "other_best_class"
@@ -215,6 +215,7 @@ def summarise_differences(
     quanta = _quanta(parts, quantum)
     step = quantum if quanta else 0.0
     is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
+    has_size = is_real or quanta is not None
     return OutputDifference(
         output=name,
         dtype=dtype,
@@ -240,9 +241,9 @@ def summarise_differences(
         test=_values([part.test for part in parts]),
         reference=_values([part.reference for part in parts]),
         scores=_scores(parts),
-        farthest_run=_farthest_run(parts, is_real or quanta is not None, step),
-        farthest_channel=farthest_region([part.regions.channels for part in parts], step),
-        farthest_block=farthest_region([part.regions.blocks for part in parts], step),
+        farthest_run=_farthest_run(parts, has_size, step),
+        farthest_channel=_farthest_place(parts, lambda part: part.regions.channels, has_size, step),
+        farthest_block=_farthest_place(parts, lambda part: part.regions.blocks, has_size, step),
         gain=gain([part.sums.dot for part in parts], [part.sums.reference_squared for part in parts]),
         offset=offset(
             [part.sums.signed for part in parts],
@@ -252,7 +253,7 @@ def summarise_differences(
         repeated=_repeated(parts),
         late=_late(parts),
         displaced=sum(part.displaced for part in parts),
-        blank=_blank(parts, is_real or quanta is not None),
+        blank=_blank(parts, has_size),
         of_kind=of_kind,
     )
 
@@ -265,6 +266,16 @@ def _farthest_run(parts: Sequence[TensorDifference], is_real: bool, quantum: flo
         return Farthest(index, shares[index])
     squared, reference = [part.sums.squared for part in parts], [part.sums.reference_squared for part in parts]
     return farthest_run(squared, reference, [part.compared for part in parts], quantum)
+
+
+def _farthest_place(
+    parts: Sequence[TensorDifference], regions: Callable[[TensorDifference], Float64s], has_size: bool, quantum: float
+) -> Farthest | None:
+    """Of whole numbers by the share that differs, where that was counted."""
+    found = [regions(part) for part in parts]
+    if has_size:
+        return farthest_region(found, quantum)
+    return farthest_share(found) if all(part.regions.counted for part in parts) else None
 
 
 def _blank(parts: Sequence[TensorDifference], is_real: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,10 +25,13 @@ class RegionSums:
 
     ``channels`` has a row for each index of the last axis, ``blocks`` one for each of 64 equal parts of the flat
     tensor; the columns are difference, reference and number of elements. Empty where a tensor has too few elements.
+    ``counted``: of whole numbers that stand for themselves alone, the first two are how many differ, and how many there
+    are.
     """
 
     channels: Float64s
     blocks: Float64s
+    counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,27 @@ def farthest_region(parts: Sequence[Float64s], quantum: float) -> Farthest | Non
     if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
         return None
     return _farthest(np.sum(parts, axis=0), _LEAST_SHARE, quantum)
+
+
+def count_by_region(different: npt.NDArray[np.bool_], shape: tuple[int, ...]) -> RegionSums:
+    """Of a map of whole numbers, how many differ by region; none of a list with fewer than two elements a block.
+
+    >>> count_by_region(np.arange(128) == 3, (16, 8)).channels[3].tolist()
+    [1.0, 16.0, 16.0]
+    """
+    if different.size < 2 * BLOCKS:
+        return RegionSums(np.empty((0, 3)), np.empty((0, 3)), counted=True)
+    return replace(region_sums(different.astype(np.float64) + 1.0, np.ones(different.size), shape), counted=True)
+
+
+def farthest_share(parts: Sequence[Float64s]) -> Farthest | None:
+    """The region of whole numbers with the largest share that differs over all runs; None where there are none."""
+    if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
+        return None
+    rows = np.sum(parts, axis=0)
+    shares = rows[:, 0] / rows[:, 2]
+    index = int(shares.argmax())
+    return Farthest(index, float(shares[index]))
 
 
 def farthest_run(

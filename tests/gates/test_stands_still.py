@@ -81,3 +81,54 @@ def test_a_map_of_classes_that_is_level_in_one_run() -> None:
     assert difference(faulty, whole, None).blank == 1
     whole[:, 3:20] = faulty[:, 3:20] = 0
     assert difference(faulty, whole, None).blank == 0
+
+
+def classes(runs: int = 10) -> Values:
+    """Maps of 64 x 64 classes with a border that moves by one column a run."""
+    found = np.zeros((runs, 1, 64, 64), np.int64)
+    for run in range(runs):
+        found[run, 0, :, 20 + run :] = 1
+    return found
+
+
+def a_block_zero(maps: Values) -> None:
+    maps[:, 0, 32:34] = 0
+
+
+def a_column_zero(maps: Values) -> None:
+    maps[:, 0, :, 50] = 0
+
+
+@pytest.mark.parametrize(("fault", "place"), [(a_block_zero, "block 32 is 0.6"), (a_column_zero, "channel 50 is 1 ")])
+def test_a_place_of_a_map_of_classes_that_is_never_written_is_diverged(fault: Any, place: str) -> None:
+    """The CPU variant moves a border in as many pixels, wherever in the map."""
+    faulty, floor = classes(), classes()
+    fault(faulty)
+    random = np.random.default_rng(3)
+    floor[random.random(floor.shape) < 0.015] = 2
+    variant = difference(floor, classes(), None)
+    verdict = judge_output(difference(faulty, classes(), None), Yardsticks({"variant": variant}, {}, 30))
+    assert decisive(verdict).startswith(f"diverged: {place}")
+    assert "of its elements differ, more than rounding to int8 explains" in decisive(verdict)
+    other = judge_output(difference(np.roll(floor, 1, axis=2), np.roll(classes(), 1, axis=2), None),
+                         Yardsticks({"variant": variant}, {}, 30))  # fmt: skip
+    assert other.grade == "equivalent"
+
+
+def test_a_list_of_numbers_has_no_places() -> None:
+    whole = np.arange(40).reshape(4, 10)
+    found = difference(whole, whole + 1, None)
+    assert (found.farthest_channel, found.farthest_block) == (None, None)
+
+
+def test_a_precision_that_moves_a_map_in_one_place_explains_that() -> None:
+    """Rounding to fp16 moves a column as well: three times as many pixels of it are granted."""
+    rounded, found = classes(), classes()
+    rounded[:, 0, :15, 40], found[:, 0, :28, 40] = 5, 5
+    yardsticks = Yardsticks({}, {"fp16": difference(rounded, classes(), None)}, 30)
+    assert judge_output(difference(found, classes(), None), yardsticks).grade == "fp16"
+    spread = classes()
+    spread[:, 0, np.arange(15), np.arange(15)] = 5
+    yardsticks = Yardsticks({}, {"fp16": difference(spread, classes(), None)}, 30)
+    verdict = judge_output(difference(found, classes(), None), yardsticks)
+    assert decisive(verdict).startswith("diverged: channel 40 is 0.44 of its elements differ")
