@@ -253,6 +253,8 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
         return Reason("blank", {"blank": found.blank, "runs": found.runs})
     if found.late >= _ALWAYS_LATE:
         return Reason("repeated", {"repeated": found.late, "runs": found.runs})
+    if _part_stands_still(found) and not any(map(_part_stands_still, others)):
+        return Reason("part_stands_still", {"runs": found.runs}, {"how": "late" if found.late_part else "still"})
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)
     at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
@@ -273,6 +275,15 @@ def _frozen(found: OutputDifference) -> Reason | None:
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
     return None
+
+
+def _part_stands_still(found: OutputDifference) -> bool:
+    """A part is a run late in so many moves that it is so by no chance, or never moves, where the other side's does.
+
+    A part of a map of classes may be of one class on one side, and have single pixels of others on the other.
+    """
+    still = 0 if found.kind == "exact" else found.still_part
+    return max(found.late_part, still) >= _ALWAYS_LATE
 
 
 def _hardly_moves(found: OutputDifference) -> bool:

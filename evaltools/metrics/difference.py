@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ Float64s = npt.NDArray[np.float64]
 _SMALLEST_NORMAL: Final = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}
 _CLEARLY_NORMAL: Final = 1e-6
 _ORDINARY_WIDTH: Final = 2
+_MOST_PARTS: Final = 32
+_LEAST_OF_PART: Final = 8
 _LEAST_DISPLACED: Final = 8
 """Of fewer elements, chance may make the neighbours' alike."""
 
@@ -42,7 +45,8 @@ class Side:
     """What one side's values are like, differences apart. ``low`` and ``high`` are of the finite ones.
 
     ``at_low`` and ``at_high`` count the elements that have just these values. ``digest`` is a checksum of all bytes:
-    equal for equal outputs.
+    equal for equal outputs. ``parts`` has one for each of up to 32 equal parts of eight elements or more; of fewer than
+    sixteen elements it has none.
     """
 
     nan: int
@@ -53,6 +57,7 @@ class Side:
     digest: int
     at_low: int = 0
     at_high: int = 0
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,8 @@ def _largest_relative(reference: Float64s, errors: Float64s) -> float:
 
 
 def _side(values: Array, real: Float64s) -> Side:
-    digest = zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data if values.size else b"")
+    parts = _digests(values)
+    digest = zlib.crc32(np.array(parts, "<u4").data) if parts else zlib.crc32(_bytes(values))
     nan = infinite = denormal = 0
     low, high = (float(real.min()), float(real.max())) if real.size else (math.nan, math.nan)
     if values.dtype.kind == "f":
@@ -253,7 +259,21 @@ def _side(values: Array, real: Float64s) -> Side:
         small = _denormal(values, real)
         denormal = 0 if small is None else int(np.count_nonzero(small))
     at_low, at_high = int(np.count_nonzero(real == low)), int(np.count_nonzero(real == high))
-    return Side(nan, infinite, denormal, low, high, digest, at_low, at_high)
+    return Side(nan, infinite, denormal, low, high, digest, at_low, at_high, parts)
+
+
+def _digests(values: Array) -> tuple[int, ...]:
+    """A checksum for each of up to 32 equal parts."""
+    count = min(_MOST_PARTS, values.size // _LEAST_OF_PART)
+    if count < 2:
+        return ()
+    flat = np.ascontiguousarray(values).reshape(-1)
+    ends = np.arange(count + 1) * flat.size // count
+    return tuple(zlib.crc32(_bytes(flat[start:end])) for start, end in pairwise(ends.tolist()))
+
+
+def _bytes(values: Array) -> memoryview | bytes:
+    return np.ascontiguousarray(values).view(np.uint8).data if values.size else b""
 
 
 def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:

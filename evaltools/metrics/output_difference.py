@@ -133,6 +133,8 @@ class OutputDifference:
     has in common in all elements. ``repeated`` counts runs in which one side gives what the other side gave in another
     run, or gives again what it gave before although the other side now gives another. ``late``: the number of runs in
     which one side moves, if in each of them the other gives what that one gave before; else 0.
+    ``late_part``: the same of the one of 32 equal parts for which that is most. ``still_part``: the number of runs,
+    if one of these parts is the same in all of them on one side, and on the other another in each; else 0.
     ``displaced`` counts the runs in which the test's elements are the reference's, one place off.
     ``blank`` counts the runs in which one side has one and the same number in all of several elements, and the other
     has others, by more than a 255th of all that the two sides' values span and by more than a quantum.
@@ -173,6 +175,8 @@ class OutputDifference:
     offset: Systematic | None = None
     repeated: int = 0
     late: int = 0
+    late_part: int = 0
+    still_part: int = 0
     displaced: int = 0
     blank: int = 0
     same_not_finite: int = 0
@@ -213,6 +217,7 @@ def summarise_differences(
     largest = max(part.sums.max_absolute for part in parts)
     p50, p90, p99 = (_percentile(magnitudes, percent, quantum, largest) for percent in (50, 90, 99))
     quanta = _quanta(parts, quantum)
+    by_part = _by_part(parts)
     step = quantum if quanta else 0.0
     is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
     has_size = is_real or quanta is not None
@@ -251,7 +256,9 @@ def summarise_differences(
             [part.sums.reference_squared for part in parts],
         ),
         repeated=_repeated(parts),
-        late=_late(parts),
+        late=_late([(part.test.digest, part.reference.digest) for part in parts]),
+        late_part=max(map(_late, by_part), default=0),
+        still_part=len(parts) if any(map(_stands_still, by_part)) else 0,
         displaced=sum(part.displaced for part in parts),
         blank=_blank(parts, has_size),
         of_kind=of_kind,
@@ -310,9 +317,20 @@ def _repeated(parts: Sequence[TensorDifference]) -> int:
     return max(_repeats(pairs), _repeats(swapped), _of_other_runs(pairs))
 
 
-def _late(parts: Sequence[TensorDifference]) -> int:
+def _by_part(parts: Sequence[TensorDifference]) -> list[list[tuple[int, int]]]:
+    """The checksums of both sides by run, for each part of the output; none where a run has none."""
+    by_run = [list(zip(part.test.parts, part.reference.parts, strict=False)) for part in parts]
+    return [list(pairs) for pairs in zip(*by_run, strict=len({len(pairs) for pairs in by_run}) == 1)]
+
+
+def _stands_still(pairs: Sequence[tuple[int, int]]) -> bool:
+    """Whether one side gives the same in all of several runs, and the other another in each."""
+    distinct = sorted(len(set(side)) for side in zip(*pairs, strict=True))
+    return len(pairs) > 1 and distinct == [1, len(pairs)]
+
+
+def _late(pairs: Sequence[tuple[int, int]]) -> int:
     """How often one side moves, 0 where the other side is not a run late every time."""
-    pairs = [(part.test.digest, part.reference.digest) for part in parts]
     moves = []
     for sides in (pairs, [(reference, test) for test, reference in pairs]):
         moving = [(given, before) for (_, before), (given, other) in pairwise(sides) if other != before]

@@ -132,3 +132,54 @@ def test_a_precision_that_moves_a_map_in_one_place_explains_that() -> None:
     yardsticks = Yardsticks({}, {"fp16": difference(spread, classes(), None)}, 30)
     verdict = judge_output(difference(found, classes(), None), yardsticks)
     assert decisive(verdict).startswith("diverged: channel 40 is 0.44 of its elements differ")
+
+
+def late(values: Values) -> Values:
+    return np.concatenate((values[:1], values[:-1]))
+
+
+def wide(dtype: str) -> Values:
+    """Twenty runs of 1001 numbers."""
+    found = np.random.default_rng(5).integers(0, 40, (20, 1001))
+    return found.astype(dtype)
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("uint8", SCALE), ("float32", None), ("int64", None)])
+@pytest.mark.parametrize("side", ["test", "reference"])
+def test_a_part_that_is_always_a_run_late_is_diverged(dtype: str, scale: Scale | None, side: str) -> None:
+    """The last sixteenth, which begins inside one of the 32 parts."""
+    faulty = wide(dtype)
+    faulty[:, -62:] = late(faulty[:, -62:])
+    sides = (faulty, wide(dtype)) if side == "test" else (wide(dtype), faulty)
+    found = difference(*sides, scale)
+    assert (found.late, found.late_part) == (0, 19)
+    verdict = judge_output(found, generous(found, late_part=0))
+    assert decisive(verdict) == "diverged: a part of one side is always that of the run before"
+
+
+def test_a_part_that_never_moves_is_diverged() -> None:
+    faulty = wide("float32")
+    faulty[:, :62] = faulty[0, :62]
+    found = difference(faulty, wide("float32"), None)
+    verdict = judge_output(found, generous(found, still_part=0))
+    expected = "diverged: a part of one side is the same in all 20 runs, and of the other another in each"
+    assert decisive(verdict) == expected
+    assert judge_output(found, generous(found)).grade != "diverged"
+
+
+def test_a_part_that_hardly_moves_may_stand_still() -> None:
+    """Two of twenty runs have other numbers there; in four runs they come a run late."""
+    whole = wide("uint8")
+    whole[:, -62:] = 3
+    whole[[4, 11], -62:] = 9
+    faulty = whole.copy()
+    faulty[:, -62:] = late(faulty[:, -62:])
+    found = difference(faulty, whole)
+    assert (found.late_part, found.still_part) == (4, 0)
+    assert judge_output(found, generous(found)).grade != "diverged"
+
+
+def test_an_output_of_few_numbers_has_no_parts() -> None:
+    whole = wide("float32")[:, :15]
+    found = difference(late(whole), whole, None)
+    assert (found.late, found.late_part) == (19, 0)
