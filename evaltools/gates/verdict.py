@@ -253,8 +253,8 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
         return Reason("blank", {"blank": found.blank, "runs": found.runs})
     if found.late >= _ALWAYS_LATE:
         return Reason("repeated", {"repeated": found.late, "runs": found.runs})
-    if _part_stands_still(found) and not any(map(_part_stands_still, others)):
-        return Reason("part_stands_still", {"runs": found.runs}, {"how": "late" if found.late_part else "still"})
+    if found.late_part >= _ALWAYS_LATE:
+        return Reason("late_part", {"late": found.late_part, "runs": found.runs})
     by_rounding = max((other.repeated / other.runs for other in others), default=0.0)
     distinct = max(found.reference.distinct_outputs, found.test.distinct_outputs)
     at_ends = max(side.at_low + side.at_high for side in (found.test, found.reference))
@@ -262,7 +262,14 @@ def _stands_still(found: OutputDifference, yardsticks: Yardsticks) -> Reason | N
     is_no_chance = distinct == found.runs and between_ends >= (1 if found.kind == "real" else _MANY_ELEMENTS)
     by_chance = min(_MOST_BY_CHANCE, 2 * (1 - distinct / found.runs))
     usual = found.runs * (max(by_chance, 2 * by_rounding) + (0 if is_no_chance else 0.1))
-    return Reason("repeated", {"repeated": found.repeated, "runs": found.runs}) if found.repeated > usual else None
+    repeated = found.repeated if is_no_chance or found.kind != "quantised" else _far_repeats(found)
+    return Reason("repeated", {"repeated": repeated, "runs": found.runs}) if repeated > usual else None
+
+
+def _far_repeats(found: OutputDifference) -> int:
+    """Of a few whole numbers: outputs that are near each other anyway become equal by rounding."""
+    is_near = found.quanta is not None and found.quanta.max <= _FEW_QUANTA
+    return 0 if is_near else found.repeated_far
 
 
 def _frozen(found: OutputDifference) -> Reason | None:
@@ -275,15 +282,6 @@ def _frozen(found: OutputDifference) -> Reason | None:
         if found.runs > 1 and side.distinct_outputs == 1 and other.distinct_outputs > 1:
             return Reason("same_in_every_run", names={"side": name})
     return None
-
-
-def _part_stands_still(found: OutputDifference) -> bool:
-    """A part is a run late in so many moves that it is so by no chance, or never moves, where the other side's does.
-
-    A part of a map of classes may be of one class on one side, and have single pixels of others on the other.
-    """
-    still = 0 if found.kind == "exact" else found.still_part
-    return max(found.late_part, still) >= _ALWAYS_LATE
 
 
 def _hardly_moves(found: OutputDifference) -> bool:

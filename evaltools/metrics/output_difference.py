@@ -131,11 +131,11 @@ class OutputDifference:
     ``farthest_run``, ``farthest_channel`` (of the last axis) and ``farthest_block`` (of 64 equal parts) are those that
     differ most; runs are counted from 0 among those that are summed up. ``gain`` and ``offset`` are what the difference
     has in common in all elements. ``repeated`` counts runs in which one side gives what the other side gave in another
-    run, or gives again what it gave before although the other side now gives another. ``late``: the number of runs in
-    which one side moves, if in each of them the other gives what that one gave before; else 0.
-    ``late_part``: the same of the one of 32 equal parts for which that is most. ``still_part``: the number of runs,
-    if one of these parts is the same in all of them on one side, and on the other another in each; else 0.
-    ``displaced`` counts the runs in which the test's elements are the reference's, one place off.
+    run, or gives again what it gave before although the other side now gives another; in ``repeated_far`` of them the
+    sides are farther apart than in any run that is none of them. ``late``: the number of runs in which one side moves,
+    if in each of them the other gives what that one gave before; else 0. ``late_part``: the same of the one of 32 equal
+    parts for which that is most. ``displaced`` counts the runs in which the test's elements are the reference's, one
+    place off.
     ``blank`` counts the runs in which one side has one and the same number in all of several elements, and the other
     has others, by more than a 255th of all that the two sides' values span and by more than a quantum.
     ``same_not_finite`` elements are the same infinity, or NaN, on both sides. ``of_kind`` is null where elements,
@@ -174,9 +174,9 @@ class OutputDifference:
     gain: Systematic | None = None
     offset: Systematic | None = None
     repeated: int = 0
+    repeated_far: int = 0
     late: int = 0
     late_part: int = 0
-    still_part: int = 0
     displaced: int = 0
     blank: int = 0
     same_not_finite: int = 0
@@ -217,7 +217,7 @@ def summarise_differences(
     largest = max(part.sums.max_absolute for part in parts)
     p50, p90, p99 = (_percentile(magnitudes, percent, quantum, largest) for percent in (50, 90, 99))
     quanta = _quanta(parts, quantum)
-    by_part = _by_part(parts)
+    repeated = _repeated(parts)
     step = quantum if quanta else 0.0
     is_real = dequantised or dtype.startswith(("float", "bfloat", "complex"))
     has_size = is_real or quanta is not None
@@ -255,10 +255,10 @@ def summarise_differences(
             [part.compared for part in parts],
             [part.sums.reference_squared for part in parts],
         ),
-        repeated=_repeated(parts),
+        repeated=len(repeated),
+        repeated_far=_farther_than_others(parts, repeated),
         late=_late([(part.test.digest, part.reference.digest) for part in parts]),
-        late_part=max(map(_late, by_part), default=0),
-        still_part=len(parts) if any(map(_stands_still, by_part)) else 0,
+        late_part=max(map(_late, _by_part(parts)), default=0),
         displaced=sum(part.displaced for part in parts),
         blank=_blank(parts, has_size),
         of_kind=of_kind,
@@ -310,23 +310,24 @@ def _is_level(side: Side) -> bool:
     return side.low == side.high and not side.nan and not side.infinite
 
 
-def _repeated(parts: Sequence[TensorDifference]) -> int:
+def _repeated(parts: Sequence[TensorDifference]) -> set[int]:
     """Runs in which one side gives what the other gave in another run, or the same again where the other moved."""
     pairs = [(part.test.digest, part.reference.digest) for part in parts]
     swapped = [(reference, test) for test, reference in pairs]
-    return max(_repeats(pairs), _repeats(swapped), _of_other_runs(pairs))
+    return max(_repeats(pairs), _repeats(swapped), _of_other_runs(pairs), _of_other_runs(swapped), key=len)
+
+
+def _farther_than_others(parts: Sequence[TensorDifference], repeated: set[int]) -> int:
+    """Of the repeated runs, those with a larger difference than all others have: rounding is as large in any."""
+    sizes = [part.sums.max_absolute for part in parts]
+    usual = max((size for run, size in enumerate(sizes) if run not in repeated), default=0.0)
+    return sum(sizes[run] > usual for run in repeated)
 
 
 def _by_part(parts: Sequence[TensorDifference]) -> list[list[tuple[int, int]]]:
     """The checksums of both sides by run, for each part of the output; none where a run has none."""
     by_run = [list(zip(part.test.parts, part.reference.parts, strict=False)) for part in parts]
     return [list(pairs) for pairs in zip(*by_run, strict=len({len(pairs) for pairs in by_run}) == 1)]
-
-
-def _stands_still(pairs: Sequence[tuple[int, int]]) -> bool:
-    """Whether one side gives the same in all of several runs, and the other another in each."""
-    distinct = sorted(len(set(side)) for side in zip(*pairs, strict=True))
-    return len(pairs) > 1 and distinct == [1, len(pairs)]
 
 
 def _late(pairs: Sequence[tuple[int, int]]) -> int:
@@ -338,22 +339,22 @@ def _late(pairs: Sequence[tuple[int, int]]) -> int:
     return max(moves)
 
 
-def _of_other_runs(pairs: Sequence[tuple[int, int]]) -> int:
-    """How often one side's number is one that the other side has, but not in the same run; the larger of both sides."""
-    firsts, seconds = {first for first, _ in pairs}, {second for _, second in pairs}
-    apart = [(first, second) for first, second in pairs if first != second]
-    return max(sum(first in seconds for first, _ in apart), sum(second in firsts for _, second in apart))
+def _of_other_runs(pairs: Sequence[tuple[int, int]]) -> set[int]:
+    """Where a first number is a second one as well, but not that of the same run."""
+    seconds = {second for _, second in pairs}
+    return {run for run, (first, second) in enumerate(pairs) if first != second and first in seconds}
 
 
-def _repeats(pairs: Sequence[tuple[int, int]]) -> int:
-    """How often a first number comes again with a second one that it did not have before."""
+def _repeats(pairs: Sequence[tuple[int, int]]) -> set[int]:
+    """Where a first number comes again with a second one that it did not have before."""
     earlier: dict[int, set[int]] = {}
-    count = 0
-    for given, other in pairs:
+    found = set()
+    for run, (given, other) in enumerate(pairs):
         known = earlier.setdefault(given, set())
-        count += bool(known) and other not in known
+        if known and other not in known:
+            found.add(run)
         known.add(other)
-    return count
+    return found
 
 
 def _percentile(magnitudes: Magnitudes, percent: float, quantum: float, largest: float) -> float | None:

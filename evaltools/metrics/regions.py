@@ -17,6 +17,8 @@ MOST_CHANNELS: Final = 1024
 _LEAST_SHARE: Final = 0.01
 _LEAST_SHARE_OF_RUN: Final = 0.1
 _LEAST_QUANTA: Final = 4.0
+_LEAST_OF_CHANNEL: Final = 8
+_FEW_COUNTED: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +88,27 @@ def farthest_region(parts: Sequence[Float64s], quantum: float) -> Farthest | Non
 def count_by_region(different: npt.NDArray[np.bool_], shape: tuple[int, ...]) -> RegionSums:
     """Of a map of whole numbers, how many differ by region; none of a list with fewer than two elements a block.
 
+    Nor are there channels of fewer than eight elements.
+
     >>> count_by_region(np.arange(128) == 3, (16, 8)).channels[3].tolist()
     [1.0, 16.0, 16.0]
     """
     if different.size < 2 * BLOCKS:
         return RegionSums(np.empty((0, 3)), np.empty((0, 3)), counted=True)
-    return replace(region_sums(different.astype(np.float64) + 1.0, np.ones(different.size), shape), counted=True)
+    is_map = bool(shape) and different.size >= _LEAST_OF_CHANNEL * shape[-1]
+    sums = region_sums(different.astype(np.float64) + 1.0, np.ones(different.size), shape if is_map else ())
+    return replace(sums, counted=True)
 
 
 def farthest_share(parts: Sequence[Float64s]) -> Farthest | None:
-    """The region of whole numbers with the largest share that differs over all runs; None where there are none."""
+    """The region of whole numbers with the largest share that differs over all runs; None where there are none.
+
+    Three elements may differ by rounding alone, however small a region is: they do not count.
+    """
     if not parts or any(part.shape != parts[0].shape for part in parts) or not len(parts[0]):
         return None
     rows = np.sum(parts, axis=0)
-    shares = rows[:, 0] / rows[:, 2]
+    shares = np.maximum(rows[:, 0] - _FEW_COUNTED, 0.0) / rows[:, 2]
     index = int(shares.argmax())
     return Farthest(index, float(shares[index]))
 

@@ -335,10 +335,9 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
         "the other has not"
     ),
     "repeated": _repeated,
-    "part_stands_still": lambda reason: (
-        "a part of one side is always that of the run before"
-        if reason.names["how"] == "late"
-        else f"a part of one side is the same in all {reason.numbers['runs']} runs, and of the other another in each"
+    "late_part": lambda reason: (
+        f"a part of the output moves in {reason.numbers['late']} of {reason.numbers['runs']} runs, and is that of the "
+        "run before on one side, every time"
     ),
     "displaced": lambda reason: (
         f"in {reason.numbers['displaced']} of {reason.numbers['runs']} runs the elements stand one place off"
