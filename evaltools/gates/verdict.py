@@ -101,9 +101,8 @@ def judge_output(
     still = _stands_still(found, yardsticks)
     if still is not None:
         return OutputVerdict("diverged", [still], "", {})
-    judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
-    of_all, judged = judges[found.kind], like or found
-    decisive = of_all(judged, yardsticks)
+    judged = like or found
+    decisive = _judge_size(judged, yardsticks)
     parts = _judge_parts(judged, yardsticks, decisive.tolerances)
     part = max(parts, key=_by_grade_and_excess, default=decisive)
     if _figures_decide(judged) or GRADES.index(part.grade) > GRADES.index(decisive.grade):
@@ -112,6 +111,16 @@ def judge_output(
         displaced = Reason("displaced", {"displaced": found.displaced, "runs": found.runs})
         decisive = replace(decisive, grade="diverged", reasons=[displaced, *decisive.reasons])
     return over_some_runs(decisive, like.runs) if like is not None and like.runs < found.runs else decisive
+
+
+def is_small(found: OutputDifference, yardsticks: Yardsticks) -> bool:
+    """Whether rounding explains the size over all runs and elements, which says little of keypoints."""
+    return not _figures_decide(found) and _judge_size(found, yardsticks).grade != "diverged"
+
+
+def _judge_size(found: OutputDifference, yardsticks: Yardsticks) -> OutputVerdict:
+    judges = {"quantised": _judge_quanta, "real": _judge_real, "exact": _judge_share}
+    return judges[found.kind](found, yardsticks)
 
 
 def _identical(found: OutputDifference) -> Reason:

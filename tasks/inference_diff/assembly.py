@@ -35,6 +35,7 @@ from evaltools.tasks.inference_diff.result import (
     LikeTheCpu,
     OfOneKind,
     RunTimes,
+    Sensitivity,
     loaded_from,
 )
 from evaltools.tasks.inference_diff.saved_outputs import Manifest, SavedConfiguration, SavedFile
@@ -103,7 +104,7 @@ def diff_findings(
             judge_by = OutputJudge(material.model, look, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
-            sensitivity = None if found.summary is None else judge_by.sensitivity(material.reference_comparison)
+            sensitivity = _sensitivity(judge_by, material, found.summary)
             like = look.like_the_cpu.get(entry.name)
             by_kind = list(found.by_kind)
             comparisons.append(replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like))
@@ -116,6 +117,10 @@ def diff_findings(
         verdicts=_verdicts(configurations, comparisons),
         warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(look.like_the_cpu)],
     )
+
+
+def _sensitivity(judge_by: OutputJudge, material: DiffMaterial, summary: DiffSummary | None) -> Sensitivity | None:
+    return None if summary is None else judge_by.sensitivity(material.reference_comparison, summary)
 
 
 def _verdicts(

@@ -15,6 +15,7 @@ from evaltools.gates.verdict import (
     Yardsticks,
     broken_variants,
     is_coarse,
+    is_small,
     judge_boxes,
     judge_output,
     over_some_runs,
@@ -115,8 +116,8 @@ class OutputJudge:
             if entry.rerun.name == FEW_ROUNDINGS or entry.rerun.runnable.configuration.kernel_set != self.kernels
         ]
 
-    def sensitivity(self, comparison: OutputComparison) -> Sensitivity | None:
-        """What these verdicts would notice, planted in the outputs that the CPU variants were held against."""
+    def sensitivity(self, comparison: OutputComparison, of_all: DiffSummary) -> Sensitivity | None:
+        """What these verdicts would notice, planted in the reference's outputs; ``of_all`` has all runs."""
 
         def judge_planted(summary: DiffSummary) -> list[tuple[str, OutputVerdict]]:
             boxes = self.boxes(summary)
@@ -127,7 +128,12 @@ class OutputJudge:
             ]
             return named
 
-        return measure_sensitivity(self.look.expected, comparison.reference_outputs, comparison, judge_planted)
+        def are_small(summary: DiffSummary) -> list[bool]:
+            return [is_small(found, self.yardsticks(position)) for position, found in enumerate(summary.outputs)]
+
+        never = {found.output for found in of_all.outputs if found.reference.distinct_outputs == 1}
+        outputs = self.look.remembered or self.look.expected
+        return measure_sensitivity(outputs, comparison, judge_planted, are_small, never)
 
 
 def judge(

@@ -113,7 +113,8 @@ class Sensitivity:
 
     ``smallest_noise`` is the smallest normal noise that would have been noticed in every output, its standard deviation
     relative to the output's root mean square, in steps of factor 2; null where none up to 1 is, and for detectors.
-    ``alike`` names outputs that are the same in all these runs, which cannot show an output that stands still.
+    ``alike`` names outputs that are the same in all runs of the reference, which cannot show an output that stands
+    still; ``hardly_change`` those that change from run to run by no more than rounding explains.
     ``noisy`` is the grade of the worst output where noise of an eighth of its root mean square is planted in all; null
     for detectors.
     """
@@ -123,6 +124,7 @@ class Sensitivity:
     smallest_noise: float | None
     alike: list[str]
     noisy: Grade | None = None
+    hardly_change: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ A fault counts as noticed where every output that it changes comes out as ``dive
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,27 +30,46 @@ _SATURATED: Final = 100 / 127
 
 
 def measure_sensitivity(
-    outputs: Sequence[tuple[Array, ...]], tensors: Sequence[TensorInfo], comparison: OutputComparison, judge: Judge
+    outputs: Sequence[tuple[Array, ...]],
+    comparison: OutputComparison,
+    judge: Judge,
+    are_small: Callable[[DiffSummary], Sequence[bool]],
+    never_change: Collection[str],
 ) -> Sensitivity | None:
-    """Plant every fault in ``outputs``, those of the reference by run; None without two runs."""
+    """Plant every fault in ``outputs``, those of the reference by run; None without two runs.
+
+    ``are_small`` says by output whether rounding explains the size of a difference; ``never_change`` are those that
+    are the same in all runs.
+    """
     elements = sum(values.size for values in outputs[0]) if outputs else 0
-    runs = list(outputs[: max(2, min(_MOST_RUNS, _MOST_ELEMENTS // max(1, elements)))])
+    runs = unlike_runs(outputs, max(2, min(_MOST_RUNS, _MOST_ELEMENTS // max(1, elements))))
     if len(runs) < 2:
         return None
-    planting = _Planting(runs, tensors, comparison, judge)
+    planting = _Planting(runs, comparison, judge)
     faults = [planting.plant(name, fault) for name, fault in _FAULTS.items()]
-    alike = [
-        info.signature_name or info.name or "output"
-        for position, info in enumerate(tensors)
-        if all(np.array_equal(run[position], runs[0][position]) for run in runs)
-    ]
+    hardly_change = [name for name in planting.changing_little(are_small) if name not in never_change]
     return Sensitivity(
         runs=len(runs),
         faults=[fault for fault in faults if fault is not None],
         smallest_noise=planting.smallest_noise(),
-        alike=alike,
+        alike=sorted(never_change),
         noisy=planting.grade_with_noise(),
+        hardly_change=hardly_change,
     )
+
+
+def unlike_runs(outputs: Sequence[tuple[Array, ...]], count: int) -> list[tuple[Array, ...]]:
+    """The first ``count`` runs whose outputs no earlier one has, and the first others where these are fewer."""
+    seen: set[int] = set()
+    unlike, others = [], []
+    for place, run in enumerate(outputs):
+        if len(unlike) == count:
+            break
+        digest = hash(tuple(values.tobytes() if values.dtype != object else repr(values.tolist()) for values in run))
+        (others if digest in seen else unlike).append(place)
+        seen.add(digest)
+    chosen = sorted([*unlike, *others[: count - len(unlike)]])
+    return [outputs[place] for place in chosen]
 
 
 @dataclass(frozen=True)
@@ -79,12 +98,12 @@ class _Planting:
     def __init__(
         self,
         runs: list[tuple[Array, ...]],
-        tensors: Sequence[TensorInfo],
         comparison: OutputComparison,
         judge: Judge,
     ) -> None:
         self._runs = runs
-        self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(tensors)]
+        self._tensors = comparison.reference_outputs
+        self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(self._tensors)]
         self._comparison = comparison
         self._judge = judge
         self._unchanged = [comparison.compare(run, run) for run in runs]
@@ -108,12 +127,28 @@ class _Planting:
         """
         if self._unchanged[0].boxes is not None:
             return None
-        smallest = None
-        for size in _NOISE_STEPS:
-            if self._missed(self._with_noise(size), [_is_numeric(series) for series in self._series]):
-                return smallest
-            smallest = size
-        return smallest
+        numeric = [_is_numeric(series) for series in self._series]
+        noticed, missed = -1, len(_NOISE_STEPS)
+        step = 0
+        while missed - noticed > 1:
+            if self._missed(self._with_noise(_NOISE_STEPS[step]), numeric):
+                missed = step
+            else:
+                noticed = step
+            step = (noticed + missed) // 2
+        return _NOISE_STEPS[noticed] if noticed >= 0 else None
+
+    def changing_little(self, are_small: Callable[[DiffSummary], Sequence[bool]]) -> list[str]:
+        """The outputs that change from run to run by no more than rounding explains; none of a detector."""
+        if self._unchanged[0].boxes is not None:
+            return []
+        stale = [_stale_and_rounded(series) if _is_numeric(series) else series.runs for series in self._series]
+        summary = self._summary(stale)
+        return [
+            found.output
+            for found, is_small, series in zip(summary.outputs, are_small(summary), self._series, strict=True)
+            if is_small and _is_numeric(series)
+        ]
 
     def grade_with_noise(self) -> Grade | None:
         """That of the worst output where all have much noise; None for a detector."""
@@ -136,8 +171,11 @@ class _Planting:
         ]
 
     def _verdicts(self, faulty: Sequence[Sequence[Array]]) -> Sequence[tuple[str, OutputVerdict]]:
+        return self._judge(self._summary(faulty))
+
+    def _summary(self, faulty: Sequence[Sequence[Array]]) -> DiffSummary:
         differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
-        return self._judge(self._comparison.summarise(differences))
+        return self._comparison.summarise(differences)
 
     def _compared(self, run: int, values: Sequence[Array]) -> Difference:
         if all(now is before for now, before in zip(values, self._runs[run], strict=True)):
@@ -176,6 +214,24 @@ def _one_run_stale(series: _Series) -> list[Array]:
 
 def _stale(series: _Series) -> list[Array]:
     return [series.runs[max(0, place - 1)] for place in range(len(series.runs))]
+
+
+def _stale_and_rounded(series: _Series) -> list[Array]:
+    """As the run before, with a rounding more: no checksum gives it away."""
+    random = np.random.default_rng(11)
+    return [series.runs[0], *(_rounded(series, run, random) for run in series.runs[:-1])]
+
+
+def _rounded(series: _Series, run: Array, random: np.random.Generator) -> Array:
+    """Floats to the next number, up or down; of whole numbers one, by 1."""
+    if run.dtype.kind == "f":
+        ends = np.where(random.random(run.shape) < 0.5, -np.inf, np.inf).astype(run.dtype)
+        moved: Array = np.nextafter(run, ends)
+        return moved
+    values = run.astype(np.float64)
+    place = int(random.integers(values.size))
+    values.flat[place] += 1 if values.flat[place] <= series.zero else -1
+    return series.clipped(values)
 
 
 def _frozen(series: _Series) -> list[Array]:
@@ -249,6 +305,7 @@ _FAULTS: Final[dict[str, Callable[[_Series], list[Array]]]] = {
     "the flattest run zero": _flattest_run_zeroed,
     "the first output for ever": _frozen,
     "the output of the run before": _stale,
+    "that of the run before, rounded": _stale_and_rounded,
     "that of the run before, once": _one_run_stale,
     "the sign flipped": _mirrored,
     "moved by one element": _rolled,

@@ -30,6 +30,7 @@ from evaltools.tasks.inference_diff.result import (
 )
 
 _MOST_OUTPUTS: Final = 8
+_OTHER_INPUTS: Final = "--input_images, --input_files"
 _QUANTA: Final = "quanta off 0/1/2/more %"
 _NUMERIC: Final = ("mean", "p99", "max", "rel RMS", "SNR dB", "cosine")
 _HEADINGS: Final = (*_NUMERIC, "differ", _QUANTA, "same best", "top-5")
@@ -377,6 +378,10 @@ def sensitivity_in_words(found: Sensitivity, is_difference_larger: bool = False)
         if is_difference_larger:
             text += " (the difference found is larger, but lies where rounding moves this model)"
     text += f"; not: {', '.join(missed)}" if missed else ""
+    if found.smallest_noise is None and found.noisy is not None:
+        text += "; not even noise as large as the output"
+    if found.hardly_change:
+        text += f"; {', '.join(found.hardly_change)} hardly changes on these inputs: try others ({_OTHER_INPUTS})"
     if found.alike:
-        text += f"; {', '.join(found.alike)} never changes on these inputs: try others (--input_images, --input_files)"
+        text += f"; {', '.join(found.alike)} never changes on these inputs: try others ({_OTHER_INPUTS})"
     return text

@@ -62,7 +62,10 @@ def measure_yardsticks(
     except KeyboardInterrupt:
         look = YardstickRuns(interrupted=True)
     against = request.reference.name if request.reference else LOCAL_REFERENCE
-    return YardstickRuns(look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem, alike)
+    remembered = _kept(outcome, against, material.kept) if request.reference else ()
+    return YardstickRuns(
+        look.seen, tuple(sample), outputs.get(against, ()), look.interrupted, problem, alike, tuple(remembered)
+    )
 
 
 def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:

@@ -59,7 +59,8 @@ class RerunOutcome:
 class YardstickRuns:
     """The outcomes of all reruns over ``runs``, or of those before it was ``interrupted``.
 
-    ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any.
+    ``expected`` has the outputs of these runs that the CPU variants are held against, as far as there are any;
+    ``remembered`` those of all runs that are remembered, none where the reference's outputs were loaded.
     ``problem`` says what else went wrong. ``like_the_cpu`` has the delegates that give what CPU kernels give, by name.
     """
 
@@ -69,6 +70,7 @@ class YardstickRuns:
     interrupted: bool = False
     problem: str | None = None
     like_the_cpu: Mapping[str, LikeTheCpu] = field(default_factory=dict)
+    remembered: Runs = ()
 
     def of_kind(self, kind: RerunKind) -> list[RerunOutcome]:
         """Those of one kind, in order."""

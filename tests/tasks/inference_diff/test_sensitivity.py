@@ -17,7 +17,9 @@ from evaltools.runtime import open_session
 from evaltools.runtime.fake import FakeSession
 from evaltools.tasks.inference_diff.evaluation import prepare_diff
 from evaltools.tasks.inference_diff.like_the_cpu import kernels_of
-from evaltools.tasks.inference_diff.result import Sensitivity
+from evaltools.tasks.inference_diff.result import PlantedFault, Sensitivity
+from evaltools.tasks.inference_diff.sensitivity import unlike_runs
+from evaltools.tasks.inference_diff.table import sensitivity_in_words
 from evaltools.tasks.shared.evaluation import evaluate
 from tests.command import evaltools_here
 from tests.tasks.inference_diff.fakes import Answering, Opener, asked, three_times
@@ -40,7 +42,7 @@ def sensitivity(folder: Path, opener: Opener) -> Sensitivity:
 def test_exact_kernels_would_notice_every_fault(tmp_path: Path) -> None:
     found = sensitivity(tmp_path, Opener())
     assert [fault.name for fault in found.faults if not fault.noticed] == []
-    assert len(found.faults) == 14
+    assert len(found.faults) == 15
     assert found.smallest_noise is not None
     assert found.smallest_noise <= 2**-5
 
@@ -158,3 +160,55 @@ def test_faults_in_saved_outputs_are_seen_by_the_whole_command(tmp_path: Path) -
     found = verdicts.verdicts_of(SAMPLE, ["--num_runs=8", "--noise_floor_runs=4"], faults)
     assert found is not None
     assert {name: verdict.kind for name, verdict in found.items()} == {fault.__name__: "diverged" for fault in faults}
+
+
+def test_runs_with_unlike_outputs_come_first() -> None:
+    outputs = [(np.array([value]),) for value in (0, 0, 0, 1, 0, 2, 3)]
+    assert [int(run[0][0]) for run in unlike_runs(outputs, 3)] == [0, 1, 2]
+    assert [int(run[0][0]) for run in unlike_runs(outputs[:4], 3)] == [0, 0, 1]
+
+
+def test_an_output_that_is_alike_in_the_first_runs_alone_is_not_called_so(tmp_path: Path) -> None:
+    """The first eleven of twenty inputs give the same; faults that need another output are planted in the others."""
+
+    class FirstAlike(Opener):
+        def __call__(self, model: ModelFile, configuration: Configuration) -> FakeSession:
+            seen: dict[bytes, int] = {}
+
+            def answer(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+                number = seen.setdefault(values.tobytes(), len(seen))
+                return three_times(np.ones_like(values) * np.arange(2)) + max(0, number - 10)  # type: ignore[no-any-return]
+
+            return Answering(answer)
+
+    result = evaluate(prepare_diff, asked(tmp_path, num_runs=20), Silent(), FirstAlike())
+    found = result.part.comparisons[0].sensitivity
+    assert found is not None
+    assert found.alike == []
+    noticed = {fault.name: fault.noticed for fault in found.faults}
+    assert (noticed["the first output for ever"], noticed["the output of the run before"]) == (True, True)
+
+
+def test_inputs_that_hardly_change_an_output_are_named(tmp_path: Path) -> None:
+    """From run to run it changes by a thousandth, and bf16 rounds by more: a run given again is within that."""
+
+    class Steady(Opener):
+        def __call__(self, model: ModelFile, configuration: Configuration) -> FakeSession:
+            return Answering(lambda values: np.linspace(1, 2, values.size).reshape(values.shape) + 1e-3 * values)
+
+    found = sensitivity(tmp_path, Steady())
+    assert len(found.hardly_change) == 1
+    assert "hardly changes on these inputs: try others (--input_images, --input_files)" in sensitivity_in_words(found)
+    noticed = {fault.name: fault.noticed for fault in found.faults}
+    assert noticed["the output of the run before"]
+    assert not noticed["that of the run before, rounded"]
+    assert sensitivity(tmp_path, Opener()).hardly_change == []
+
+
+def test_that_no_noise_would_be_noticed_is_said() -> None:
+    faults = [PlantedFault("all zero", True, [])]
+    said = "would have noticed 1 of 1 planted faults"
+    assert sensitivity_in_words(Sensitivity(4, faults, None, [], "int8")) == (
+        f"{said}; not even noise as large as the output"
+    )
+    assert sensitivity_in_words(Sensitivity(4, faults, None, [])) == said, "a detector"
