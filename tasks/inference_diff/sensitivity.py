@@ -61,7 +61,8 @@ def measure_sensitivity(
 def unlike_runs(outputs: Sequence[tuple[Array, ...]], count: int) -> list[tuple[Array, ...]]:
     """The first ``count`` runs whose outputs no earlier one has, and the first others where these are fewer."""
     seen: set[int] = set()
-    unlike, others = [], []
+    unlike: list[int] = []
+    others: list[int] = []
     for place, run in enumerate(outputs):
         if len(unlike) == count:
             break
@@ -106,6 +107,7 @@ class _Planting:
         self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(self._tensors)]
         self._comparison = comparison
         self._judge = judge
+        self._noisy: dict[float, Sequence[tuple[str, OutputVerdict]]] = {}
         self._unchanged = [comparison.compare(run, run) for run in runs]
 
     def plant(self, name: str, fault: Callable[[_Series], list[Array]]) -> PlantedFault | None:
@@ -123,20 +125,35 @@ class _Planting:
     def smallest_noise(self) -> float | None:
         """The smallest noise of the steps that is noticed in every output, relative to its root mean square.
 
-        None as well for a detector, whose classes and count are numbers in which noise means nothing.
+        Halving the steps, as more noise is noticed where less is. None as well for a detector, whose classes and count
+        are numbers in which noise means nothing.
         """
         if self._unchanged[0].boxes is not None:
             return None
-        numeric = [_is_numeric(series) for series in self._series]
-        noticed, missed = -1, len(_NOISE_STEPS)
-        step = 0
+        noticed, missed, step = -1, len(_NOISE_STEPS), 0
         while missed - noticed > 1:
-            if self._missed(self._with_noise(_NOISE_STEPS[step]), numeric):
+            if self._misses_noise(_NOISE_STEPS[step]):
                 missed = step
             else:
                 noticed = step
             step = (noticed + missed) // 2
         return _NOISE_STEPS[noticed] if noticed >= 0 else None
+
+    def grade_with_noise(self) -> Grade | None:
+        """That of the worst output where all have much noise; None for a detector."""
+        if self._unchanged[0].boxes is not None:
+            return None
+        return worst([verdict.grade for _, verdict in self._with_noise(MUCH_NOISE)])
+
+    def _misses_noise(self, size: float) -> bool:
+        verdicts = zip(self._with_noise(size), map(_is_numeric, self._series), strict=True)
+        return any(verdict.grade != "diverged" for (_, verdict), is_numeric in verdicts if is_numeric)
+
+    def _with_noise(self, size: float) -> Sequence[tuple[str, OutputVerdict]]:
+        if size not in self._noisy:
+            noisy = [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
+            self._noisy[size] = self._verdicts(noisy)
+        return self._noisy[size]
 
     def changing_little(self, are_small: Callable[[DiffSummary], Sequence[bool]]) -> list[str]:
         """The outputs that change from run to run by no more than rounding explains; none of a detector."""
@@ -149,16 +166,6 @@ class _Planting:
             for found, is_small, series in zip(summary.outputs, are_small(summary), self._series, strict=True)
             if is_small and _is_numeric(series)
         ]
-
-    def grade_with_noise(self) -> Grade | None:
-        """That of the worst output where all have much noise; None for a detector."""
-        if self._unchanged[0].boxes is not None:
-            return None
-        verdicts = self._verdicts(self._with_noise(MUCH_NOISE))
-        return worst([verdict.grade for _, verdict in verdicts])
-
-    def _with_noise(self, size: float) -> list[list[Array]]:
-        return [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
 
     def _missed(self, faulty: Sequence[Sequence[Array]], changed: Sequence[bool]) -> list[str]:
         """The outputs in which the fault is not noticed."""

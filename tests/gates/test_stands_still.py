@@ -180,7 +180,8 @@ def two_scores(runs: int = 40) -> Values:
     """Two scores that add up to 255; half of the runs are within a few quanta of a certain answer."""
     random = np.random.default_rng(2)
     near = np.where(np.arange(runs) % 2, random.integers(0, 6, runs), random.integers(0, 256, runs))
-    return np.stack((near, 255 - near), axis=1).astype(np.uint8)
+    found: Values = np.stack((near, 255 - near), axis=1).astype(np.uint8)
+    return found
 
 
 @pytest.mark.parametrize("most", [2, 8])

@@ -1,0 +1,49 @@
+"""What an inference diff spends on saying what its verdict would have noticed.
+
+``python -m benchmarks sensitivity_cost MODEL.tflite ... [--num_runs=50]`` runs the whole command per model, and prints
+the wall time of planting and judging faults beside that of all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+from evaltools.cli.main import main as evaltools_main
+from evaltools.tasks.inference_diff import judgement
+
+
+def seconds(model: str, options: list[str]) -> tuple[float, float]:
+    """Those of planting and judging, and those of the whole command."""
+    spent = 0.0
+    original = judgement.measure_sensitivity
+
+    def timed(*arguments: Any) -> Any:
+        nonlocal spent
+        start = time.perf_counter()
+        found = original(*arguments)
+        spent += time.perf_counter() - start
+        return found
+
+    judgement.measure_sensitivity = timed
+    start = time.perf_counter()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            evaltools_main(["diff", f"--model_file={model}", *options])
+    finally:
+        judgement.measure_sensitivity = original
+    return spent, time.perf_counter() - start
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    models = [argument for argument in arguments if not argument.startswith("--")]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    print("model                            sensitivity s   all s   share")
+    for model in models:
+        spent, total = seconds(model, options)
+        print(f"{Path(model).stem:32} {spent:13.2f} {total:7.2f} {100 * spent / total:6.1f} %", flush=True)
+    return 0
