@@ -10,31 +10,30 @@ import contextlib
 import io
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from unittest import mock
 
 from evaltools.cli.main import main as evaltools_main
-from evaltools.tasks.inference_diff import judgement
+from evaltools.tasks.inference_diff.sensitivity import measure_sensitivity
+
+JUDGEMENT: Final = "evaltools.tasks.inference_diff.judgement"
 
 
 def seconds(model: str, options: list[str]) -> tuple[float, float]:
     """Those of planting and judging, and those of the whole command."""
     spent = 0.0
-    original = judgement.measure_sensitivity
 
     def timed(*arguments: Any) -> Any:
         nonlocal spent
         start = time.perf_counter()
-        found = original(*arguments)
+        found = measure_sensitivity(*arguments)
         spent += time.perf_counter() - start
         return found
 
-    judgement.measure_sensitivity = timed
     start = time.perf_counter()
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            evaltools_main(["diff", f"--model_file={model}", *options])
-    finally:
-        judgement.measure_sensitivity = original
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with mock.patch(f"{JUDGEMENT}.measure_sensitivity", timed), quiet[0], quiet[1]:
+        evaltools_main(["diff", f"--model_file={model}", *options])
     return spent, time.perf_counter() - start
 
 

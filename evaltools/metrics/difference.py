@@ -267,13 +267,13 @@ def _digests(values: Array) -> tuple[int, ...]:
     count = min(_MOST_PARTS, values.size // _LEAST_OF_PART)
     if count < 2:
         return ()
-    flat = np.ascontiguousarray(values).reshape(-1)
-    ends = np.arange(count + 1) * flat.size // count
-    return tuple(zlib.crc32(_bytes(flat[start:end])) for start, end in pairwise(ends.tolist()))
+    content = _bytes(values)
+    ends = [values.itemsize * (part * values.size // count) for part in range(count + 1)]
+    return tuple(zlib.crc32(content[start:end]) for start, end in pairwise(ends))
 
 
 def _bytes(values: Array) -> memoryview | bytes:
-    return np.ascontiguousarray(values).view(np.uint8).data if values.size else b""
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data if values.size else b""
 
 
 def _denormal(values: Array, real: Float64s) -> npt.NDArray[np.bool_] | None:

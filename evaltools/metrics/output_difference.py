@@ -325,9 +325,12 @@ def _farther_than_others(parts: Sequence[TensorDifference], repeated: set[int]) 
 
 
 def _by_part(parts: Sequence[TensorDifference]) -> list[list[tuple[int, int]]]:
-    """The checksums of both sides by run, for each part of the output; none where a run has none."""
+    """The checksums of both sides by run, for each part of the output that differs; none where a run has none."""
     by_run = [list(zip(part.test.parts, part.reference.parts, strict=False)) for part in parts]
-    return [list(pairs) for pairs in zip(*by_run, strict=len({len(pairs) for pairs in by_run}) == 1)]
+    if len({len(pairs) for pairs in by_run}) != 1:
+        return []
+    by_part = [list(pairs) for pairs in zip(*by_run, strict=True)]
+    return [pairs for pairs in by_part if any(test != reference for test, reference in pairs)]
 
 
 def _late(pairs: Sequence[tuple[int, int]]) -> int:

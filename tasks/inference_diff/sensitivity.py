@@ -233,7 +233,8 @@ def _rounded(series: _Series, run: Array, random: np.random.Generator) -> Array:
     """Floats to the next number, up or down; of whole numbers one, by 1."""
     if run.dtype.kind == "f":
         ends = np.where(random.random(run.shape) < 0.5, -np.inf, np.inf).astype(run.dtype)
-        moved: Array = np.nextafter(run, ends)
+        with np.errstate(over="ignore"):
+            moved: Array = np.nextafter(run, ends)
         return moved
     values = run.astype(np.float64)
     place = int(random.integers(values.size))
