@@ -21,12 +21,14 @@ Judge = Callable[[DiffSummary], Sequence[tuple[str, OutputVerdict]]]
 """The verdict on each output, and on the boxes of a detector, by name."""
 
 _MOST_ELEMENTS: Final = 200_000
-_MOST_RUNS: Final = 10
+_MOST_RUNS: Final = 9
+"""Eight moves from run to run: what it takes to tell an output that is late from chance."""
 _BLOCKS: Final = 64
 _NOISE_STEPS: Final = tuple(2.0**-power for power in range(0, 24))
 MUCH_NOISE: Final = 1 / 8
 """The output is 18 dB above such noise."""
 _SATURATED: Final = 100 / 127
+_ROUNDED: Final = "that of the run before, rounded"
 
 
 def measure_sensitivity(
@@ -107,6 +109,7 @@ class _Planting:
         self._series = [_Series([run[position] for run in runs], info) for position, info in enumerate(self._tensors)]
         self._comparison = comparison
         self._judge = judge
+        self._planted: dict[str, DiffSummary] = {}
         self._noisy: dict[float, Sequence[tuple[str, OutputVerdict]]] = {}
         self._unchanged = [comparison.compare(run, run) for run in runs]
 
@@ -119,7 +122,8 @@ class _Planting:
         ]
         if not any(changed):
             return PlantedFault(name, None, []) if any(map(_is_numeric, self._series)) else None
-        missed = self._missed(faulty, changed)
+        summary = self._planted[name] = self._summary(faulty)
+        missed = self._missed(summary, changed)
         return PlantedFault(name, not missed, missed)
 
     def smallest_noise(self) -> float | None:
@@ -152,33 +156,31 @@ class _Planting:
     def _with_noise(self, size: float) -> Sequence[tuple[str, OutputVerdict]]:
         if size not in self._noisy:
             noisy = [_noisy(series, size) if _is_numeric(series) else series.runs for series in self._series]
-            self._noisy[size] = self._verdicts(noisy)
+            self._noisy[size] = self._judge(self._summary(noisy))
         return self._noisy[size]
 
     def changing_little(self, are_small: Callable[[DiffSummary], Sequence[bool]]) -> list[str]:
         """The outputs that change from run to run by no more than rounding explains; none of a detector."""
         if self._unchanged[0].boxes is not None:
             return []
-        stale = [_stale_and_rounded(series) if _is_numeric(series) else series.runs for series in self._series]
-        summary = self._summary(stale)
+        summary = self._planted.get(_ROUNDED)
+        if summary is None:
+            return []
         return [
             found.output
             for found, is_small, series in zip(summary.outputs, are_small(summary), self._series, strict=True)
             if is_small and _is_numeric(series)
         ]
 
-    def _missed(self, faulty: Sequence[Sequence[Array]], changed: Sequence[bool]) -> list[str]:
+    def _missed(self, summary: DiffSummary, changed: Sequence[bool]) -> list[str]:
         """The outputs in which the fault is not noticed."""
-        verdicts = self._verdicts(faulty)
+        verdicts = self._judge(summary)
         by_output = [*changed, *([True] * (len(verdicts) - len(changed)))]
         return [
             name
             for (name, verdict), is_changed in zip(verdicts, by_output, strict=True)
             if is_changed and verdict.grade != "diverged"
         ]
-
-    def _verdicts(self, faulty: Sequence[Sequence[Array]]) -> Sequence[tuple[str, OutputVerdict]]:
-        return self._judge(self._summary(faulty))
 
     def _summary(self, faulty: Sequence[Sequence[Array]]) -> DiffSummary:
         differences = [self._compared(run, [values[run] for values in faulty]) for run in range(len(self._runs))]
@@ -313,7 +315,7 @@ _FAULTS: Final[dict[str, Callable[[_Series], list[Array]]]] = {
     "the flattest run zero": _flattest_run_zeroed,
     "the first output for ever": _frozen,
     "the output of the run before": _stale,
-    "that of the run before, rounded": _stale_and_rounded,
+    _ROUNDED: _stale_and_rounded,
     "that of the run before, once": _one_run_stale,
     "the sign flipped": _mirrored,
     "moved by one element": _rolled,
