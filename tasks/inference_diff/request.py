@@ -231,14 +231,15 @@ def prepare(request: DiffRequest) -> DiffMaterial:
 def runs_to_keep(total: int, count: int, stateful: bool, bytes_per_run: int) -> tuple[int, ...]:
     """The runs to be remembered, in order: all that fit into memory, at least ``count``; none for a count of 0.
 
-    Of a model with a state only the first ``count`` can be done again.
+    Of a model with a state they are the first, as only those can be done again.
 
-    >>> runs_to_keep(50, 3, True, 1), runs_to_keep(5, 3, False, 1), runs_to_keep(50, 3, False, 1 << 40)
-    ((0, 1, 2), (0, 1, 2, 3, 4), (0, 24, 49))
+    >>> runs_to_keep(5, 3, True, 1), runs_to_keep(50, 3, True, 1 << 40), runs_to_keep(50, 3, False, 1 << 40)
+    ((0, 1, 2, 3, 4), (0, 1, 2), (0, 24, 49))
     """
-    if stateful:
-        return tuple(range(min(count, total)))
-    return spread(total, min(total, max(count, _MOST_KEPT_BYTES // max(1, bytes_per_run)))) if count else ()
+    if not count:
+        return ()
+    fitting = min(total, max(count, _MOST_KEPT_BYTES // max(1, bytes_per_run)))
+    return tuple(range(fitting)) if stateful else spread(total, fitting)
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:

@@ -223,7 +223,8 @@ HUGE = 1 << 40
     ("total", "count", "stateful", "size", "runs"),
     [
         (50, 3, False, HUGE, (0, 24, 49)),
-        (50, 3, True, 1, (0, 1, 2)),
+        (50, 3, True, HUGE, (0, 1, 2)),
+        (6, 3, True, 1, (0, 1, 2, 3, 4, 5)),
         (50, 1, False, HUGE, (0,)),
         (2, 10, False, HUGE, (0, 1)),
         (50, 0, False, 1, ()),
