@@ -111,6 +111,7 @@ MAY_IMPORT = {
     "api": {
         "benchmark",
         "configuration",
+        "datasets",
         "engine",
         "gates",
         "metrics",

@@ -84,11 +84,11 @@ _READING: Final = (
     ),
     Parameter(
         "decoder",
-        "What the outputs are: ssd (boxes, classes, scores), or the raw head of a YOLO. auto: by shapes, values and "
-        "the ground truth, which the output names.",
+        "What the outputs are: ssd or none (boxes, classes, scores), or a raw head of a YOLO. auto: by shapes, values "
+        "and the ground truth, which the output names.",
         default="auto",
-        choices=("auto", "ssd", *NAMES),
-        not_native=NotNative("the native tool decodes no raw heads", ("ssd",)),
+        choices=("auto", "ssd", "none", *NAMES),
+        not_native=NotNative("the native tool decodes no raw heads", ("ssd", "none")),
     ),
     Parameter(
         "nms_iou",

@@ -11,6 +11,7 @@ from evaltools.gates.accuracy_verdict import DEFAULT_MARGIN
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
+from evaltools.tasks.coco.heads import SSD
 from evaltools.tasks.coco.task import ChannelOrder, CocoOptions, Resize
 from evaltools.tasks.shared.options.pictures import read_margin
 from evaltools.tasks.shared.request import TaskRequest, shared_fields
@@ -18,6 +19,8 @@ from evaltools.tasks.shared.request import TaskRequest, shared_fields
 DEFAULT_RESAMPLES: Final = 1000
 _FEWEST_RESAMPLES: Final = 100
 _MOST_RESAMPLES: Final = 100_000
+_NO_DECODER: Final = "none"
+"""Another word for outputs that need none."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def read_request(request: Request) -> CocoRequest:
         resize=cast(Resize, flags.text("resize")),
         letterbox_fill=_pixel(flags) if "letterbox_fill" in flags else None,
         channel_order=cast(ChannelOrder, flags.text("channel_order")),
-        decoder=flags.text("decoder"),
+        decoder=SSD if flags.text("decoder") == _NO_DECODER else flags.text("decoder"),
         nms_iou=_iou(flags),
         output_map=flags.text("output_map"),
         class_offset=flags.text("class_offset"),
@@ -57,7 +60,7 @@ def read_request(request: Request) -> CocoRequest:
     )
     if options.num_images < 0:
         raise UsageError(f"--num_images={options.num_images}: use 0 for all pictures, or how many to take")
-    if native and options.decoder not in ("auto", "ssd"):
+    if native and options.decoder not in ("auto", SSD):
         raise UsageError(
             f"--decoder={options.decoder}: the native tool decodes no raw heads; leave out one of it and --compat"
         )

@@ -218,6 +218,7 @@ def test_a_decoder_that_is_clearly_worse_than_another_is_told(converted: Convert
         ),
         (postprocess_detector(), ["--decoder=yolov5"], "its outputs are read with --decoder=ssd"),
         (tiny_yolo.yolov8(), ["--decoder=ssd"], "is no detector"),
+        (tiny_yolo.yolov8(), ["--decoder=none"], "is no detector"),
         (tiny_yolo.yolov8(), ["--decoder=yolo8"], "Did you mean yolov8?"),
         (tiny_yolo.yolov8(), ["--output_map=boxes=0,classes=0,scores=0"], "is a raw head (yolov8), which is decoded"),
         (tiny_yolo.yolov8(), ["--compat=native"], "is read with --decoder, without --compat=native"),

@@ -81,5 +81,5 @@ def test_a_threshold_that_is_stated_is_kept(made: DetectionSet) -> None:
 
 def test_the_flag_takes_every_name_of_the_list() -> None:
     flag = next(each for group in OPTIONS.values() for each in group if each.name == "decoder")
-    assert flag.choices == ("auto", "ssd", *(name for name in decoders.NAMES if name != "six_boxes"))
+    assert flag.choices == ("auto", "ssd", "none", *(name for name in decoders.NAMES if name != "six_boxes"))
     assert CocoOptions(Path()).decoder == flag.default
