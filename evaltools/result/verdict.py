@@ -27,6 +27,9 @@ IDENTICAL_ANSWERS: Final = "identical_answers"
 UNCHANGED_ANSWERS: Final = "unchanged_answers"
 """The same where answers differ, but the figure does not, whichever examples are taken."""
 
+TOO_FEW_PICTURES: Final = "too_few_pictures"
+"""The reason where nothing can be decided: there are so many ``pictures``, and ``fewest`` would be needed."""
+
 WEAK: Final = "weak"
 """The reason that qualifies a verdict which outputs with much noise would get as well.
 

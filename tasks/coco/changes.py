@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evaltools.gates.accuracy_verdict import LEVEL, change_verdict, unchanged_reasons
 from evaltools.metrics.coco_stats import CocoStats
-from evaltools.result.verdict import Verdict
+from evaltools.result.verdict import TOO_FEW_PICTURES, Reason, Verdict
 from evaltools.stats.coco_bootstrap import ImageMatches, category_precisions, coco_figures, resample_weights
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import FEWEST_DIFFERING
@@ -139,34 +139,67 @@ def _family(change: StatChange) -> str:
     return "mAP" if change.stat == "ap" else "other figures"
 
 
-def verdicts_on_map(comparisons: Sequence[BoxComparison], margin: float) -> dict[str, list[Verdict]]:
-    """The verdicts on mAP by configuration, where its change is known; by the p that is corrected.
+def verdicts_on_map(
+    comparisons: Sequence[BoxComparison], figures: Sequence[DetectionFigures], margin: float
+) -> dict[str, list[Verdict]]:
+    """The verdict on mAP of each comparison, by configuration; by the p that is corrected.
 
-    How many pictures would decide is not known where fewer than 10 make the change: they do not tell how others vary.
+    One whose change has no interval is not decided, and its reason says why.
     """
     found: dict[str, list[Verdict]] = {}
-    tests = Counter(entry.baseline for entry in comparisons if any(change.stat == "ap" for change in entry.changes))
-    for comparison in comparisons:
-        for change in comparison.changes:
-            if change.stat == "ap":
-                is_tested = change.p_value_holm <= LEVEL
-                verdict = change_verdict("ap", change.change, change.interval, margin, is_tested)
-                reasons = unchanged_reasons(
-                    comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
-                )
-                needed = None
-                if verdict.kind == "not decided" and change.differing >= FEWEST_DIFFERING:
-                    level = LEVEL / tests[comparison.baseline]
-                    needed = examples_to_judge_figure(
-                        change.change, change.interval, margin, comparison.example_count, level
-                    )
-                found.setdefault(comparison.other, []).append(
-                    replace(
-                        verdict,
-                        against=comparison.baseline,
-                        p_value=change.p_value_holm,
-                        reasons=reasons,
-                        examples_needed=needed,
-                    )
-                )
+    of = {entry.configuration: entry for entry in figures}
+    changes = [next((change for change in entry.changes if change.stat == "ap"), None) for entry in comparisons]
+    tests = Counter(entry.baseline for entry, change in zip(comparisons, changes, strict=True) if change is not None)
+    for comparison, change in zip(comparisons, changes, strict=True):
+        if change is None:
+            verdict = _without_interval(comparison, of.get(comparison.baseline), of.get(comparison.other), margin)
+        else:
+            verdict = _by_interval(comparison, change, margin, tests[comparison.baseline])
+        found.setdefault(comparison.other, []).append(verdict)
     return found
+
+
+def _by_interval(comparison: BoxComparison, change: StatChange, margin: float, tests: int) -> Verdict:
+    """How many pictures would decide is not known where fewer than 10 make the change: they do not tell of others."""
+    verdict = change_verdict("ap", change.change, change.interval, margin, change.p_value_holm <= LEVEL)
+    reasons = unchanged_reasons(
+        comparison.example_count, comparison.identical, is_unchanged=change.change == change.differing == 0
+    )
+    needed = None
+    if verdict.kind == "not decided" and change.differing >= FEWEST_DIFFERING:
+        needed = examples_to_judge_figure(
+            change.change, change.interval, margin, comparison.example_count, LEVEL / tests
+        )
+    return replace(
+        verdict,
+        against=comparison.baseline,
+        p_value=change.p_value_holm,
+        reasons=reasons,
+        examples_needed=needed,
+    )
+
+
+def _without_interval(
+    comparison: BoxComparison, baseline: DetectionFigures | None, other: DetectionFigures | None, margin: float
+) -> Verdict:
+    """Not decided; with the change of mAP where both have one."""
+    before, after = (entry.evaluation.stats.ap if entry and entry.evaluation else None for entry in (baseline, other))
+    change = None if before is None or after is None else after - before
+    reasons = unchanged_reasons(comparison.example_count, comparison.identical, is_unchanged=False)
+    reasons = reasons or [_why_no_interval(comparison, baseline, other)]
+    return Verdict("not decided", "ap", comparison.baseline, change=change, margin=margin, reasons=reasons)
+
+
+def _why_no_interval(
+    comparison: BoxComparison, baseline: DetectionFigures | None, other: DetectionFigures | None
+) -> Reason:
+    both = [entry for entry in (baseline, other) if entry is not None]
+    if any(entry.evaluation is None for entry in both):
+        return Reason.of_text("without a ground truth there is no mAP")
+    if any(entry.pictures != comparison.example_count for entry in both):
+        return Reason.of_text("the two did not finish the same pictures")
+    if comparison.example_count < FEWEST_EXAMPLES:
+        return Reason(TOO_FEW_PICTURES, {"pictures": comparison.example_count, "fewest": FEWEST_EXAMPLES})
+    if not all(entry.resampled for entry in both):
+        return Reason.of_text("--bootstrap_resamples=0 leaves no interval")
+    return Reason.of_text("mAP has no interval on these pictures")

@@ -146,7 +146,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
             configurations=[sums.with_figures(entry) for entry in judged],
             sums=sums,
             part=detection,
-            verdicts=verdicts_on_map(detection.comparisons, self.request.margin),
+            verdicts=verdicts_on_map(detection.comparisons, detection.figures, self.request.margin),
             warnings=general_warnings(material.model, material.pictures, material.labels, detection, odd),
         )
 

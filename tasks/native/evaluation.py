@@ -138,7 +138,7 @@ def _classified(described: ConfigurationResult, found: ClassifierFigures | None)
 
 def _with_detection(empty: EvaluationResult, inputs: CocoInputs, outcomes: Sequence[NativeOutcome]) -> EvaluationResult:
     found = assemble_detection(inputs, outcomes)
-    verdicts = verdicts_on_map(found.detection.comparisons, inputs.request.margin)
+    verdicts = verdicts_on_map(found.detection.comparisons, found.detection.figures, inputs.request.margin)
     return replace(
         empty,
         configurations=[replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in found.configurations],

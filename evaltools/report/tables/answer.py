@@ -16,6 +16,7 @@ from evaltools.report.words.verdicts import (
     weak_in_words,
 )
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
+from evaltools.result.places import reference_of
 from evaltools.result.verdict import WEAK, Verdict
 from evaltools.task_kind import all_metrics, kind_of
 
@@ -28,12 +29,19 @@ def print_answers(result: EvaluationResult, console: Console, with_reasons: bool
 
     Without reasons why a configuration could not be opened, as those stand above all figures.
     """
-    answered = [entry for entry in result.configurations if entry.verdict or entry.status == "not measured"]
+    answered = [entry for entry in result.configurations if _is_asked_for(result, entry)]
     if answered:
         console.print()
     print_said([Said(entry.name, _answer(result, entry, with_reasons), _style(entry)) for entry in answered], console)
     for step in dict.fromkeys(step for entry in answered for step in _next(result, entry)):
         console.print(f"next: {step}")
+
+
+def _is_asked_for(result: EvaluationResult, configuration: ConfigurationResult) -> bool:
+    """Whether it must have an answer: it was held against another one, or should have been, or was not measured."""
+    if configuration.verdict is not None or configuration.status == "not measured":
+        return True
+    return configuration.role == "test" and reference_of(configuration, result.configurations) is not None
 
 
 def _style(configuration: ConfigurationResult) -> str:
@@ -43,15 +51,24 @@ def _style(configuration: ConfigurationResult) -> str:
 
 
 def _answer(result: EvaluationResult, configuration: ConfigurationResult, with_reason: bool) -> str:
-    if configuration.status == "not measured" or configuration.verdict is None:
+    if configuration.status == "not measured":
         is_known = configuration.runtime is None and not with_reason
         return "not measured, as said above" if is_known else f"not measured: {configuration.reason}"
+    if configuration.verdict is None:
+        return _unjudged(reference_of(configuration, result.configurations))
     if configuration.verdict.kind == "not measured":
         return f"not measured: {reasons_in_words(configuration.verdict.reasons)}"
     against = next(entry for entry in result.configurations if entry.name == configuration.verdict.against)
     ratio = speed(configuration, against, result.latency_comparisons)
     fast = [f"{ratio} the speed of {against.name}"] if ratio else []
     return "; ".join([_judged(configuration.verdict), *fast, _ran(configuration)])
+
+
+def _unjudged(reference: ConfigurationResult | None) -> str:
+    """Why a configuration that was measured was held against nothing."""
+    if reference is None or reference.status == "measured":
+        return "not decided: there is no answer that both gave"
+    return f"not decided: {reference.name} was not measured"
 
 
 def _judged(verdict: Verdict) -> str:

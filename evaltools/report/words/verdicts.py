@@ -8,7 +8,7 @@ from typing import Final
 from evaltools.gates.baseline_diff import FISHER, NO_NUMBER, UNTESTED, FigureChange
 from evaltools.gates.mean_verdict import WELCH
 from evaltools.metrics.output_difference import BEST_CLASS, LARGEST, OutputDifference
-from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, UNCHANGED_ANSWERS, WEAK, Reason, Verdict
+from evaltools.result.verdict import IDENTICAL_ANSWERS, TEXT, TOO_FEW_PICTURES, UNCHANGED_ANSWERS, WEAK, Reason, Verdict
 from evaltools.stats.power import POWER
 from evaltools.task_kind import all_metrics
 
@@ -40,6 +40,8 @@ def change_in_words(verdict: Verdict) -> str:
     """
     if unchanged := _unchanged(verdict):
         return unchanged
+    if verdict.low is None or verdict.high is None:
+        return _without_interval(verdict)
     change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"
     if verdict.kind == "equivalent":
@@ -47,6 +49,12 @@ def change_in_words(verdict: Verdict) -> str:
     if verdict.kind in ("worse", "better"):
         return f"{'WORSE' if verdict.kind == 'worse' else 'better'} by {abs(change):.2f} points {span}"
     return f"not decided: {change:+.2f} points {span}{_needed(verdict, within)}"
+
+
+def _without_interval(verdict: Verdict) -> str:
+    """The change, if it is known, and why nothing says how sure it is."""
+    change = [] if verdict.change is None else [f"{100 * verdict.change:+.2f} points"]
+    return f"{verdict.kind}: {'; '.join([*change, reasons_in_words(verdict.reasons)])}"
 
 
 def _unchanged(verdict: Verdict) -> str:
@@ -85,9 +93,9 @@ def verdict_in_words(verdict: Verdict) -> str:
     >>> verdict_in_words(Verdict("worse", "top1", change=-0.0272, low=-0.0332, high=-0.0216, margin=0.005))
     'top1 WORSE by 2.72 points [-3.32, -2.16]'
     """
-    if verdict.change is None:
-        return outputs_in_words(verdict)
     of_task = verdict.metric in all_metrics()
+    if verdict.change is None and not of_task:
+        return outputs_in_words(verdict)
     return f"{verdict.metric} {change_in_words(verdict) if of_task else score_change_in_words(verdict)}"
 
 
@@ -211,6 +219,10 @@ def _systematic(reason: Reason) -> str:
     return f"all values together are {size}, {_compared(reason)} ({tolerance})"
 
 
+def _too_few_pictures(reason: Reason) -> str:
+    return f"{reason.numbers['pictures']} pictures, {reason.numbers['fewest']} are the fewest for an interval"
+
+
 def _figure(reason: Reason) -> str:
     """A share in percent, with the number that it is of."""
     name, value, of = reason.names["figure"], reason.numbers["value"] or 0.0, reason.numbers["of"]
@@ -315,6 +327,7 @@ _WORDS: Final[Mapping[str, Callable[[Reason], str]]] = {
     "no_elements": lambda _: "it has no elements, so nothing was compared",
     "same_raw_numbers": lambda _: "the raw numbers are the same in every element of every run",
     "avg_error": _avg_error,
+    TOO_FEW_PICTURES: _too_few_pictures,
     "other_shape": lambda _: "the shapes of the outputs differ",
     "not_finite": _not_finite,
     "no_counterpart": lambda reason: (

@@ -96,6 +96,16 @@ def test_without_a_comparison_there_is_no_answer() -> None:
     assert answers(result(replace(REFERENCE, inference_latency=summarise_latency([1.0])))) == []
 
 
+def test_what_was_measured_and_held_against_nothing_says_why() -> None:
+    gone = replace(REFERENCE, status="not measured", reason="it died", inference_latency=None)
+    assert answers(result(gone, configuration("a"))) == [
+        "",
+        "reference: not measured: it died",
+        "a: not decided: reference was not measured",
+    ]
+    assert answers(result(REFERENCE, configuration("a"))) == ["", "a: not decided: there is no answer that both gave"]
+
+
 def test_the_answer_alone_still_has_failures_and_warnings() -> None:
     text = io.StringIO()
     verdict = Verdict("equivalent", "outputs", "reference", reasons=[Reason("identical")])

@@ -11,6 +11,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.result.evaluation import EvaluationResult
 from evaltools.task_kind import with_task_figures
+from evaltools.tasks.coco.changes import verdicts_on_map
 from evaltools.tasks.coco.result import (
     AnnotatedObject,
     BoxComparison,
@@ -54,7 +55,10 @@ def picture(name: str = "one.png", **detections: list[Detection]) -> DetectedPic
 def detection_result(
     *names: str, pictures: list[DetectedPicture] | None = None, truth: GroundTruthUsed | None = TRUTH
 ) -> EvaluationResult:
-    """The first one is the reference; each other one is compared with it, the third with the second too."""
+    """The first one is the reference; each other one is compared with it, the third with the second too.
+
+    Nothing is decided by so few pictures.
+    """
     entries = [configuration(name, "test" if number else "reference") for number, name in enumerate(names)]
     made = [figures(name) for name in names]
     if truth is None:
@@ -77,6 +81,8 @@ def detection_result(
     pairs = [(names[0], other) for other in names[1:]] + [(names[1], other) for other in names[2:]]
     comparisons = [BoxComparison(baseline, other, 4, AGREEMENT) for baseline, other in pairs]
     part = CocoDetection(data, made, comparisons, pictures)
+    verdicts = verdicts_on_map(comparisons, made, 0.005)
+    entries = [replace(entry, verdicts=verdicts.get(entry.name, [])) for entry in entries]
     return with_task_figures(replace(result(*entries), task="coco", part=part, failed=[]))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.metrics.coco_stats import DetectedObject, EvaluatedSet, TrueObject, evaluate_with_matches
-from evaltools.report.words.verdicts import change_in_words
+from evaltools.report.words.verdicts import change_in_words, verdict_in_words
 from evaltools.result.verdict import Verdict
 from evaltools.stats.interval import Interval
 from evaltools.tasks.coco.changes import (
@@ -37,7 +38,7 @@ def figures(name: str, worse: int) -> DetectionFigures:
 
 
 def verdict(changes: list[StatChange]) -> Verdict:
-    (found,) = verdicts_on_map([BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes)], 0.005)["b"]
+    (found,) = verdicts_on_map([BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes)], [], 0.005)["b"]
     return found
 
 
@@ -64,7 +65,7 @@ def test_the_same_configuration_does_not_change() -> None:
     said = "unchanged: no answer of 60 changes it; at most 4.9 % of such examples can (95 %)"
     assert change_in_words(verdict(changes)) == said
     (found,) = verdicts_on_map(
-        [BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes, identical=PICTURES)], 0.005
+        [BoxComparison("a", "b", PICTURES, BoxAgreement.nothing(), changes, identical=PICTURES)], [], 0.005
     )["b"]
     said = "identical: all 60 answers are bit for bit the reference's; at most 4.9 % of such examples can differ (95 %)"
     assert change_in_words(found) == said
@@ -105,7 +106,33 @@ def test_few_pictures_say_nothing() -> None:
 def test_the_verdict_is_on_map() -> None:
     found = verdict(changes_of_figures(figures("a", 0), figures("b", 12)))
     assert (found.kind, found.metric, found.against) == ("worse", "ap", "a")
-    assert verdicts_on_map([BoxComparison("a", "b", 4, BoxAgreement.nothing())], 0.005) == {}
+
+
+@pytest.mark.parametrize(
+    ("pictures", "changed", "said"),
+    [
+        (20, {}, "not decided: -7.56 points; 20 pictures, 50 are the fewest for an interval"),
+        (PICTURES, {"evaluation": None}, "not decided: without a ground truth there is no mAP"),
+        (PICTURES, {"pictures": 59}, "not decided: -7.56 points; the two did not finish the same pictures"),
+        (PICTURES, {"resampled": {}}, "not decided: -7.56 points; --bootstrap_resamples=0 leaves no interval"),
+    ],
+)
+def test_a_comparison_without_an_interval_is_not_decided_and_says_why(
+    pictures: int, changed: dict[str, Any], said: str
+) -> None:
+    baseline, other = (replace(figures(name, worse), pictures=pictures) for name, worse in (("a", 0), ("b", 6)))
+    both = [baseline, replace(other, **changed)]
+    (found,) = verdicts_on_map([BoxComparison("a", "b", pictures, BoxAgreement.nothing())], both, 0.005)["b"]
+    assert (found.kind, found.metric, found.against) == ("not decided", "ap", "a")
+    assert change_in_words(found) == said
+    assert verdict_in_words(found) == f"ap {said}"
+
+
+def test_identical_answers_to_few_pictures_say_so() -> None:
+    both = [replace(figures(name, 0), pictures=20) for name in "ab"]
+    compared = BoxComparison("a", "b", 20, BoxAgreement.nothing(), identical=20)
+    (found,) = verdicts_on_map([compared], both, 0.005)["b"]
+    assert change_in_words(found).startswith("identical: all 20 answers are bit for bit the reference's; at most 14 %")
 
 
 def test_draws_that_are_not_the_same_are_not_paired() -> None:

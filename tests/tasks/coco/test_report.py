@@ -172,7 +172,11 @@ def test_the_table_holds_what_was_read_and_the_figures() -> None:
     assert lines[9].split() == (
         ["test", "[fast]", "10", "8", "2", "ms", "1.00x", "9/10", "1", "2", "3", "0.9500", "0.031,", "max", "0.062"]
     )
-    assert len(lines) == 10
+    assert lines[10:] == [
+        "",
+        "test [fast]: mAP not decided: +0.00 points; 4 pictures, 50 are the fewest for an interval; 1.00x the speed of "
+        "reference; XNNPACK (9 of 10 nodes)",
+    ]
 
 
 def test_without_a_ground_truth_the_table_has_boxes_only() -> None:
@@ -183,7 +187,8 @@ def test_without_a_ground_truth_the_table_has_boxes_only() -> None:
     assert lines[:2] == ["4 pictures without ground truth", "outputs: boxes=0,classes=1,scores=2 (recognised)"]
     assert lines[2].startswith("category = ")
     assert "mean IoU" in lines[3]
-    assert not [line for line in lines if "mAP" in line]
+    assert [line for line in lines if "mAP" in line] == [lines[-1]]
+    assert lines[-1].startswith("test: mAP not decided: without a ground truth there is no mAP; ")
 
 
 def test_categories_that_changed_most_are_named() -> None:
@@ -202,7 +207,7 @@ def test_categories_that_changed_most_are_named() -> None:
 
 def test_tests_are_held_against_the_first_one_too() -> None:
     lines = printed(detection_result("reference", "a", "b"))
-    assert lines[-1] == "b against a: 8 boxes matched, 1 lost, 2 new, 3 of another class"
+    assert "b against a: 8 boxes matched, 1 lost, 2 new, 3 of another class" in lines
 
 
 def test_without_a_reference_the_first_test_is_the_baseline() -> None:
@@ -212,7 +217,7 @@ def test_without_a_reference_the_first_test_is_the_baseline() -> None:
     assert [line for line in lines if "vs first" in line and "vs ref" not in line]
     alone = replace(made, configurations=[first])
     alone = replace(alone, part=replace(made.part, figures=made.part.figures[:1], comparisons=[]))
-    assert printed(alone)[-1].split() == ["first", "10", "2", "ms", "9/10"]
+    assert ["first", "10", "2", "ms", "9/10"] in [line.split() for line in printed(alone)]
 
 
 def test_what_was_not_measured_says_why() -> None:
