@@ -72,8 +72,8 @@ class Parameter:
     lacks do not count. ``in_parts`` is the value for the parts of a run that is divided among devices: what it asks for
     is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
     tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
-    a shorter name beside that of the native tools. ``positional``: words that are no flags are values of this one.
-    ``in_python`` says what there is in Python instead. ``limit`` is the figure that the value limits, from above where
+    a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
+    flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the value limits, from above where
     less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``.
     """
 
@@ -97,6 +97,11 @@ class Parameter:
     positional: bool = False
     in_python: str = ""
     limit: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Its name, then the shorter ones."""
+        return [self.name, *self.short.split()]
 
     @property
     def type(self) -> TypeName:

@@ -146,7 +146,7 @@ def test_flags_in_the_docs_exist() -> None:
     )
     foreign = {"platform", "dest", "nouse_gpu", "flag", "use", "use_"}
     foreign |= {"truths", "debug"}  # of the task in own-tasks.md, and of every command
-    known |= {parameter.short for group in groups for parameter in group if parameter.short}
+    known |= {name for group in groups for parameter in group for name in parameter.names}
     known |= set(benchmark_flags.REFUSED) | {parameter.name for parameter in further} | {"help", "version", "flags"}
     for page in PAGES:
         for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9_]+)(?![\w-])", page.read_text()):

@@ -67,7 +67,7 @@ _RUNS: Final = (
         log="Graph",
         role="input_file",
         about="candidates",
-        short="model_file",
+        short="model_file model",
         positional=True,
     ),
     Parameter(
@@ -213,6 +213,20 @@ BEYOND: Final = (
         "PNG or SVG file: accuracy against latency and size, else latencies.",
         role="output_file",
         about="result",
+    ),
+    Parameter("quiet", "Show the answer alone, no table and no progress.", default=False, about="result"),
+    Parameter(
+        "compat",
+        "native: the lines of benchmark_model on stdout also where there are several configurations or models.",
+        choices=("", "native"),
+        about="execution",
+    ),
+    Parameter(
+        "native_lines",
+        "File for the lines of benchmark_model, however many configurations there are; stdout then has none.",
+        role="output_file",
+        about="result",
+        refused_on_devices="their lines go to stdout; --compat=native prints those of several configurations",
     ),
     Parameter(
         "run_timeout",

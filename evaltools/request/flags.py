@@ -127,8 +127,7 @@ def parse_flags(
     accepted; words that are no flags are values of the parameter that is positional, if there is one.
     """
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
-    short = {parameter.short: parameter for parameter in parameters.values() if parameter.short}
-    by_name = {**short, **parameters}
+    by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
     parser = _Parser(
         prog=f"evaltools {command}",
         usage=f"evaltools {command} --flag=value ...",

@@ -20,13 +20,14 @@ EXIT_CODES: Final = """\
 DESCRIPTION: Final = """\
 How fast a model is: load, first run, warm-up, steady state, memory, operators; any number of configurations in turns,
 each in processes of its own.
-stdout: the lines of benchmark_model. stderr: what ran, a table sorted by latency, what was not quiet."""
+stdout: the lines of benchmark_model, of a single configuration. stderr: what ran, a table sorted by latency, what was
+not quiet."""
 
 
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
     refuse_native_flags(arguments)
-    flags = parse_flags("benchmark", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
+    flags = parse_flags("benchmark MODEL.tflite", DESCRIPTION, f"exit codes:\n{EXIT_CODES}", GROUPS, arguments)
     require(flags)
     request = request_of_flags(flags, ["evaltools", "benchmark", *arguments])
     from evaltools.cli.benchmark.run import benchmark

@@ -46,7 +46,7 @@ class PlannedFiles:
             "trace": lambda: trace_json(result),
             "plot": lambda: plot_benchmark(result, self.whole["plot"]),
         }
-        errors = [_written(path, makers[flag]()) for flag, path in self.whole.items()]
+        errors = [_written(path, makers[flag]()) for flag, path in self.whole.items() if flag in makers]
         for flag, paths in self.of_rows.items():
             for path, row, values in zip(paths, result.rows, outputs, strict=True):
                 content = self._content(flag, result, row, values)
@@ -55,6 +55,8 @@ class PlannedFiles:
                 errors.append(_written(path, content))
                 if flag == _PROTOS and errors[-1] is None:
                     lines.text(saved_lines(path))
+        if "native_lines" in self.whole:
+            errors.append(_written(self.whole["native_lines"], lines.content))
         return [error for error in errors if error is not None]
 
     def _content(

@@ -1,4 +1,4 @@
-"""Prints the lines of benchmark_model while ``evaltools benchmark`` measures, and for a person what runs."""
+"""The lines of benchmark_model while ``evaltools benchmark`` measures, and for a person what runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from evaltools.benchmark import flags as benchmark_flags
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.evaluate.output import ignore_interrupts
-from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.native.lines.benchmark import (
@@ -40,7 +42,10 @@ from evaltools.text import printable
 
 
 class NativeLines:
-    """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be."""
+    """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be.
+
+    The native lines are those of one configuration: of several only ``--compat=native`` prints them. All are kept.
+    """
 
     def __init__(self, flags: Options, request: BenchmarkRequest, console: Console) -> None:
         self.is_written = True
@@ -52,6 +57,22 @@ class NativeLines:
         self._several: Final = len(request.candidates) > 1
         self._done = self._round = 0
         self._is_open = False
+        self._is_quiet: Final = flags.is_on("quiet")
+        self._to_stdout: Final = self._wants_stdout()
+        self._kept: list[str] = []
+        self._live: Live | None = None
+
+    def _wants_stdout(self) -> bool:
+        if "native_lines" in self._flags:
+            return False
+        if self._flags.text("compat") == "native":
+            return True
+        return not self._several and not (self._is_quiet and stdout_is_terminal())
+
+    @property
+    def content(self) -> bytes:
+        """All lines until now, as a file."""
+        return "".join(f"{text}\n" for text in self._kept).encode("utf-8", "backslashreplace")
 
     def start(self) -> None:
         """Before the first measurement."""
@@ -68,14 +89,14 @@ class NativeLines:
         if self._several or self._options.rounds > 1:
             total = len(self._request.candidates) * self._options.rounds
             name = f"{candidate.model.path.name}, {candidate.configuration.name}"
-            self._console.print(f"{self._done} of up to {total}: {name}, round {round_number + 1}", style="dim")
+            self._show_step(f"{self._done} of up to {total}: {name}, round {round_number + 1}")
         given = _logged(self._flags, candidate)
         self._print(starting_lines(benchmark_flags.LOGGED, given, self._flags.is_on("verbose")))
 
     def opened(self, row: BenchmarkRow, opening: Opening) -> None:
         """The model and its delegates."""
         self._is_open = True
-        if self._round == 0:
+        if self._round == 0 and not self._is_quiet:
             self._console.print(f"{row.name}  {describe_configuration(row)}")
         model = self._candidate.model
         self._print(
@@ -101,12 +122,10 @@ class NativeLines:
         timings = timings_line(found.opening.total_us, warm_up, regular)
         self._print([*stat_lines(regular), timings, *memory_lines(found.memory)])
 
-    def failed(self, candidate: Candidate, reason: str) -> None:
-        """It is said again below the table, where a person looks for it."""
+    def failed(self, candidate: Candidate, reason: str) -> None:  # noqa: ARG002
+        """The reason is said below the table, where a person looks for it."""
         if not self._is_open:
             self._print([loaded_line(candidate.model.path)])
-        if self._several:
-            self._console.print(f"{candidate.configuration.name} failed: {reason}", style="red")
 
     def profiled(self, profile: OpProfile, opening: Opening) -> None:
         """The operators, where no file was asked for; a file is written at the end."""
@@ -118,6 +137,27 @@ class NativeLines:
     def finished(self) -> None:
         """Ctrl-C must not lose what is not written yet."""
         ignore_interrupts()
+        self.close()
+
+    def close(self) -> None:
+        """Take the line that shows how far it is off the terminal."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _show_step(self, step: str) -> None:
+        """On a terminal that has no other lines between, in one line that the next step takes."""
+        if self._is_quiet:
+            return
+        if self._to_stdout or not self._console.is_terminal:
+            self._console.print(step, style="dim")
+            return
+        if self._live is None:
+            self._live = Live(
+                console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
+            self._live.start()
+        self._live.update(Text(step, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def summary(self, rows: Sequence[BenchmarkRow]) -> None:
         """All configurations, fastest first."""
@@ -149,7 +189,9 @@ class NativeLines:
             self._say("\n".join(printable(line) for line in lines))
 
     def _say(self, text: str) -> None:
-        self.is_written = say(text) and self.is_written
+        self._kept.append(text)
+        if self._to_stdout:
+            self.is_written = say(text) and self.is_written
 
 
 def _logged(flags: Options, candidate: Candidate) -> list[tuple[Parameter, Value]]:

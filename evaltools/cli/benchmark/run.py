@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from evaltools import exit_codes
 from evaltools.benchmark.accuracy import accuracies_of
 from evaltools.benchmark.measure import measure_benchmark
@@ -23,12 +25,12 @@ def benchmark(asked: Request) -> int:
     accuracies_of(flags, request)
     files = planned_files(asked, request)
     lines = NativeLines(flags, request, console)
-    with interrupts_restored():
+    with interrupts_restored(), closing(lines):
         lines.start()
         result, outputs = measure_benchmark(asked, request, lines)
         lines.summary(result.rows)
         errors = files.write(result, outputs, lines)
-        print_benchmark(result, console)
+        print_benchmark(result, console, is_quiet=flags.is_on("quiet"))
     for error in errors:
         console.print(f"evaltools: {error}", style="bold red")
     if result.stopped:

@@ -34,7 +34,7 @@ def benchmark_on_devices(asked: Request, own: DeviceFlags) -> int:
     files = planned_files(asked)
     with interrupts_restored():
         found = measure_on_devices(wanted, console)
-        if not show_benchmark(found.result, found.printed, files, console):
+        if not show_benchmark(found.result, found.printed, files, console, asked.options.is_on("quiet")):
             return exit_codes.NOT_WRITTEN
     if not found.are_all:
         return exit_codes.NOT_MEASURED
@@ -54,11 +54,13 @@ def planned_files(asked: Request) -> dict[str, Path]:
 
 
 def show_benchmark(
-    result: BenchmarkResult, printed: Mapping[str, str], files: Mapping[str, Path], console: Console
+    result: BenchmarkResult, printed: Mapping[str, str], files: Mapping[str, Path], console: Console, is_quiet: bool
 ) -> bool:
     """Print what each device printed and the tables, write the files; whether all could be written."""
     is_written = True
     for serial, text in printed.items():
+        if not text.strip():
+            continue
         heading = f"INFO: Device: {serial}\n" if len(printed) > 1 else ""
         is_written = say(heading + text.rstrip("\n")) and is_written
     makers: dict[str, Callable[[], bytes]] = {
@@ -72,7 +74,7 @@ def show_benchmark(
         except OutputError as error:
             console.print(f"evaltools: {error}", style="bold red")
             is_written = False
-    print_benchmark(result, console)
+    print_benchmark(result, console, is_quiet)
     if result.device_run is not None:
         print_device_run(result.device_run, console)
     return is_written

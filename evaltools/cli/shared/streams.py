@@ -17,6 +17,11 @@ def say(text: str) -> bool:
     return _write(sys.stdout, text)
 
 
+def stdout_is_terminal() -> bool:
+    """Whether a person reads stdout as it comes, and no program does."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def _visible(character: str) -> str:
     return character if character.isprintable() or character == "\n" else repr(character)[1:-1]
 

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.tables.cells import delegated, milliseconds, three_digits
+from evaltools.report.tables.cells import Said, delegated, milliseconds, print_said, three_digits
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.shown import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
+from evaltools.stats.interval import Interval
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.text import printable
 
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
+_MOST_NAMED: Final = 2
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
+_WIDEST_INTERVAL: Final = 3.0
+"""Ends of an interval that are further apart than this, as a ratio, say nothing."""
+_ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
 
 
-def print_benchmark(result: BenchmarkResult, console: Console) -> None:
-    """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU."""
+def print_benchmark(result: BenchmarkResult, console: Console, is_quiet: bool = False) -> None:
+    """Measured rows by latency, failed ones with their reasons, what was not quiet, operators left on the CPU.
+
+    ``is_quiet``: in place of the table and all behind it which one is the fastest.
+    """
     measured = sorted(
         (row for row in result.rows if row.status == "measured"),
         key=lambda row: shown_figures(row).latency_us or 0.0,
     )
-    if measured:
+    if measured and is_quiet:
+        console.print(_fastest(result, measured))
+    elif measured:
         _print_table(result, measured, console)
-    for row in result.rows:
-        if row.status == "failed":
-            console.print(f"{label(result, row)} failed: {row.reason}", style="bold red")
-        elif row.fallback:
-            console.print(f"{label(result, row)} FALLBACK: {row.fallback}", style="bold red")
-    for row in measured:
-        _print_disturbances(label(result, row), row, 1 if len(measured) > 1 else _MOST_DISTURBANCES, console)
+    print_said(_not_as_asked(result), console)
+    if is_quiet:
+        return
+    if len(measured) == 1:
+        _print_disturbances(label(result, measured[0]), measured[0], console)
+    else:
+        _print_disturbances_of_several(result, measured, console)
     for row in measured:
         _print_operators(label(result, row), row, console)
+
+
+def _fastest(result: BenchmarkResult, by_latency: Sequence[BenchmarkRow]) -> str:
+    """The first row with its median; how many times as fast as the next one by their medians."""
+    first, *others = by_latency
+    median = _median(shown_figures(first))
+    if not others:
+        return f"{label(result, first)}: {median}"
+    times = [shown_figures(row).latency_us for row in (first, others[0])]
+    ratio = f", {times[1] / times[0]:.2f}x the speed of {label(result, others[0])}" if times[0] and times[1] else ""
+    return f"fastest by median: {label(result, first)} with {median}{ratio}"
+
+
+def _not_as_asked(result: BenchmarkResult) -> Iterator[Said]:
+    """What failed, or ran on the CPU."""
+    for row in result.rows:
+        if row.status == "failed":
+            word = "not measured" if row.figures is None else "failed"
+            yield Said(label(result, row), f"{word}: {row.reason}", "bold red")
+        elif row.fallback:
+            yield Said(label(result, row), f"FALLBACK: {row.fallback}", "bold red")
 
 
 def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
@@ -78,14 +109,14 @@ def _columns(rows: Sequence[BenchmarkRow]) -> list[Column[BenchmarkRow]]:
     columns = [
         Column[BenchmarkRow]("delegated", delegated, 3),
         of_shown("median [95 %]", _median, 0),
-        Column("vs first", _versus, 6),
+        Column("vs first", _versus, 4),
         of_shown("runs", _runs, 9),
         of_shown("average", lambda shown: _time(shown.average_us), 10),
         of_shown("p95", lambda shown: _time(shown.p95_us), 8),
         of_shown("with reading", lambda shown: _time(shown.with_reading_us), 11),
-        of_shown("load", lambda shown: _time(shown.load_us), 5),
+        of_shown("load", lambda shown: _time(shown.load_us), 6),
         of_shown("first run", lambda shown: _time(shown.first_run_us), 7),
-        of_shown("peak MB", lambda shown: _megabytes(shown.peak_mb), 4),
+        of_shown("peak MB", lambda shown: _megabytes(shown.peak_mb), 5),
         of_shown("steady MB", lambda shown: _megabytes(shown.steady_mb), 12),
     ]
     if not any(row.versus_first for row in rows):
@@ -112,8 +143,14 @@ def _median(shown: Shown) -> str:
         return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
     few = "rounds" if 1 < shown.rounds < FEWEST_PROCESSES else "runs"
     span, note = shown.interval, "" if shown.is_logged and shown.rounds < 2 else f" [too few {few}]"
+    if span and not _says_something(span):
+        span, note = None, " [too uneven]"
     interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
     return milliseconds(shown.median_us) + interval
+
+
+def _says_something(interval: Interval) -> bool:
+    return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
 
 
 def _versus(row: BenchmarkRow) -> str:
@@ -121,7 +158,8 @@ def _versus(row: BenchmarkRow) -> str:
     found = row.versus_first
     if found is None:
         return ""
-    interval = f" [{1 / found.interval.high:.2f}, {1 / found.interval.low:.2f}]" if found.interval else ""
+    span = found.interval if found.interval and _says_something(found.interval) else None
+    interval = f" [{1 / span.high:.2f}, {1 / span.low:.2f}]" if span else ""
     return f"{1 / found.ratio:.2f}x{interval}"
 
 
@@ -137,13 +175,30 @@ def _accuracy(row: BenchmarkRow) -> str:
     return f"{row.accuracy.metric} {100 * row.accuracy.value:.2f} %" if row.accuracy else "-"
 
 
-def _print_disturbances(name: str, row: BenchmarkRow, most: int, console: Console) -> None:
+def _disturbances(row: BenchmarkRow) -> list[str]:
     """Each once, whichever round it disturbed."""
-    found = list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
-    left_out = len(found) - most
-    more = f" (and {left_out} more; --output_file_path=result.json lists all)" if left_out > 0 else ""
-    for number, text in enumerate(found[:most], 1):
-        console.print(f"{name}: not quiet: {text}{more if number == most else ''}", style="yellow")
+    return list(dict.fromkeys(text for entry in row.rounds for text in entry.disturbances))
+
+
+def _print_disturbances(name: str, row: BenchmarkRow, console: Console) -> None:
+    found = _disturbances(row)
+    left_out = len(found) - _MOST_DISTURBANCES
+    more = f" (and {left_out} more; {_ALL_IN_THE_FILE})" if left_out > 0 else ""
+    for number, text in enumerate(found[:_MOST_DISTURBANCES], 1):
+        console.print(f"{name}: not quiet: {text}{more if number == _MOST_DISTURBANCES else ''}", style="yellow")
+
+
+def _print_disturbances_of_several(result: BenchmarkResult, rows: Sequence[BenchmarkRow], console: Console) -> None:
+    """One line for all, with the first thing that was not quiet."""
+    disturbed = [row for row in rows if _disturbances(row)]
+    if not disturbed:
+        return
+    first, *others = dict.fromkeys(text for row in disturbed for text in _disturbances(row))
+    who = ", ".join(label(result, row) for row in disturbed)
+    if len(disturbed) > _MOST_NAMED:
+        who = f"{len(disturbed)} of {len(rows)} configurations"
+    more = f" (and {len(others)} more; {_ALL_IN_THE_FILE})" if others else ""
+    console.print(f"{who}: not quiet: {first}{more}", style="yellow")
 
 
 def _print_doubts(name: str, profile: OpProfile, console: Console) -> None:

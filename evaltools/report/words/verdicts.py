@@ -40,7 +40,7 @@ def change_in_words(verdict: Verdict) -> str:
     """
     if unchanged := _unchanged(verdict):
         return unchanged
-    if verdict.low is None or verdict.high is None:
+    if verdict.reasons and (verdict.low is None or verdict.high is None):
         return _without_interval(verdict)
     change, span = 100 * (verdict.change or 0.0), f"[{_points(verdict.low)}, {_points(verdict.high)}]"
     within = "" if verdict.margin is None else f" within {100 * verdict.margin:g} points"

@@ -69,8 +69,9 @@ def test_every_model_is_measured_with_every_configuration_and_the_summary_is_sor
     output, plot, trace = tmp_path / "r.json", tmp_path / "p.svg", tmp_path / "t.json"
     files = (f"--output_file_path={output}", f"--plot={plot}", f"--trace={trace}")
     done = benchmark(
-        f"--graph={INT8}", f"--graph={FLOAT}", *QUICK, "--rounds=2", "--sweep=use_xnnpack=true,false", *files
-    )
+        f"--graph={INT8}", f"--graph={FLOAT}", *QUICK, "--rounds=2", "--sweep=use_xnnpack=true,false", *files,
+        "--compat=native",
+    )  # fmt: skip
     assert done.code == 0, done.err
     rows = rows_of(output)
     assert [(row["model"], row["name"]) for row in rows] == [
@@ -87,7 +88,8 @@ def test_every_model_is_measured_with_every_configuration_and_the_summary_is_sor
 
 def test_all_options_of_the_native_list_with_reasons_for_those_that_fail(tmp_path: Path) -> None:
     output = tmp_path / "result.json"
-    done = benchmark(f"--graph={INT8}", *QUICK, "--rounds=1", "--perf_options_list=all", f"--output_file_path={output}")
+    more = ("--rounds=1", "--perf_options_list=all", f"--output_file_path={output}", "--compat=native")
+    done = benchmark(f"--graph={INT8}", *QUICK, *more)
     assert done.code == 0, done.err
     assert "The list of TFLite runtime options to be benchmarked: [all]" in done.out
     rows = {row["name"]: row for row in rows_of(output)}
@@ -96,18 +98,36 @@ def test_all_options_of_the_native_list_with_reasons_for_those_that_fail(tmp_pat
         assert row["status"] == "measured" if name.startswith("cpu") else row["status"] in ("measured", "failed")
         if row["status"] == "failed":
             assert row["reason"]
-            assert f"{name} failed: " in done.err
+            assert [line for line in done.err.splitlines() if name in line and ": not measured: " in line]
             assert f"{name}:  failed!" in done.out
     assert rows["nnapi(w/o accel name)"]["status"] == "failed"
 
 
 def test_an_option_that_fails_gives_its_exit_code_and_the_others_their_figures() -> None:
-    done = benchmark(
-        f"--graph={INT8}", *QUICK, "--config", "phone: use_nnapi=true", "--config", "cpu: use_xnnpack=true"
-    )
+    configurations = ("--config", "phone: use_nnapi=true", "--config", "cpu: use_xnnpack=true")
+    done = benchmark(f"--model={INT8}", *QUICK, *configurations, "--compat=native")
     assert done.code == 3
-    assert "phone failed: " in done.err
+    assert done.err.count("use_nnapi") + done.err.count("phone: not measured: ") == 1, "its reason stands there once"
     assert re.search(r"^INFO: +cpu: count=15 ", done.out, re.MULTILINE)
+
+
+def test_of_several_configurations_stdout_has_no_lines_and_a_file_has_them(tmp_path: Path) -> None:
+    several, file = ("--rounds=1", "--sweep=threads:1,2"), tmp_path / "lines.txt"
+    assert benchmark(INT8, *QUICK, *several).out == ""
+    done = benchmark(INT8, *QUICK, *several, f"--native_lines={file}", "--quiet")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("fastest by median: num_threads=")
+    assert len(done.err.splitlines()) == 1
+    assert file.read_text().count("INFO: STARTING!") == 2
+    assert "Summary of All Runs" in file.read_text()
+
+
+def test_the_lines_of_one_configuration_in_a_file_are_those_of_stdout(tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    done = benchmark(INT8, *QUICK, f"--native_lines={file}", f"--result_file_path={tmp_path / 'r.pb'}")
+    assert (done.code, done.out) == (0, "")
+    assert parse_benchmark_log(file.read_text()).is_complete
+    assert file.read_text().endswith(f"INFO: Saved benchmark result to: {tmp_path / 'r.pb'}\n")
 
 
 def test_accuracy_stands_beside_latency(tmp_path: Path) -> None:

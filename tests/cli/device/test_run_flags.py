@@ -196,7 +196,7 @@ WITHOUT_EFFECT = {
     "inference-diff": {*OF_EXECUTORS, "trace", "save_outputs"},
     "diff": {*OF_EXECUTORS, "trace", "save_outputs"},
     "benchmark": {
-        "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file"
+        "output_filepath", "result_file_path", "op_profiling_output_file", "profiling_output_csv_file", "native_lines"
     },
 }  # fmt: skip
 

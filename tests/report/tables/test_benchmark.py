@@ -49,12 +49,42 @@ def test_rows_stand_by_latency_and_failed_ones_below_with_their_reasons() -> Non
     lines = printed(made)
     assert [cells(line)[0] for line in lines[:4]] == ["configuration", "fast", "middle", "slow"]
     assert cells(lines[1])[2] == "0.5 ms [0.45, 0.55]"
-    assert lines[4] == "[gone] failed: no such driver"
+    assert lines[4] == "[gone]: not measured: no such driver"
     assert sum("[gone]" in line for line in lines) == 1
 
 
 def test_where_nothing_was_measured_only_the_reasons_are_printed() -> None:
-    assert printed(benchmark(failed("a", "first"), failed("b", "second"))) == ["a failed: first", "b failed: second"]
+    made = benchmark(failed("a", "first"), failed("b", "second"), failed("c", "first"))
+    assert printed(made) == ["a, c: not measured: first", "b: not measured: second"]
+
+
+def test_a_row_that_failed_after_some_rounds_has_figures() -> None:
+    made = benchmark(replace(row("a", 1000), status="failed", reason="it died"))
+    assert printed(made) == ["a: failed: it died"]
+
+
+@pytest.mark.parametrize(("high", "said"), [(3000, "1 ms [1, 3]"), (3001, "1 ms [too uneven]")])
+def test_an_interval_that_says_nothing_is_left_out(high: int, said: str) -> None:
+    made = row("a", 1000)
+    assert made.figures is not None
+    made = replace(made, figures=replace(made.figures, median_interval=Interval(1000, high)))
+    uneven = LatencyRatio(3, 0.5, Interval(0.1, 5.0))
+    lines = printed(benchmark(made, replace(row("b", 2000), versus_first=uneven)))
+    assert cells(lines[1])[2] == said
+    assert cells(lines[2])[3] == "2.00x"
+
+
+def test_the_answer_alone_is_the_fastest_one_and_what_was_not_measured() -> None:
+    made = benchmark(disturbed(row("slow", 3000), ("hot",)), failed("gone", "no driver"), row("fast", 500))
+    text = io.StringIO()
+    print_benchmark(made, make_console(text), is_quiet=True)
+    assert text.getvalue().splitlines() == [
+        "fastest by median: fast with 0.5 ms [0.45, 0.55], 6.00x the speed of slow",
+        "gone: not measured: no driver",
+    ]
+    text = io.StringIO()
+    print_benchmark(benchmark(row("test", 500)), make_console(text), is_quiet=True)
+    assert text.getvalue() == "test: 0.5 ms [0.45, 0.55]\n"
 
 
 def test_the_cpu_in_place_of_an_accelerator_is_marked() -> None:
@@ -72,7 +102,7 @@ def test_the_cpu_in_place_of_an_accelerator_is_marked() -> None:
         ["plain", "9/10"],
         ["fallen [FALLBACK]", "-"],
     ]
-    assert lines[4:] == ["fallen FALLBACK: no such library"]
+    assert lines[4:] == ["fallen: FALLBACK: no such library"]
 
 
 def test_versus_first_is_how_many_times_as_fast() -> None:
@@ -108,8 +138,9 @@ def test_columns_drop_out_where_the_terminal_is_narrow_and_no_number_is_cut() ->
         assert sorted(headings[-1] + left_out) == sorted(cells(printed(made, 200)[0]))
     narrow, usual, wide = map(set, headings)
     assert narrow < usual < wide
-    assert {"delegated", "median [95 %]", "peak MB"} <= narrow
-    assert {"vs first", "runs", "average", "p95", "with reading", "load", "first run", "steady MB"} <= wide
+    assert {"delegated", "median [95 %]"} <= narrow
+    assert "vs first" in usual
+    assert {"peak MB", "vs first", "runs", "average", "p95", "with reading", "load", "first run", "steady MB"} <= wide
     line = cells(printed(made, 200)[1])
     assert "3 rounds" in line[4]
     assert line[-2:] == ["1.8", "1.6"]
@@ -139,7 +170,7 @@ def test_models_are_named_with_their_folders_where_their_names_are_equal() -> No
         ["n", "0.00", "x"],
     ]
     gone = replace(named, rows=[named.rows[0], replace(failed("x", "why"), model=1)])
-    assert printed(gone)[-1] == "new/m.tflite, x failed: why"
+    assert printed(gone)[-1] == "new/m.tflite, x: not measured: why"
 
 
 def test_accuracy_and_the_front_stand_in_the_table() -> None:
@@ -151,7 +182,7 @@ def test_accuracy_and_the_front_stand_in_the_table() -> None:
 
 
 def test_disturbances_stand_once_each_and_the_rest_is_counted() -> None:
-    """Of a single row three; beside other rows one of each."""
+    """Of a single row three; of several one, with the names where there are few."""
     made = disturbed(row("a", 1000), ("hot", "busy"), ("hot", "slow", "steal"))
     more = "; --output_file_path=result.json lists all)"
     assert printed(benchmark(made))[2:] == [
@@ -160,9 +191,10 @@ def test_disturbances_stand_once_each_and_the_rest_is_counted() -> None:
         f"a: not quiet: slow (and 1 more{more}",
     ]
     assert printed(benchmark(made, disturbed(row("b", 2000), ("hot",))))[3:] == [
-        f"a: not quiet: hot (and 3 more{more}",
-        "b: not quiet: hot",
+        f"a, b: not quiet: hot (and 3 more{more}"
     ]
+    noisy = [disturbed(row(name, 1000), ("hot",)) for name in "abc"]
+    assert printed(benchmark(*noisy, row("quiet", 2000)))[5:] == ["3 of 4 configurations: not quiet: hot"]
 
 
 def test_operators_left_on_the_cpu_stand_by_time() -> None:
