@@ -73,8 +73,8 @@ class Parameter:
     is done once, here. ``refused_on_devices`` says why there is no such thing on devices, ``not_native`` why native
     tools cannot have it. ``declared_type`` is for a flag whose default is empty, and no string otherwise. ``short`` is
     a shorter name beside that of the native tools, or several with blanks between. ``positional``: words that are no
-    flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the value limits, from above where
-    less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``.
+    flags are values of this one. ``in_python`` says what there is in Python instead. ``limit`` is the figure that the
+    value limits, from above where less of it is better; ``NUMBER`` or ``OUTPUT=NUMBER``.
     """
 
     name: str

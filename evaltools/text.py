@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import textwrap
+from typing import Final, TextIO
+
+_COMMAND: Final = "$ "
+_GAPS: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
+_FARTHEST_COLUMN: Final = 0.6
+"""Of the width: a column that begins farther to the right leaves too little for its text."""
+
 
 def printable(text: str) -> str:
     r"""A text of one line, safe for a terminal: what is no printable character becomes ``?``.
@@ -10,3 +20,37 @@ def printable(text: str) -> str:
     ('two?lines', 'no?[2Jspace')
     """
     return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def columns_of(stream: TextIO | None) -> int | None:
+    """How wide the terminal is that a stream writes to; None where it writes elsewhere."""
+    try:
+        if stream is None or not stream.isatty():
+            return None
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def wrapped(text: str, columns: int | None) -> str:
+    """The text with lines of at most so many columns, broken at spaces alone; None: as it is.
+
+    What a line goes on with stands below the last column that it has; commands, behind ``$``, stay as they are.
+
+    >>> print(wrapped("yes  XNNPACK  runs all of a model", 24))
+    yes  XNNPACK  runs all
+                  of a model
+    """
+    if columns is None:
+        return text
+    return "\n".join(_wrapped_line(line, columns) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, columns: int) -> str:
+    if len(line) <= columns or line.startswith(_COMMAND):
+        return line
+    indent = len(line) - len(line.lstrip())
+    starts = [indent, *(gap.end() for gap in _GAPS.finditer(line))]
+    start = max((start for start in starts if start <= _FARTHEST_COLUMN * columns), default=0)
+    lines = textwrap.wrap(line, columns, subsequent_indent=" " * start, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import DEBUG, EvaltoolsError
 from evaltools.exit_codes import EXIT_CODE_HELP, INTERRUPTED, NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
@@ -136,7 +136,7 @@ def command_names() -> list[str]:
 
 
 def _printed(text: str) -> int:
-    return OK if say(text) else NOT_WRITTEN
+    return OK if tell(text) else NOT_WRITTEN
 
 
 def _help_text() -> str:

@@ -6,6 +6,9 @@ Configurations are the command line's own and those of ``--sweep``, ``--config``
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -17,9 +20,12 @@ from evaltools.errors import UsageError
 from evaltools.parameter import BOOLEANS, Parameter, Value, did_you_mean, format_value, split_flag
 from evaltools.request import Options
 from evaltools.request.sweep import sweep_configurations
+from evaltools.text import columns_of, wrapped
 
 TEST_NAME: Final = "test"
 _HERE: Final = Path()
+
+_LONG_LINE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,13 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
+class _TerminalHelp(argparse.RawDescriptionHelpFormatter):
+    """Help that breaks lines at spaces alone."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+
 class _Collect(argparse.Action):
     """Appends (name, text) to one list for all flags, which keeps their order."""
 
@@ -128,12 +141,13 @@ def parse_flags(
     """
     parameters = {parameter.name: parameter for group in groups.values() for parameter in group}
     by_name = {name: parameter for parameter in parameters.values() for name in parameter.names} | parameters
+    columns = columns_of(sys.stdout)
     parser = _Parser(
         prog=f"evaltools {command}",
         usage=f"evaltools {command} --flag=value ...",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=wrapped(description if columns is None else _in_paragraphs(description), columns),
+        epilog=wrapped(epilog, columns),
+        formatter_class=argparse.RawDescriptionHelpFormatter if columns is None else _TerminalHelp,
         allow_abbrev=False,
     )
     parser.set_defaults(given=[])
@@ -150,6 +164,11 @@ def parse_flags(
     flags = GivenFlags((*((str(positional), word) for word in others), *known.given), parameters)
     flags.refuse_without_effect()
     return flags
+
+
+def _in_paragraphs(text: str) -> str:
+    """With the lines joined that were only broken to fit into the source, which are the long ones."""
+    return re.sub(rf"(?m)^(.{{{_LONG_LINE},}})\n(?=\S)", r"\1 ", text)
 
 
 def _add(section: Any, parameter: Parameter, names: Sequence[str]) -> None:

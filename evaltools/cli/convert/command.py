@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import Parameter, did_you_mean
@@ -151,7 +151,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _printed(text: str) -> int:
-    return OK if say(text) else NOT_WRITTEN
+    return OK if tell(text) else NOT_WRITTEN
 
 
 def _wrong_format(name: str) -> str:

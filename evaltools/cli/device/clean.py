@@ -6,7 +6,7 @@ from typing import Final
 
 from evaltools.cli.device.list import ALL, CHOICE_OF_DEVICES, read_port, read_serials
 from evaltools.cli.device.run_flags import read_root
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.device.run.flags import DEFAULT_ROOT
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> int:
             is_clean = False
         else:
             done = f"{root} deleted, {size} KiB" if size else "nothing there"
-            is_written = say(f"{serial}: {done}") and is_written
+            is_written = tell(f"{serial}: {done}") and is_written
     if not serials:
         complain("evaltools: no device is connected; plug one in, or run adb connect HOST:PORT")
     if not is_clean:

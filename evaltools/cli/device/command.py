@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Final
 
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_WRITTEN, OK, USAGE
 from evaltools.parameter import did_you_mean
@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
         return USAGE
     name, rest = arguments[0], arguments[1:]
     if name in ("-h", "--help", "--help=true", "--help=1", "help"):
-        return OK if say(_help_text()) else NOT_WRITTEN
+        return OK if tell(_help_text()) else NOT_WRITTEN
     if name not in ACTIONS:
         hint = did_you_mean(name, ACTIONS)
         raise UsageError(

@@ -11,7 +11,7 @@ from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.cli.benchmark.command import refuse_native_flags, require
 from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags
 from evaltools.cli.evaluate.command import read_request
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import UsageError
 from evaltools.exit_codes import (
     DEVICE_BENCHMARK_EXIT_CODE_HELP,
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
         return USAGE
     word, rest = arguments[0], arguments[1:]
     if word in (*_HELP, "help"):
-        return OK if say(_help_text()) else NOT_WRITTEN
+        return OK if tell(_help_text()) else NOT_WRITTEN
     return carry_out_on_devices(parse(word, rest))
 
 

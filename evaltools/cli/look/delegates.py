@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
-from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.streams import tell
 from evaltools.delegates import DELEGATES, Delegate
 from evaltools.exit_codes import NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
 from evaltools.request.flags import parse_flags
+from evaltools.text import columns_of
 
 DESCRIPTION: Final = "Delegates, their flags, and where each one runs."
 PARAMETERS: Final = (Parameter("flags", "List every flag with type, default and meaning.", default=False),)
@@ -22,14 +24,26 @@ def run(arguments: list[str]) -> int:
 
         text = reference_page().rstrip()
     else:
-        text = "\n".join(_line(entry) for entry in DELEGATES) + "\nevaltools doctor tries those of Python here"
-    return OK if say(text) else NOT_WRITTEN
+        columns = columns_of(sys.stdout)
+        lines = [_line(entry) for entry in DELEGATES]
+        if columns is not None and columns < max(map(len, lines)):
+            lines = [line for entry in DELEGATES for line in _narrow_lines(entry)]
+        text = "\n".join([*lines, "evaltools doctor tries those of Python here"])
+    return OK if tell(text) else NOT_WRITTEN
 
 
 def _line(delegate: Delegate) -> str:
-    """Name, switch, where it runs, and the Python runtimes that are installed here and can create it."""
+    """Name, switch, the Python runtimes that are installed here and can create it, and where it runs."""
+    return f"{delegate.name:<16} --{delegate.enabled_by:<30} {_here(delegate):<44} {delegate.works_in}"
+
+
+def _narrow_lines(delegate: Delegate) -> list[str]:
+    """The same, one below the other."""
+    return [f"{delegate.name:<16} --{delegate.enabled_by}", f"    {_here(delegate)}", f"    {delegate.works_in}"]
+
+
+def _here(delegate: Delegate) -> str:
     from evaltools.runtime.registry import installed_runtimes
 
     installed = [name for name in installed_runtimes() if name in delegate.runtimes]
-    here = f"--runtime={', '.join(installed)}" if installed else "not from Python here"
-    return f"{delegate.name:<16} --{delegate.enabled_by:<30} {here:<44} {delegate.works_in}"
+    return f"--runtime={', '.join(installed)}" if installed else "not from Python here"

@@ -44,11 +44,9 @@ What to look at:
   matched     coco: boxes that both find; lost and new are those without a partner, other class those named otherwise
   int8        an external delegate for float models takes nothing of it, so it is not measured: never a CPU number
 Next: the same on your own model and pictures, with any of the flags in docs/delegate-flags.md:
-  evaltools inference-diff --model_file=... --config "mine: use_xnnpack=true"
-  evaltools imagenet --model_file=... --ground_truth_images_path=... --ground_truth_labels=... \\
-    --model_output_labels=... --config "mine: use_xnnpack=true" --output_file_path=result.json
-  evaltools coco --model_file=... --ground_truth_images_path=... --ground_truth_annotations=instances.json \\
-    --config "mine: use_xnnpack=true" --disagreements_path=worst.png
+  evaltools diff MODEL.tflite --use_xnnpack
+  evaltools imagenet MODEL.tflite --images=DIR --ground_truth=truth.txt --use_gpu
+  evaltools coco MODEL.tflite --images=DIR --ground_truth=truth.json --use_gpu
 """
 
 

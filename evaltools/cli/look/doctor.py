@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evaltools.cli.shared.streams import complain, say
+from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import OutputError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.parameter import Parameter
@@ -70,13 +70,12 @@ def run(arguments: list[str]) -> int:
         return _install(given)
     from evaltools.tasks.inspection.machine_check import environment, findings
 
-    is_written = say(environment())
+    is_written = tell(environment())
     found: list[Finding] = []
     for finding in findings():
         if not found or found[-1].kind != finding.kind:
-            is_written = say(f"\n{_TITLES[finding.kind]}") and is_written
-        is_told = bool(found) and found[-1].here == finding.here
-        is_written = say("\n".join(_lines(finding, is_told))) and is_written
+            is_written = tell(f"\n{_TITLES[finding.kind]}") and is_written
+        is_written = tell("\n".join(_lines(finding, found))) and is_written
         found.append(finding)
     if given.text("output_file_path"):
         _write(Path(given.text("output_file_path")), found)
@@ -100,16 +99,18 @@ def _install(given: GivenFlags) -> int:
         lines.append("next: evaltools doctor")
     else:
         lines.append(f"before evaltools: {environment}")
-    return OK if say("\n".join(lines)) else NOT_WRITTEN
+    return OK if tell("\n".join(lines)) else NOT_WRITTEN
 
 
-def _lines(finding: Finding, is_told: bool) -> list[str]:
-    """``is_told``: the finding before has said what this delegate is here."""
+def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:
+    """What a delegate is here is not said twice in a row, and what to do once for all that lack the same."""
     lines = [f"  {_MARKS[finding.state]:<3}  {finding.name:<31} {finding.proof}".rstrip()]
+    is_told = bool(earlier) and earlier[-1].here == finding.here
     if finding.here and not is_told:
         lines.append(f"         here: {finding.here}")
     if finding.state == "missing" and finding.next_step:
-        lines.append(f"         {finding.next_step}")
+        alike = next((entry.name for entry in earlier if entry.next_step == finding.next_step), None)
+        lines.append(f"         {finding.next_step if alike is None else f'for the same reason as {alike}'}")
     return lines
 
 

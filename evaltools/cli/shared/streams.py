@@ -6,15 +6,25 @@ import os
 import sys
 from typing import TextIO
 
+from evaltools.text import columns_of, wrapped
+
 
 def complain(message: str) -> None:
-    """Print a message to stderr; control characters from elsewhere are shown, not sent to the terminal."""
-    _write(sys.stderr, "".join(_visible(character) for character in message))
+    """Print a message to stderr; control characters from elsewhere are shown, not sent to the terminal.
+
+    On a terminal its lines wrap at spaces.
+    """
+    _write(sys.stderr, wrapped("".join(_visible(character) for character in message), columns_of(sys.stderr)))
 
 
 def say(text: str) -> bool:
     """Print to stdout; False where it cannot be written. A reader that has seen enough is no error."""
     return _write(sys.stdout, text)
+
+
+def tell(text: str) -> bool:
+    """The same of sentences, whose lines wrap at spaces on a terminal."""
+    return say(wrapped(text, columns_of(sys.stdout)))
 
 
 def stdout_is_terminal() -> bool:

@@ -18,6 +18,7 @@ from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 from evaltools.tasks.inspection import machine_check
+from evaltools.tasks.inspection.machine_check import Finding
 from tests.command import evaltools, evaltools_here
 
 PACKAGES = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite_runtime"}
@@ -58,6 +59,15 @@ def test_without_a_runtime_nothing_can_be_measured(
     assert "the runtime litert is not installed; pip install it" in out
     assert "no runtime works here" in err
     assert "\n  yes  XNNPACK" not in out
+
+
+def test_what_several_lack_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons = {"GPU in fp32": "no Vulkan", "GPU in fp16": "no Vulkan", "NPU": "no driver"}
+    found = [Finding("delegate", name, "missing", next_step=reason) for name, reason in reasons.items()]
+    monkeypatch.setattr("evaltools.tasks.inspection.machine_check.findings", lambda: iter(found))
+    main(["doctor"])
+    said = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 9)]
+    assert said == ["no Vulkan", "for the same reason as GPU in fp32", "no driver"]
 
 
 @pytest.mark.parametrize("factor", [1.001, float("nan")])

@@ -1,0 +1,68 @@
+"""What is said wraps at spaces on a terminal, and is left alone elsewhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import struct
+import sys
+import termios
+from collections.abc import Callable
+from fcntl import ioctl
+
+import pytest
+
+from evaltools.cli.shared.streams import complain, say, tell
+from evaltools.text import wrapped
+
+LONG = "evaltools: labels.txt has 1000 lines, the model's well-known output has 1001"
+
+
+def on_terminal(act: Callable[[], object], stream: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that a terminal so wide is sent."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
+    with open(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, stream, terminal)
+        act()
+        terminal.flush()
+        sent = os.read(ours, 10_000).decode()
+    os.close(ours)
+    return sent.splitlines()
+
+
+def test_sentences_wrap_at_spaces_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [
+        "evaltools: labels.txt has",
+        "1000 lines, the model's",
+        "well-known output has 1001",
+    ]
+    assert on_terminal(lambda: complain(LONG), "stderr", 28, monkeypatch) == expected
+    assert on_terminal(lambda: tell(LONG), "stdout", 28, monkeypatch) == expected
+    assert on_terminal(lambda: say(LONG), "stdout", 28, monkeypatch) == [LONG]
+
+
+def test_elsewhere_each_line_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", text)
+    assert tell(LONG)
+    assert text.getvalue() == f"{LONG}\n"
+    assert wrapped(LONG, None) == LONG
+
+
+def test_lines_go_on_below_their_last_column_where_that_leaves_room() -> None:
+    line = "  no   GPU             nothing that draws: install it"
+    assert wrapped(line, 40).splitlines() == [
+        "  no   GPU             nothing that",
+        "                       draws: install it",
+    ]
+    assert wrapped(line, 30).splitlines() == ["  no   GPU             nothing", "       that draws: install it"]
+
+
+def test_a_command_and_a_word_that_is_too_long_stay_whole() -> None:
+    command = "$ evaltools imagenet --model_file=a.tflite --images=b"
+    assert wrapped(command, 20) == command
+    assert wrapped("see /a/very/long/path/to/some/file.txt there", 20).splitlines() == (
+        ["see", "/a/very/long/path/to/some/file.txt", "there"]
+    )
