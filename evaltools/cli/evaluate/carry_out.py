@@ -11,6 +11,7 @@ from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
     Terminal,
     detail_of,
+    has_native_lines,
     interrupts_restored,
     print_early_end,
     print_to_stdout,
@@ -38,15 +39,15 @@ def carry_out(request: Request, shards: FinishedShards | None = None) -> int:
     return carried_out(request, shards).exit_code
 
 
-def carried_out(request: Request, shards: FinishedShards | None = None) -> CarriedOut:
-    """Evaluate, or take the records from finished ``shards``; print, write."""
+def carried_out(request: Request, shards: FinishedShards | None = None, is_one_model: bool = True) -> CarriedOut:
+    """Evaluate, or take the records from finished ``shards``; print, write. ``is_one_model``: of this command."""
     options, console = request.options, make_console()
     terminal = Terminal(console, options)
     if options.text("executor") == "ray" and shards is None:
         from evaltools.runs.on_ray import shards_on_ray
 
         with shards_on_ray(request, partial(terminal.progress, "shards")) as done:
-            return carried_out(request.of_no_run(), done)
+            return carried_out(request.of_no_run(), done, is_one_model)
     kind = evaluation_kind(request.task)
     asked = kind.read(request)
     files = planned_files(request, kind.files_read(asked))
@@ -57,8 +58,9 @@ def carried_out(request: Request, shards: FinishedShards | None = None) -> Carri
                 result = evaluate(kind.prepare, asked, terminal)
             else:
                 result = merge_shards(kind, asked, shards, terminal)
-        not_written = print_to_stdout(kind.debug_lines(result, options))
-        not_written += write_and_show(kind.as_asked(result, options), files, console, detail_of(options))
+        with_lines = has_native_lines(result, options, is_one_model)
+        not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
+        not_written += write_and_show(kind.as_asked(result, options), files, console, detail_of(options), with_lines)
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)

@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.cli.shared.progress import show_progress
-from evaltools.cli.shared.streams import say
+from evaltools.cli.shared.streams import say, stdout_is_terminal
 from evaltools.engine import Tally
 from evaltools.errors import OutputError
 from evaltools.native.lines.evaluation import native_lines
@@ -76,11 +76,24 @@ def interrupts_restored() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def has_native_lines(result: EvaluationResult, options: Options, is_one_model: bool = True) -> bool:
+    """Whether stdout gets the native lines: a program that reads it does.
+
+    A person does of a single configuration, unless the answer alone is asked for, and with ``--compat=native``.
+    """
+    if not stdout_is_terminal() or options.text("compat") == "native":
+        return True
+    tests = [entry for entry in result.configurations if entry.role == "test"]
+    return is_one_model and len(tests) == 1 and not options.is_on("quiet")
+
+
 def write_and_show(
-    result: EvaluationResult, files: dict[str, Path], console: Console, detail: Detail
+    result: EvaluationResult, files: dict[str, Path], console: Console, detail: Detail, with_lines: bool = True
 ) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
-    not_written = write_measured(rendered(result, files), files, console) + print_to_stdout(native_lines(result))
+    not_written = write_measured(rendered(result, files), files, console)
+    if with_lines:
+        not_written += print_to_stdout(native_lines(result))
     print_result(result, console, detail)
     return not_written
 

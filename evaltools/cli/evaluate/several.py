@@ -11,7 +11,7 @@ from typing import Final
 from evaltools import exit_codes
 from evaltools.cli.evaluate.carry_out import carried_out
 from evaltools.cli.evaluate.output import print_to_stdout
-from evaltools.cli.shared.streams import complain
+from evaltools.cli.shared.streams import complain, stdout_is_terminal
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import EvaltoolsError, UsageError
 from evaltools.report.files.evaluation import PLOT
@@ -80,10 +80,11 @@ def carry_out_each(requests: Mapping[str, Request], plot: Path | None = None) ->
     results: dict[str, EvaluationResult] = {}
     codes = []
     for name, request in requests.items():
-        print_to_stdout([f"INFO: Model: {name}"])
+        if not stdout_is_terminal() or request.is_native:
+            print_to_stdout([f"INFO: Model: {name}"])
         console.print(f"\n{name}", style="bold underline")
         try:
-            done = carried_out(request)
+            done = carried_out(request, is_one_model=False)
         except EvaltoolsError as error:
             complain(f"evaltools: {name}: {error}")
             codes.append(error.exit_code)

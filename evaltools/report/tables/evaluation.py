@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -87,12 +88,24 @@ def _delegate(delegate: DelegateUsed, proof: DelegationProof | None) -> str:
 
 
 def print_configurations(configurations: list[ConfigurationResult], console: Console) -> None:
-    """What each configuration runs on, one line each; below each other unless a name is long."""
+    """What each configuration runs on, one line each; below each other unless a name is long.
+
+    Those that cannot be opened for the same reason share a line.
+    """
     width = max(len(configuration.name) for configuration in configurations)
-    for configuration in configurations:
-        style = "bold red" if configuration.status == "not measured" or configuration.fallback else "none"
-        name = f"{configuration.name:<{width}} " if width <= _LONGEST_PADDED else f"{configuration.name}:"
-        console.print(f"{name} {describe_configuration(configuration)}", style=style)
+    for alike in _with_one_reason(configurations):
+        first = alike[0]
+        style = "bold red" if first.status == "not measured" or first.fallback else "none"
+        names = ", ".join(entry.name for entry in alike)
+        name = f"{names:<{width}} " if width <= _LONGEST_PADDED and len(alike) == 1 else f"{names}:"
+        console.print(f"{name} {describe_configuration(first)}", style=style)
+
+
+def _with_one_reason(configurations: Sequence[ConfigurationResult]) -> Collection[Sequence[ConfigurationResult]]:
+    groups: dict[str, list[ConfigurationResult]] = {}
+    for entry in configurations:
+        groups.setdefault(f"reason {entry.reason}" if entry.runtime is None else f"name {entry.name}", []).append(entry)
+    return groups.values()
 
 
 def print_result(result: EvaluationResult, console: Console, detail: Detail = "figures") -> None:

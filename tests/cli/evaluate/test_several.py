@@ -135,7 +135,7 @@ def test_the_worst_exit_code_is_that_of_all(
 ) -> None:
     """After an interrupt no other one runs."""
     made = outcomes(*found)
-    monkeypatch.setattr(several, "carried_out", lambda _request: next(made))
+    monkeypatch.setattr(several, "carried_out", lambda _request, **_how: next(made))
     assert several.carry_out_each(requests) == code
     assert list(made) == []
 
@@ -157,7 +157,7 @@ def test_what_was_measured_is_shown_whatever_becomes_of_the_next(
 ) -> None:
     calls: list[int] = []
 
-    def carried_out(_request: Request) -> CarriedOut:
+    def carried_out(_request: Request, **_how: bool) -> CarriedOut:
         calls.append(1)
         if len(calls) == 2:
             raise error

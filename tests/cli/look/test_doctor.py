@@ -63,7 +63,7 @@ def test_without_a_runtime_nothing_can_be_measured(
 
 def test_what_several_lack_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = {"GPU in fp32": "no Vulkan", "GPU in fp16": "no Vulkan", "NPU": "no driver"}
-    found = [Finding("delegate", name, "missing", next_step=reason) for name, reason in reasons.items()]
+    found = [Finding("delegate", name, "missing", "", reason) for name, reason in reasons.items()]
     monkeypatch.setattr("evaltools.tasks.inspection.machine_check.findings", lambda: iter(found))
     main(["doctor"])
     said = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 9)]

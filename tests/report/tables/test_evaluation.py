@@ -11,8 +11,8 @@ import pytest
 from evaltools.cli.shared.terminal import make_console
 from evaltools.metrics.agreement import Agreement
 from evaltools.metrics.latency import summarise_latency
-from evaltools.report.tables.evaluation import describe_configuration, print_result
-from evaltools.result.evaluation import DelegateUsed, EvaluationResult, LatencyComparison
+from evaltools.report.tables.evaluation import describe_configuration, print_configurations, print_result
+from evaltools.result.evaluation import ConfigurationResult, DelegateUsed, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import Reason, Verdict
 from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import Drift
@@ -45,6 +45,19 @@ def test_a_delegate_whose_nodes_the_log_does_not_tell_is_not_taken_for_loaded_ou
     )
     loaded = replace(configuration("x"), delegation=None, delegates=[])
     assert describe_configuration(loaded) == "ai-edge-litert 2.3.0, default kernels, 1 thread, outputs loaded"
+
+
+def test_configurations_that_lack_the_same_share_a_line() -> None:
+    def missing(name: str, reason: str) -> ConfigurationResult:
+        return replace(configuration(name), status="not measured", reason=reason, runtime=None)
+
+    text = io.StringIO()
+    entries = [missing("gpu", "no GPU"), configuration("cpu"), missing("npu", "no NPU"), missing("gpu fp16", "no GPU")]
+    print_configurations(entries, make_console(text))
+    lines = text.getvalue().splitlines()
+    assert lines[0] == "gpu, gpu fp16: not measured: no GPU"
+    assert lines[1].startswith("cpu       ai-edge-litert")
+    assert lines[2:] == ["npu       not measured: no NPU"]
 
 
 def test_a_missing_delegate_and_a_fallback_are_named() -> None:
