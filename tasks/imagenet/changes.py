@@ -23,6 +23,7 @@ _LINE: Final = 16
 _LINES: Final = 4
 _COLOURS: Final[Mapping[str, str]] = {"lost": "#c0392b", "gained": "#1e8449", "neither": "#7f8c8d"}
 _EFFECTS: Final = tuple(_COLOURS)
+_WORDS: Final[Mapping[str, str]] = {"neither": "wrong both ways"}
 
 
 def worst_first(comparison: Comparison) -> list[ChangedAnswer]:
@@ -36,20 +37,25 @@ def effect_in_words(found: ChangedAnswer) -> str:
     >>> effect_in_words(ChangedAnswer("1.png", "cat", FirstAnswer("cat", 0.5), FirstAnswer("dog", 0.5), "lost", True))
     'lost, a tie'
     """
-    return f"{found.effect}, a tie" if found.tie else found.effect
+    effect = _WORDS.get(found.effect, found.effect)
+    return f"{effect}, a tie" if found.tie else effect
 
 
 def answer_in_words(answer: FirstAnswer) -> str:
-    """The label and the raw score.
+    """The label and the score, and the class that has the same one.
 
-    >>> answer_in_words(FirstAnswer("cat", 0.5)), answer_in_words(FirstAnswer("cat", None))
-    ('cat 0.5', 'cat no number')
+    >>> answer_in_words(FirstAnswer("cat", 0.5, "dog")), answer_in_words(FirstAnswer("cat", None))
+    ('cat 0.50 = dog 0.50', 'cat no number')
     """
-    return f"{printable(answer.label)} {_score(answer)}"
+    text = f"{printable(answer.label)} {_score(answer)}"
+    return f"{text} = {printable(answer.equal)} {_score(answer)}" if answer.equal else text
 
 
 def _score(answer: FirstAnswer) -> str:
-    return "no number" if answer.score is None else f"{answer.score:.4g}"
+    """Two digits of a share, four of a number above 1."""
+    if answer.score is None:
+        return "no number"
+    return f"{answer.score:#.2g}" if abs(answer.score) < 1 else f"{answer.score:.4g}"
 
 
 def sections(result: EvaluationResult) -> list[Section]:
@@ -111,7 +117,7 @@ def _panel(comparison: Comparison, found: ChangedAnswer, load: LoadPicture) -> I
         (printable(found.example), "black"),
         (f"{effect_in_words(found)}; right: {printable(found.truth)}", _COLOURS[found.effect]),
         *(
-            (f"{printable(side)}: {_score(answer)} {printable(answer.label)}", "black")
+            (f"{printable(side)}: {answer_in_words(answer)}", "black")
             for side, answer in ((comparison.baseline, found.baseline), (comparison.other, found.other))
         ),
     )

@@ -117,7 +117,10 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
     ) -> Findings:
         """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
-        figures = imagenet_figures(described, measured, self.task.top_k, self.task.class_labels, self.images.truths)
+        task = self.task
+        figures = imagenet_figures(
+            described, measured, task.top_k, task.class_labels, self.images.truths, task.in_real_units
+        )
         part = ImagenetPart(
             data=self._data(outcome),
             classified=figures.classified,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -60,13 +60,19 @@ class AnswerCounts:
 class Changes:
     """How the answers of two configurations agree; keeps those with another first class, up to a number.
 
-    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``.
+    Class ``i`` is called ``labels[i]``, and the right label of example ``i`` is ``truths[i]``. ``in_real_units`` makes
+    a number of a raw score.
     """
 
     def __init__(
-        self, top_k: int, labels: Sequence[str | None], truths: Sequence[str], most: int = _MOST_CHANGES
+        self,
+        top_k: int,
+        labels: Sequence[str | None],
+        truths: Sequence[str],
+        most: int = _MOST_CHANGES,
+        in_real_units: Callable[[float], float] = float,
     ) -> None:
-        self._labels, self._truths, self._most = labels, truths, most
+        self._labels, self._truths, self._most, self._in_real_units = labels, truths, most, in_real_units
         self.pairs = AnswerPairs(top_k)
         self.identical = self.ties = 0
         self.kept: list[ChangedAnswer] = []
@@ -77,17 +83,20 @@ class Changes:
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
         if baseline.top1 == other.top1:
             return
-        tie = _is_best(baseline, other.top1) or _is_best(other, baseline.top1)
+        first, second = self._first(baseline, other.top1), self._first(other, baseline.top1)
+        tie = bool(first.equal or second.equal)
         self.ties += tie
         if len(self.kept) < self._most:
             effect: Effect = "lost" if baseline.rank == 0 else "gained" if other.rank == 0 else "neither"
-            first, second = self._first(baseline), self._first(other)
             self.kept.append(ChangedAnswer(example.id, self._truths[example.index], first, second, effect, tie))
 
-    def _first(self, answer: TopKObservation) -> FirstAnswer:
-        score = answer.scores[0]
-        label = self._labels[answer.top1] or f"class {answer.top1}"
-        return FirstAnswer(label, score if math.isfinite(score) else None)
+    def _first(self, answer: TopKObservation, rival: int) -> FirstAnswer:
+        score = self._in_real_units(answer.scores[0])
+        equal = self._label(rival) if _is_best(answer, rival) else ""
+        return FirstAnswer(self._label(answer.top1), score if math.isfinite(score) else None, equal)
+
+    def _label(self, number: int) -> str:
+        return self._labels[number] or f"class {number}"
 
 
 def _is_best(answer: TopKObservation, number: int) -> bool:
@@ -102,15 +111,17 @@ def imagenet_figures(
     top_k: int,
     labels: Sequence[str | None],
     truths: Sequence[str],
+    in_real_units: Callable[[float], float] = float,
 ) -> ImagenetFigures:
     """Top-1 to Top-``top_k`` of every configuration that has answers, and how answers differ.
 
-    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``.
+    Class ``i`` is called ``labels[i]``; the right label of example ``i`` is ``truths[i]``; ``in_real_units`` makes a
+    number of a raw score.
     """
     judged = [judge_records(entry, measured.outcome) for entry in described]
     pairs = comparison_pairs(judged)
     answers = {entry.name: AnswerCounts(top_k) for entry in judged if entry.status == "measured"}
-    changes = {pair: Changes(top_k, labels, truths) for pair in pairs}
+    changes = {pair: Changes(top_k, labels, truths, in_real_units=in_real_units) for pair in pairs}
     sums = sum_up(
         measured,
         pairs,

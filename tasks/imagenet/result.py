@@ -58,10 +58,14 @@ Effect = Literal["lost", "gained", "neither"]
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """The label of the class that came first, and its raw score, null for what is no number."""
+    """The label of the class that came first, and its score (dequantised), null for what is no number.
+
+    ``equal`` is the label of the other side's first class where that has the same best score here, else empty.
+    """
 
     label: str
     score: float | None
+    equal: str = ""
 
 
 @dataclass(frozen=True)

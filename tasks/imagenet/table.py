@@ -24,7 +24,8 @@ def print_figures(result: EvaluationResult, console: Console, detail: Detail) ->
     if any(entry.status == "measured" for entry in result.configurations):
         _print_table(result, part, baseline, console)
         print_said(_said(part, baseline, detail), console)
-        _print_other_comparisons(part, baseline, console)
+        if detail == "all":
+            _print_other_comparisons(part, baseline, console)
 
 
 def _print_table(result: EvaluationResult, part: ImagenetPart, baseline: str | None, console: Console) -> None:
@@ -69,9 +70,9 @@ def _changed(comparison: Comparison) -> str:
     found = comparison.agreement
     lost, gained, count = found.right_to_wrong, found.wrong_to_right, found.example_count - found.same_top1
     if not count:
-        return f"none of {found.example_count} first answers changed"
-    text = f"{count} of {found.example_count} first answers changed: {lost} lost, {gained} gained"
-    text += f", {count - lost - gained} neither" if count > lost + gained else ""
+        return f"none of {found.example_count} changed"
+    text = f"{count} of {found.example_count} changed: {lost} lost, {gained} gained"
+    text += f", {count - lost - gained} wrong both ways" if count > lost + gained else ""
     ties = f"{comparison.ties} {'is an exact tie' if comparison.ties == 1 else 'are exact ties'}"
     return f"{text}; {ties}" if comparison.ties else text
 

@@ -79,7 +79,8 @@ class ImagenetTask:
     """Follows :class:`evaltools.engine.Task`; build it with :func:`build_task`.
 
     ``class_labels`` has the label of each class of the output, None for a class without one. ``scores_dtype`` is given
-    where the output's bytes are to be read as another type than its own (what the native tool does).
+    where the output's bytes are to be read as another type than its own (what the native tool does). ``quantization``
+    is scale and zero point of the scores.
     """
 
     observation_type: Final = TopKObservation
@@ -92,6 +93,7 @@ class ImagenetTask:
         to_tensor: ImageToTensor,
         class_labels: Sequence[str | None],
         scores_dtype: np.dtype[np.generic] | None = None,
+        quantization: tuple[float, int] = (1.0, 0),
     ) -> None:
         self.images: Final = images
         self.to_tensor: Final = to_tensor
@@ -99,6 +101,7 @@ class ImagenetTask:
         self.examples: Final = tuple(Example(index, printable_name(path)) for index, path in enumerate(images.paths))
         self.top_k: Final = min(TOP_K, len(class_labels))
         self._scores_dtype = scores_dtype
+        self._quantization = quantization
 
     def prepare(self, example: Example) -> Prepared:
         """Decode, crop, resize and convert one picture; the context is its right label."""
@@ -126,10 +129,15 @@ class ImagenetTask:
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
 
+    def in_real_units(self, score: float) -> float:
+        """A raw score, dequantised."""
+        scale, zero_point = self._quantization
+        return scale * (score - zero_point)
+
     def with_normalization(self, normalization: Normalization) -> ImagenetTask:
         """The same task with other input values."""
         to_tensor = replace(self.to_tensor, normalization=normalization)
-        return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype)
+        return ImagenetTask(self.images, to_tensor, self.class_labels, self._scores_dtype, self._quantization)
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
@@ -226,4 +234,7 @@ def build_task(
             )
             raise ModelError(message)
     to_tensor = input_transform(model, model.inputs[0], options.normalization, options.native)
-    return ImagenetTask(images, to_tensor, class_labels, scores_dtype)
+    output = model.outputs[0]
+    is_quantised = scores_dtype is None and output.scale is not None
+    quantization = (output.scale or 1.0, output.zero_point or 0) if is_quantised else (1.0, 0)
+    return ImagenetTask(images, to_tensor, class_labels, scores_dtype, quantization)

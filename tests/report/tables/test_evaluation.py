@@ -76,7 +76,7 @@ def test_the_table_holds_figures_comparison_and_failures() -> None:
     row = ["test [fast]", "50.00 %", "75.0 %", "2 ms", "1.00x", "9/10", "-", "1", "0", "-"]
     assert re.split("  +", lines[2]) == row
     assert lines[3:5] == [
-        "test [fast]: 1 of 4 first answers changed: 1 lost, 0 gained",
+        "test [fast]: 1 of 4 changed: 1 lost, 0 gained",
         "failed: bad.jpg: is [no] picture",
     ]
 
@@ -112,8 +112,8 @@ def test_what_is_the_same_for_several_is_said_once() -> None:
 @pytest.mark.parametrize(
     ("agreement", "ties", "words"),
     [
-        (Agreement(99, 86, 4, 4), 7, "13 of 99 first answers changed: 4 lost, 4 gained, 5 neither; 7 are exact ties"),
-        (Agreement(200, 198, 1, 1), 1, "2 of 200 first answers changed: 1 lost, 1 gained; 1 is an exact tie"),
+        (Agreement(99, 86, 4, 4), 7, "13 of 99 changed: 4 lost, 4 gained, 5 wrong both ways; 7 are exact ties"),
+        (Agreement(200, 198, 1, 1), 1, "2 of 200 changed: 1 lost, 1 gained; 1 is an exact tie"),
         (Agreement(200, 200, 0, 0), 0, ""),
     ],
 )

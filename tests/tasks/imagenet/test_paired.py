@@ -82,15 +82,24 @@ def test_ties_are_told_apart_from_changed_answers() -> None:
         TopKObservation((1, 4, 7), (math.nan,) * 3, 1, 1),
     )
     labels = [None, "one", *("",) * 2, "four", *("",) * 2, None]
-    changes = Changes(3, labels, [f"right {number}" for number in range(5)], most=3)
+    changes = Changes(
+        3, labels, [f"right {number}" for number in range(5)], most=3, in_real_units=lambda raw: (raw - 1) / 2
+    )
     pairs = [(first, first), (first, tie), (first, other), (other, again), (first, unknown)]
     for number, pair in enumerate(pairs):
         changes.add(Example(number, f"{number}.png"), *pair)
     assert (changes.identical, changes.ties) == (1, 2)
     assert changes.kept == [
-        ChangedAnswer("1.png", "right 1", FirstAnswer("four", 9.0), FirstAnswer("class 7", 9.0), "lost", tie=True),
-        ChangedAnswer("2.png", "right 2", FirstAnswer("four", 9.0), FirstAnswer("one", 9.0), "lost", tie=False),
-        ChangedAnswer("3.png", "right 3", FirstAnswer("one", 9.0), FirstAnswer("four", 8.0), "gained", tie=True),
+        ChangedAnswer(
+            "1.png",
+            "right 1",
+            FirstAnswer("four", 4.0, "class 7"),
+            FirstAnswer("class 7", 4.0, "four"),
+            "lost",
+            tie=True,
+        ),
+        ChangedAnswer("2.png", "right 2", FirstAnswer("four", 4.0), FirstAnswer("one", 4.0), "lost", tie=False),
+        ChangedAnswer("3.png", "right 3", FirstAnswer("one", 4.0), FirstAnswer("four", 3.5, "one"), "gained", tie=True),
     ]
     without_numbers = Changes(3, labels, ["right 0"])
     without_numbers.add(Example(0, "0.png"), first, unknown)
