@@ -6,11 +6,12 @@ import hashlib
 import io
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaltools.datasets.files import decode_text, numbers_by_line, read_bytes
-from evaltools.errors import DataError
+from evaltools.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,31 @@ def _packed_labels(model: bytes, where: str) -> bytes:
     raise DataError(f"{where} has {len(texts) or 'no'} label files in its metadata; give a text file of labels")
 
 
-def labels_beside(model: Path) -> Path | None:
-    """Where the labels of a model are, None where there are none: in its metadata, or in a file beside it.
+def labels_beside(model: Path) -> list[Path]:
+    """Where the labels of a model may be: in its metadata, then in files beside it.
 
-    That is ``MODEL.txt``, ``MODEL_labels.txt``, ``labels.txt`` or ``labelmap.txt``, in this order.
+    Those are ``MODEL.txt``, ``MODEL_labels.txt``, ``labels.txt`` and ``labelmap.txt``, in this order.
     """
     if not model.is_file():
-        return None
+        return []
+    names = (f"{model.stem}.txt", f"{model.stem}_labels.txt", "labels.txt", "labelmap.txt")
+    files = [model.parent / name for name in names if (model.parent / name).is_file()]
+    return [*([model] if _words_in(model) else []), *files]
+
+
+def fitting_labels(candidates: Sequence[Path], truth: Path) -> Path | None:
+    """The first that has a word of the ground truth, else the first; None where there is none."""
+    words = _words_in(truth)
+    fitting = [path for path in candidates if words & _words_in(path)]
+    return next(iter([*fitting, *candidates]), None)
+
+
+def _words_in(path: Path) -> set[str]:
+    """The labels of a file; none where it cannot be read as one."""
     try:
-        read_labels(model, "")
-    except DataError:
-        names = (f"{model.stem}.txt", f"{model.stem}_labels.txt", "labels.txt", "labelmap.txt")
-        return next((model.parent / name for name in names if (model.parent / name).is_file()), None)
-    return model
+        return set(read_labels(path, "").lines) - {""}
+    except UsageError:
+        return set()
 
 
 def read_denylist(path: Path, flag: str, example_count: int) -> frozenset[int]:

@@ -49,13 +49,13 @@ class _Imagenet(EvaluationKind):
         return evidence
 
     def with_stated_paths(self, options: Options, folder: Path) -> Options:
-        """With the labels of the model, where none were given."""
+        """With the labels of the model that fit the ground truth, where none were given."""
         if "model_output_labels" in options or "model_file" not in options:
             return options
-        from evaltools.datasets.labels import labels_beside
+        from evaltools.datasets.labels import fitting_labels, labels_beside
 
         model = Path(options.text("model_file"))
-        found = labels_beside(folder / model)
+        found = fitting_labels(labels_beside(folder / model), folder / options.text("ground_truth_labels"))
         return options if found is None else options.stating({"model_output_labels": str(model.parent / found.name)})
 
     def read(self, request: Request) -> ImagenetRequest:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.datasets.labels import LabelFile, read_labels
+from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
 from evaltools.engine import Journal, Open, Opened, Outcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
@@ -180,7 +180,7 @@ def prepare(request: ImagenetRequest) -> ImagenetEvaluation:
         raise DataError(f"{_label_count(options, classes, labels)}. Take the label list that belongs to this model")
     class_labels = shifted(labels.lines, classes, options.label_offset or 0)
     if request.label_check and not options.native and not set(images.truths) & set(class_labels):
-        raise DataError(_no_common_label(options, labels, images))
+        raise DataError(_no_common_label(request, labels, images))
     return ImagenetEvaluation(request, model, images, labels, build_task(model, images, class_labels, options))
 
 
@@ -188,12 +188,21 @@ def _label_count(options: ImagenetOptions, classes: int, labels: LabelFile) -> s
     return f"{options.model_output_labels} has {len(labels.lines)} lines, the model's output has {classes}"
 
 
-def _no_common_label(options: ImagenetOptions, labels: LabelFile, images: LabelledImages) -> str:
+def _no_common_label(request: ImagenetRequest, labels: LabelFile, images: LabelledImages) -> str:
+    """Names every list that was tried."""
+    beside = labels_beside(request.model_file)
+    others = [path for path in beside if path != labels.path] if labels.path in beside else []
+    tried = [f"{_list_name(request, labels.path)} (such as {labels.lines[-1]!r})"]
+    tried += [_list_name(request, path) for path in others]
     return (
-        f"none of the {len(set(images.truths))} labels in {options.ground_truth_labels} (such as "
-        f"{images.truths[0]!r}) is in {options.model_output_labels} (such as {labels.lines[-1]!r}). "
-        "Both files must use the same words, letter for letter"
+        f"none of the {len(set(images.truths))} labels in {request.options.ground_truth_labels} (such as "
+        f"{images.truths[0]!r}) is in {', nor in '.join(tried)}. Both files must use the same words, letter for "
+        "letter; --labels=FILE names the labels of the model's outputs"
     )
+
+
+def _list_name(request: ImagenetRequest, path: Path) -> str:
+    return f"the metadata of {path}" if path == request.model_file else str(path)
 
 
 def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:

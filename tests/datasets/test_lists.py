@@ -11,7 +11,7 @@ import pytest
 
 from evaltools.datasets.files import numbers_by_line
 from evaltools.datasets.image_folder import list_images
-from evaltools.datasets.labels import labels_beside, read_denylist, read_labels
+from evaltools.datasets.labels import fitting_labels, labels_beside, read_denylist, read_labels
 from evaltools.errors import DataError
 
 
@@ -111,22 +111,33 @@ def with_packed(model: Path, **files: str) -> Path:
 def test_labels_are_those_in_the_metadata_of_the_model(tmp_path: Path) -> None:
     model = with_packed(tmp_path / "m.tflite", labels="cat\ndog\n")
     (tmp_path / "labels.txt").write_text("other\n")
-    assert labels_beside(model) == model
+    assert labels_beside(model) == [model, tmp_path / "labels.txt"]
     assert read_labels(model, "--labels").lines == ("cat", "dog")
 
 
 def test_else_those_of_a_file_beside_the_model(tmp_path: Path) -> None:
     model = with_packed(tmp_path / "m.tflite")
-    assert labels_beside(model) is None
+    assert labels_beside(model) == []
     for name in ("labelmap.txt", "labels.txt", "m_labels.txt", "m.txt"):
         (tmp_path / name).write_text("cat\n")
-        assert labels_beside(model) == tmp_path / name
-    assert labels_beside(tmp_path / "gone.tflite") is None
+        assert labels_beside(model)[0] == tmp_path / name
+    assert len(labels_beside(model)) == 4
+    assert labels_beside(tmp_path / "gone.tflite") == []
+
+
+def test_of_several_those_are_taken_that_have_a_word_of_the_truth(tmp_path: Path) -> None:
+    model, truth = with_packed(tmp_path / "m.tflite", labels="cat\ndog\n"), tmp_path / "truth.txt"
+    (tmp_path / "labels.txt").write_text("n01\nn02\n")
+    for words, expected in (("n02", "labels.txt"), ("dog", "m.tflite"), ("owl", "m.tflite")):
+        truth.write_text(f"{words}\n")
+        assert fitting_labels(labels_beside(model), truth) == tmp_path / expected
+    assert fitting_labels(labels_beside(model), tmp_path / "gone.txt") == model
+    assert fitting_labels([], truth) is None
 
 
 def test_of_several_packed_lists_none_is_taken_for_the_labels(tmp_path: Path) -> None:
     model = with_packed(tmp_path / "m.tflite", first="cat\n", second="dog\n")
-    assert labels_beside(model) is None
+    assert labels_beside(model) == []
     with pytest.raises(DataError, match="has 2 label files in its metadata; give a text file of labels"):
         read_labels(model, "--labels")
 
@@ -136,4 +147,4 @@ def test_damaged_packing_is_no_label_file(tmp_path: Path) -> None:
     content = bytearray(model.read_bytes())
     content[140:150] = b"\xff" * 10
     model.write_bytes(content)
-    assert labels_beside(model) is None
+    assert labels_beside(model) == []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from evaltools.cli.shared.streams import complain
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
@@ -28,11 +29,22 @@ def run(task: str, arguments: Sequence[str]) -> int:
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
         requests = {name: read_request(kind, own, command) for name, own in of_models.items()}
+        for name, one in requests.items():
+            _say_what_was_found(of_models[name], one)
         return carry_out_each(requests, flags.path(PLOT_FLAG))
     request = read_request(kind, flags, command)
+    _say_what_was_found(flags, request)
     from evaltools.cli.evaluate.carry_out import carry_out
 
     return carry_out(request)
+
+
+def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
+    """Files that are read though no flag names them."""
+    options = request.options
+    found = [name for name in options.stated if name not in flags and options.parameters[name].role == "input_file"]
+    for name in found if not options.is_on("quiet") else ():
+        complain(f"found with the model: --{name}={options.text(name)}")
 
 
 def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:

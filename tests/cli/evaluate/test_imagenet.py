@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,22 @@ def test_the_labels_are_those_beside_the_model(evaluation: EvaluationSet) -> Non
     assert completed.code == 0, completed.err
     assert "INFO: Top-1 Accuracy: 0.8" in completed.out
     assert evaluation.labels == evaluation.model.parent / "labels.txt"
+    assert f"found with the model: --model_output_labels={evaluation.labels}" in completed.err
+
+
+def test_where_no_list_has_a_word_of_the_truth_all_that_were_tried_are_named(
+    evaluation: EvaluationSet, tmp_path: Path
+) -> None:
+    model, truths = tmp_path / "m.tflite", tmp_path / "truths.txt"
+    shutil.copy(evaluation.model, model)
+    for name in ("m.txt", "labels.txt"):
+        shutil.copy(evaluation.labels, tmp_path / name)
+    truths.write_text("".join(f"n{number}\n" for number in range(30)))
+    completed = evaltools_here("imagenet", str(model), f"--images={evaluation.images}", f"--ground_truth={truths}")
+    assert completed.code == 2
+    assert f"is in {tmp_path / 'm.txt'} (such as " in completed.err
+    assert f", nor in {tmp_path / 'labels.txt'}. Both files" in completed.err
+    assert "--labels=FILE names the labels" in completed.err
 
 
 def test_a_delegate_that_cannot_run_prints_no_accuracy(evaluation: EvaluationSet, tmp_path: Path) -> None:
