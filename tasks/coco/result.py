@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from evaltools.metrics.boxes import BoxAgreement, Detection
 from evaltools.metrics.coco_stats import CocoEvaluation
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
 from evaltools.stats.interval import Interval
+
+_FEW_PAIRS: Final = 20
+_MOSTLY: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,12 @@ class ClassMappingUsed:
     pairs: int
     agreeing: dict[str, int]
     better: str | None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether few detections show that it is right, or many that it is not."""
+        right = self.agreeing.get(self.name, 0)
+        return self.better is not None or self.pairs < _FEW_PAIRS or right < _MOSTLY * self.pairs
 
     def describe(self) -> str:
         """One line: the mapping, why it is taken, and how often each one tried is right."""

@@ -22,6 +22,7 @@ from evaltools.tasks.coco.result import (
     CocoDetection,
     DetectionFigures,
     StatChange,
+    describe_mapping,
 )
 from evaltools.text import printable
 
@@ -29,12 +30,12 @@ _NAMES: Final = {metric.name: metric.heading or metric.name.replace("ar_", "AR "
 _MOST_CATEGORIES: Final = 5
 
 
-def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -> None:
+def print_figures(result: EvaluationResult, console: Console, detail: Detail) -> None:
     """What was read how, accuracy, agreement of boxes and speed, the categories that changed most."""
     coco: CocoDetection = result.part
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     if measured:
-        _print_data(coco.data, console)
+        _print_data(coco.data, detail, console)
         if coco.data.ground_truth is not None:
             _print_accuracy(result, coco.figures, console)
             _print_clear_changes(coco, console)
@@ -44,7 +45,8 @@ def print_figures(result: EvaluationResult, console: Console, _detail: Detail) -
         _print_other_comparisons(coco, console)
 
 
-def _print_data(data: CocoData, console: Console) -> None:
+def _print_data(data: CocoData, detail: Detail, console: Console) -> None:
+    """How outputs were read is told in full with all detail, and where little shows that it is right."""
     truth = data.ground_truth
     if truth is None:
         console.print(f"{data.example_count} pictures without ground truth")
@@ -53,6 +55,11 @@ def _print_data(data: CocoData, console: Console) -> None:
         console.print(
             f"{data.example_count} pictures, {truth.objects} annotated objects of {truth.categories} categories{crowds}"
         )
+    mapping = data.class_mapping
+    is_short = detail != "all" and data.head is None and mapping is not None and not mapping.is_doubtful
+    if is_short and data.output_map is not None and mapping is not None:
+        console.print(f"outputs: {data.output_map}; category = {describe_mapping(mapping.name)}")
+        return
     if data.output_map is not None:
         console.print(f"outputs: {data.output_map} ({data.output_map.source})")
     if data.head is not None:
@@ -62,8 +69,8 @@ def _print_data(data: CocoData, console: Console) -> None:
             f"pictures: {data.resize}, {data.normalization}, {data.channel_order}; "
             f"boxes: scores from {data.score_threshold:g}, {suppression}"
         )
-    if data.class_mapping is not None:
-        console.print(data.class_mapping.describe())
+    if mapping is not None:
+        console.print(mapping.describe())
 
 
 def _print_accuracy(result: EvaluationResult, figures: Sequence[DetectionFigures], console: Console) -> None:

@@ -96,7 +96,13 @@ def print_models(results: Mapping[str, EvaluationResult], console: Console) -> N
     if (front := found.on_front) is not None:
         best = [row for row, is_on in zip(found.rows, front, strict=True) if is_on]
         columns.append(Column("on the front", lambda row: "yes" if row in best else ""))
-    names = [Column[ModelRow]("model", lambda row: row.model), Column[ModelRow]("", lambda row: row.configuration.name)]
+
+    def model(row: ModelRow) -> str:
+        """On a terminal once for all configurations of a model."""
+        is_again = row.configuration is not row.result.configurations[0]
+        return "" if is_again and not console.soft_wrap else row.model
+
+    names = [Column[ModelRow]("model", model), Column[ModelRow]("", lambda row: row.configuration.name)]
     print_columns(names, ranked(columns), found.rows, console)
 
 

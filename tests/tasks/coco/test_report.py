@@ -19,11 +19,12 @@ from evaltools.native.lines.evaluation import native_lines, native_proto
 from evaltools.proto import message_class
 from evaltools.report.tables.evaluation import print_result
 from evaltools.result.evaluation import EvaluationResult
+from evaltools.task_kind import Detail
 from evaltools.tasks.coco.files import coco_results
 from evaltools.tasks.coco.native_lines import debug_lines
 from evaltools.tasks.coco.result import CategoryChange, ClassMappingUsed, OutputMap
 from tests.results import with_part
-from tests.tasks.coco.results import LEFT, RIGHT, detection_result, figures, picture, with_data, with_figures
+from tests.tasks.coco.results import LEFT, MAPPING, RIGHT, detection_result, figures, picture, with_data, with_figures
 
 LATENCIES = [
     "INFO: Num evaluation runs: 4",
@@ -33,9 +34,9 @@ LATENCIES = [
 WARNING = "WARN: mAP metrics are meaningless w/o ground truth."
 
 
-def printed(made: EvaluationResult) -> list[str]:
+def printed(made: EvaluationResult, detail: Detail = "figures") -> list[str]:
     text = io.StringIO()
-    print_result(made, make_console(text))
+    print_result(made, make_console(text), detail)
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
@@ -177,6 +178,17 @@ def test_the_table_holds_what_was_read_and_the_figures() -> None:
         "test [fast]: mAP not decided: +0.00 points; 4 pictures, 50 are the fewest for an interval; 1.00x the speed of "
         "reference; XNNPACK (9 of 10 nodes)",
     ]
+
+
+def test_how_outputs_were_read_is_one_line_where_much_shows_that_it_is_right() -> None:
+    sure = replace(MAPPING, pairs=40, agreeing={"+1": 38, "0": 1})
+    assert not sure.is_doubtful
+    made = with_data(detection_result("reference", "test"), class_mapping=sure)
+    assert printed(made)[1] == "outputs: boxes=1,classes=3,scores=0,count=2; category = class + 1"
+    assert printed(made, "all")[1:3] == ["outputs: boxes=1,classes=3,scores=0,count=2 (stated)", sure.describe()]
+    for doubt in (replace(sure, pairs=19), replace(sure, better="0"), replace(sure, agreeing={"+1": 19})):
+        assert doubt.is_doubtful
+        assert printed(with_data(made, class_mapping=doubt))[2] == doubt.describe()
 
 
 def test_without_a_ground_truth_the_table_has_boxes_only() -> None:
