@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.metrics.shortest import shortest
+
 
 @dataclass(frozen=True)
 class NativeError:
@@ -56,5 +58,5 @@ def summarise_errors(errors: Sequence[float], native: bool = False) -> NativeErr
         if values.min() == values.max() or (variance < 0 and not native):
             variance = np.float32(0)
         deviation = float(np.sqrt(variance))
-    figures = (average, deviation, float(values.min()), float(values.max()))
+    figures = (average, shortest(deviation), shortest(float(values.min())), shortest(float(values.max())))
     return NativeError(*(figure if math.isfinite(figure) else None for figure in figures))

@@ -12,6 +12,7 @@ from evaltools.metrics.difference import Float64s, Side, TensorDifference
 from evaltools.metrics.magnitudes import Magnitudes, merge_magnitudes
 from evaltools.metrics.native_error import NativeError, summarise_errors
 from evaltools.metrics.regions import Farthest, farthest_region, farthest_run, farthest_share
+from evaltools.metrics.shortest import shortest
 from evaltools.metrics.systematic import Systematic, gain, offset
 
 BEST_CLASS: Final = "other_best_class"
@@ -232,7 +233,7 @@ def summarise_differences(
         different=sum(part.different for part in parts),
         native=None if dtype == "string" else summarise_errors([part.native_error for part in parts], native),
         mean=sum(part.sums.absolute for part in parts) / compared if compared else None,
-        max=largest if compared else None,
+        max=shortest(largest) if compared else None,
         max_relative=_finite(max(part.sums.max_relative for part in parts)) if compared else None,
         p50=p50,
         p90=p90,
@@ -363,7 +364,7 @@ def _repeats(pairs: Sequence[tuple[int, int]]) -> set[int]:
 def _percentile(magnitudes: Magnitudes, percent: float, quantum: float, largest: float) -> float | None:
     """Bins stand for their middle, which may lie above the largest of all."""
     value = _finite(magnitudes.percentile(percent) * quantum)
-    return None if value is None else min(value, largest)
+    return None if value is None else shortest(min(value, largest))
 
 
 def _relative_rms(squared: float, reference_squared: float) -> float | None:
@@ -407,8 +408,8 @@ def _values(sides: Sequence[Side]) -> Values:
         nan=sum(side.nan for side in sides),
         infinite=sum(side.infinite for side in sides),
         denormal=sum(side.denormal for side in sides),
-        low=low,
-        high=high,
+        low=None if low is None else shortest(low),
+        high=None if high is None else shortest(high),
         constant=constant,
         all_zero=constant and low == 0,
         distinct_outputs=len({side.digest for side in sides}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from evaltools.metrics.native_average_precision import (
     native_average_precision,
     overlap,
 )
+from evaltools.metrics.shortest import shortest
 from evaltools.tasks.coco.changes import (
     CategoryDraws,
     changes_of_categories,
@@ -157,7 +159,8 @@ def _native(
         for picture in (truth.native[index] for index, _ in pictures)
     ]
     found = [Objects(mapping.apply(found.classes), found.boxes, found.scores) for _, found in pictures]
-    return native_average_precision(truths, found)
+    exact = native_average_precision(truths, found)
+    return replace(exact, thresholds=tuple(map(shortest, exact.thresholds)), overall=shortest(exact.overall))
 
 
 def detections_of(found: FoundObjects, mapping: ClassMapping) -> list[Detection]:

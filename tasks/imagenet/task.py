@@ -14,6 +14,7 @@ from evaltools.datasets.image_folder import ImageFolder, list_images, printable_
 from evaltools.datasets.labels import read_denylist, read_labels
 from evaltools.engine import Example, Prepared
 from evaltools.errors import DataError, ModelError
+from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
 from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
@@ -124,7 +125,7 @@ class ImagenetTask:
         classes = best_classes(scores, self.top_k).tolist()
         return TopKObservation(
             classes=tuple(classes),
-            scores=tuple(float(scores[index]) for index in classes),
+            scores=tuple(shortest(float(scores[index])) for index in classes),
             rank=rank_of_label(classes, self.class_labels, prepared.context),
             nonfinite=int(np.count_nonzero(~np.isfinite(scores.astype(np.float32)))),
         )
@@ -132,7 +133,7 @@ class ImagenetTask:
     def in_real_units(self, score: float) -> float:
         """A raw score, dequantised."""
         scale, zero_point = self._quantization
-        return scale * (score - zero_point)
+        return score if scale == 1.0 and not zero_point else scale * (score - zero_point)
 
     def with_normalization(self, normalization: Normalization) -> ImagenetTask:
         """The same task with other input values."""

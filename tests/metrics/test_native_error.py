@@ -55,7 +55,7 @@ def test_nan_and_infinity_spread_without_a_warning() -> None:
 
 def test_deviation_is_that_of_the_population_of_runs() -> None:
     """Mean 2.5, mean square 7.5, variance 1.25."""
-    expected = NativeError(2.5, float(np.sqrt(np.float32(1.25))), 1.0, 4.0)
+    expected = NativeError(2.5, float(str(np.sqrt(np.float32(1.25)))), 1.0, 4.0)
     assert summarise_errors([1.0, 2.0, 3.0, 4.0]) == expected
 
 

@@ -1,0 +1,16 @@
+"""Numbers of float32 without the digits that float64 shows behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def shortest(value: float) -> float:
+    """The number with the fewest digits that is the same float32; what is no float32 stays as it is.
+
+    >>> shortest(float(np.float32(0.1))), shortest(0.1), shortest(float("nan"))
+    (0.1, 0.1, nan)
+    """
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+    return float(str(narrow)) if float(narrow) == value else value
