@@ -214,6 +214,13 @@ BEYOND: Final = (
         role="output_file",
         about="result",
     ),
+    Parameter(
+        "output_format",
+        "Format of the result file, whatever its name ends in.",
+        choices=("", "json"),
+        about="result",
+        only_with=("output_file_path",),
+    ),
     Parameter("quiet", "Show the answer alone, no table and no progress.", default=False, about="result"),
     Parameter(
         "compat",

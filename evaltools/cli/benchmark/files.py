@@ -84,9 +84,12 @@ def planned_files(asked: Request, request: BenchmarkRequest) -> PlannedFiles:
     """Check every file that is to be written; raises :class:`UsageError`."""
     flags = asked.options
     whole = {name: path for name in written_whole() if (path := flags.path(name)) is not None}
-    if "output_file_path" in whole and whole["output_file_path"].suffix.lower() != ".json":
+    is_stated = flags.text("output_format") == "json"
+    if "output_file_path" in whole and not is_stated and whole["output_file_path"].suffix.lower() != ".json":
         path = whole["output_file_path"]
-        raise UsageError(f"--output_file_path={path}: the result is JSON; give a name that ends in .json")
+        raise UsageError(
+            f"--output_file_path={path}: the result is JSON; give a name that ends in .json, or --output_format=json"
+        )
     if "plot" in whole:
         require_plot(whole["plot"])
     if _PROFILES in flags and _CSV_PROFILES in flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.cli.evaluate.carry_out import carry_out
-from evaltools.cli.evaluate.output import Terminal, detail_of, has_native_lines, interrupts_restored, write_and_show
+from evaltools.cli.evaluate.output import Terminal, has_native_lines, interrupts_restored, write_and_show
 from evaltools.cli.shared.terminal import make_console
 from evaltools.device.run.evaluation import parts_on_devices
 from evaltools.device.run.flags import DeviceFlags
@@ -37,7 +37,7 @@ def evaluate_natively_on_devices(request: Request, own: DeviceFlags) -> int:
         result, is_whole = evaluate_native(request, own, inputs, binary, console)
         print_configurations(result.configurations, console)
         with_lines = has_native_lines(result, request.options)
-        not_written = write_and_show(result, files, console, detail_of(request.options), with_lines)
+        not_written = write_and_show(result, files, console, request.options, with_lines)
     for error in not_written:
         console.print(f"evaltools: {error}", style="bold red")
     if not_written:

@@ -10,7 +10,6 @@ from functools import partial
 from evaltools import exit_codes
 from evaltools.cli.evaluate.output import (
     Terminal,
-    detail_of,
     has_native_lines,
     interrupts_restored,
     print_early_end,
@@ -60,7 +59,7 @@ def carried_out(request: Request, shards: FinishedShards | None = None, is_one_m
                 result = merge_shards(kind, asked, shards, terminal)
         with_lines = has_native_lines(result, options, is_one_model)
         not_written = print_to_stdout(kind.debug_lines(result, options) if with_lines else [])
-        not_written += write_and_show(kind.as_asked(result, options), files, console, detail_of(options), with_lines)
+        not_written += write_and_show(kind.as_asked(result, options), files, console, options, with_lines)
         not_written += kind.write_more(result, more_files, asked, console)
         total = asked.execution.shard.size_of(kind.example_count(result))
         print_early_end(result, total, asked.max_failed_examples, request.is_native, console)

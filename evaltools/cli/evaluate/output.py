@@ -88,13 +88,14 @@ def has_native_lines(result: EvaluationResult, options: Options, is_one_model: b
 
 
 def write_and_show(
-    result: EvaluationResult, files: dict[str, Path], console: Console, detail: Detail, with_lines: bool = True
+    result: EvaluationResult, files: dict[str, Path], console: Console, options: Options, with_lines: bool = True
 ) -> list[OutputError]:
     """Write the files, print the native lines and the tables; returns what could not be written."""
-    not_written = write_measured(rendered(result, files), files, console)
+    contents = rendered(result, files, options.text("output_format"))
+    not_written = write_measured(contents, files, console)
     if with_lines:
         not_written += print_to_stdout(native_lines(result))
-    print_result(result, console, detail)
+    print_result(result, console, detail_of(options))
     return not_written
 
 

@@ -18,16 +18,17 @@ _WHOLE_RESULT: Final = "the result"
 PLOT: Final = "the plot"
 
 
-def plan_files(output: Path, configurations: Sequence[str]) -> dict[str, Path]:
+def plan_files(output: Path, configurations: Sequence[str], stated: str = "") -> dict[str, Path]:
     """Path of each file by what it holds, before anything is measured.
 
     Where the format has a file per configuration, the first has that name, and each other one is beside it with its
-    own name put in. Raises :class:`UsageError` where two would be equal.
+    own name put in. ``stated`` is a format that the name need not say. Raises :class:`UsageError` where two would be
+    equal.
 
     >>> plan_files(Path("out.pb"), ["test", "gpu fp16"])
     {'test': PosixPath('out.pb'), 'gpu fp16': PosixPath('out.gpu_fp16.pb')}
     """
-    if format_of(output).PER_CONFIGURATION:
+    if format_of(output, stated).PER_CONFIGURATION:
         return file_per_configuration(output, configurations)
     return {_WHOLE_RESULT: output}
 
@@ -47,16 +48,16 @@ def file_per_configuration(output: Path, configurations: Sequence[str]) -> dict[
     return files
 
 
-def rendered(result: EvaluationResult, files: Mapping[str, Path]) -> dict[str, bytes]:
+def rendered(result: EvaluationResult, files: Mapping[str, Path], stated: str = "") -> dict[str, bytes]:
     """Content of each planned file; configurations that were not measured are missing."""
     if PLOT in files:
         others = {name: path for name, path in files.items() if name != PLOT}
         name = Path(result.model.file).name
-        return rendered(result, others) | {PLOT: plot_models({name: result}, files[PLOT])}
+        return rendered(result, others, stated) | {PLOT: plot_models({name: result}, files[PLOT])}
     if _WHOLE_RESULT in files:
-        return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT]).render(result, None)}
+        return {_WHOLE_RESULT: format_of(files[_WHOLE_RESULT], stated).render(result, None)}
     return {
-        entry.name: format_of(files[entry.name]).render(result, entry)
+        entry.name: format_of(files[entry.name], stated).render(result, entry)
         for entry in measured_tests(result)
         if entry.name in files
     }

@@ -39,13 +39,14 @@ def planned_files(request: Request, inputs: Iterable[Path | None]) -> dict[str, 
             raise UsageError(f"--plot={plot} is another file of this run, too; give another name")
     drawn = {} if plot is None else {PLOT: plot}
     recording = "record_examples" in options.parameters and options.is_on("record_examples")
-    if recording and (output is None or output.suffix.lower() != ".json"):
+    stated = options.text("output_format")
+    if recording and (output is None or (stated or output.suffix.lower().removeprefix(".")) != "json"):
         raise UsageError("--record_examples writes to the JSON result; add --output_file_path=FILE.json")
     if output is None:
         return drawn
-    files = plan_files(output, [configuration.name for configuration in request.tests])
+    files = plan_files(output, [configuration.name for configuration in request.tests], stated)
     for path in set(files.values()):
         require_output_file(path, "--output_file_path", read)
-    if not request.is_native:
+    if not request.is_native and not stated:
         require_format(output)
     return files | drawn

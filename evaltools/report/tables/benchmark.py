@@ -20,6 +20,7 @@ from evaltools.text import printable
 _MOST_OPERATORS: Final = 5
 _MOST_DISTURBANCES: Final = 3
 _MOST_NAMED: Final = 2
+_LEAST_FACTOR: Final = 0.1
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
 _WIDEST_INTERVAL: Final = 3.0
@@ -159,8 +160,13 @@ def _versus(row: BenchmarkRow) -> str:
     if found is None:
         return ""
     span = found.interval if found.interval and _says_something(found.interval) else None
-    interval = f" [{1 / span.high:.2f}, {1 / span.low:.2f}]" if span else ""
-    return f"{1 / found.ratio:.2f}x{interval}"
+    interval = f" [{_factor(1 / span.high)}, {_factor(1 / span.low)}]" if span else ""
+    return f"{_factor(1 / found.ratio)}x{interval}"
+
+
+def _factor(ratio: float) -> str:
+    """With two digits at least."""
+    return f"{ratio:.2f}" if ratio >= _LEAST_FACTOR else f"{ratio:.2g}"
 
 
 def _runs(shown: Shown) -> str:
@@ -196,7 +202,8 @@ def _print_disturbances_of_several(result: BenchmarkResult, rows: Sequence[Bench
     first, *others = dict.fromkeys(text for row in disturbed for text in _disturbances(row))
     who = ", ".join(label(result, row) for row in disturbed)
     if len(disturbed) > _MOST_NAMED:
-        who = f"{len(disturbed)} of {len(rows)} configurations"
+        count = "all" if len(disturbed) == len(rows) else f"{len(disturbed)} of"
+        who = f"{count} {len(rows)} configurations"
     more = f" (and {len(others)} more; {_ALL_IN_THE_FILE})" if others else ""
     console.print(f"{who}: not quiet: {first}{more}", style="yellow")
 

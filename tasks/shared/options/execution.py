@@ -84,6 +84,13 @@ _SHARED: Final = (
         not_native=NotNative("the native tool times every example"),
     ),
     Parameter(
+        "output_format",
+        "Format of the result file, whatever its name ends in; without it, the ending says which.",
+        choices=("", "json", "md", "csv", "pb"),
+        about="result",
+        only_with=("output_file_path",),
+    ),
+    Parameter(
         "progress",
         "Progress on stderr: auto (a bar on a terminal, else lines), lines, json (one object per line), none.",
         default="auto",

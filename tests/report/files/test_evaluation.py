@@ -12,6 +12,15 @@ from evaltools.report.files.evaluation import plan_files, rendered
 from tests.results import configuration, result
 
 
+def test_a_stated_format_is_that_of_any_name() -> None:
+    made = result(configuration("reference", "reference"), configuration("cpu"))
+    for stated, name, start in (("json", "a.out", b"{"), ("csv", "a.json", b"configuration"), ("md", "a", b"# ")):
+        files = plan_files(Path(name), ["cpu"], stated)
+        (content,) = rendered(made, files, stated).values()
+        assert content.lstrip().startswith(start), (stated, content[:40])
+    assert list(plan_files(Path("a.json"), ["gpu", "cpu"], "pb")) == ["gpu", "cpu"]
+
+
 @pytest.mark.parametrize("name", ["r.json", "r.JSON"])
 def test_json_is_one_file(name: str) -> None:
     assert list(plan_files(Path(name), ["a", "b"]).values()) == [Path(name)]

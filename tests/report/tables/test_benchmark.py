@@ -107,17 +107,19 @@ def test_the_cpu_in_place_of_an_accelerator_is_marked() -> None:
 
 def test_versus_first_is_how_many_times_as_fast() -> None:
     """Half the time is twice as fast; times of 0.4 and 0.625 are speeds of 2.5 and 1.6."""
-    single = LatencyRatio(1, 4.0, None)
+    single, slow = LatencyRatio(1, 4.0, None), LatencyRatio(3, 480.0, Interval(400.0, 500.0))
     made = benchmark(
         row("first", 1000),
         replace(row("second", 500), versus_first=TWICE_AS_FAST),
         replace(row("third", 4000), versus_first=single),
+        replace(row("last", 480_000), versus_first=slow),
     )
     heading, *lines = printed(made)
     place = cells(heading).index("vs first")
     assert cells(lines[0])[place] == "2.00x [1.60, 2.50]"
     assert "x" not in lines[1].replace("first", "")
     assert cells(lines[2])[place] == "0.25x"
+    assert cells(lines[3])[place] == "0.0021x [0.002, 0.0025]"
 
 
 def test_columns_drop_out_where_the_terminal_is_narrow_and_no_number_is_cut() -> None:
@@ -195,6 +197,7 @@ def test_disturbances_stand_once_each_and_the_rest_is_counted() -> None:
     ]
     noisy = [disturbed(row(name, 1000), ("hot",)) for name in "abc"]
     assert printed(benchmark(*noisy, row("quiet", 2000)))[5:] == ["3 of 4 configurations: not quiet: hot"]
+    assert printed(benchmark(*noisy))[4:] == ["all 3 configurations: not quiet: hot"]
 
 
 def test_operators_left_on_the_cpu_stand_by_time() -> None:

@@ -35,13 +35,14 @@ class OutputFormat(Protocol):
         """The content of a file: that of a measured test configuration, or with None that of the whole result."""
 
 
-def format_of(path: Path) -> OutputFormat:
-    """The format that the name of a file asks for.
+def format_of(path: Path, stated: str = "") -> OutputFormat:
+    """The format that the name of a file asks for, unless one is ``stated``: an ending without its dot.
 
     >>> format_of(Path("a.JSON")).PER_CONFIGURATION, format_of(Path("a.pb")).PER_CONFIGURATION
     (False, True)
     """
-    module: OutputFormat = importlib.import_module(FORMATS.get(path.suffix.lower(), FORMATS[NATIVE]))
+    ending = f".{stated}" if stated else path.suffix.lower()
+    module: OutputFormat = importlib.import_module(FORMATS.get(ending, FORMATS[NATIVE]))
     return module
 
 
@@ -53,5 +54,6 @@ def require_format(path: Path) -> None:
     if path.suffix.lower() not in FORMATS and not path.is_relative_to("/dev"):
         raise UsageError(
             f"--output_file_path={path}: the ending {path.suffix or '(none)'} says no format; use .json for all that "
-            "is known, .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf"
+            "is known, .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf, or state one of "
+            "them: --output_format=json"
         )
