@@ -45,8 +45,8 @@ What to look at:
   int8        an external delegate for float models takes nothing of it, so it is not measured: never a CPU number
 Next: the same on your own model and pictures, with any of the flags in docs/delegate-flags.md:
   evaltools diff MODEL.tflite --use_xnnpack
-  evaltools imagenet MODEL.tflite --images=DIR --ground_truth=truth.txt --use_gpu
-  evaltools coco MODEL.tflite --images=DIR --ground_truth=truth.json --use_gpu
+  evaltools imagenet MODEL.tflite --images=DIR --ground_truth=val.txt --use_gpu
+  evaltools coco MODEL.tflite --images=DIR --ground_truth=val.json --use_gpu
 """
 
 

@@ -77,7 +77,7 @@ def label(result: BenchmarkResult, row: BenchmarkRow) -> str:
     """The configuration's name, with the model where there are several."""
     if len(result.models) == 1:
         return row.name
-    return f"{_model_name(result, row)}, {row.name}"
+    return f"{row.name} of {_model_name(result, row)}"
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:

@@ -165,6 +165,6 @@ def test_the_model_stands_in_the_name_where_there_are_several() -> None:
     rows = [replace(row("cpu", 40, model=number), rounds=[a_round(WARM_UP, REGULAR)]) for number in (0, 1)]
     events = trace_events(benchmark(*rows, sizes=(1, 2)))
     assert [event["args"] for event in events if event["name"] == "process_name"] == [
-        {"name": "a, cpu, round 1"},
-        {"name": "b, cpu, round 1"},
+        {"name": "cpu of a, round 1"},
+        {"name": "cpu of b, round 1"},
     ]

@@ -1,6 +1,6 @@
 """What commands show on a terminal of some width, from results made by hand.
 
-``python -m tests.report.tables.screens NAME`` shows one on this terminal; without a name all are written anew, to be
+``python -m tests.report.tables.screens NAME`` shows some on this terminal; without a name all are written anew, to be
 looked at and committed.
 """
 
@@ -16,6 +16,7 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.cli.judge.baseline_run import print_comparison
+from evaltools.cli.look.demo import NEXT_STEPS
 from evaltools.cli.shared.terminal import make_console
 from evaltools.gates.baseline import make_baseline
 from evaltools.gates.baseline_diff import compare_with_baseline
@@ -29,14 +30,16 @@ from evaltools.report.tables.device import print_devices
 from evaltools.report.tables.evaluation import print_configurations, print_result
 from evaltools.report.tables.gates import print_gates
 from evaltools.report.tables.models import print_models
+from evaltools.result.benchmark import BenchmarkResult
 from evaltools.result.device import DeviceFacts, DeviceFinding, DeviceList, ListedDevice
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult, LatencyComparison
 from evaltools.result.verdict import UNCHANGED_ANSWERS, Reason, Verdict
 from evaltools.stats.interval import Interval
 from evaltools.tasks.imagenet.result import ChangedAnswer, Comparison, FirstAnswer
+from evaltools.text import wrapped
 from tests import results
 from tests.report.benchmark_samples import benchmark, on_front, row
-from tests.tasks.coco.results import detection_result
+from tests.tasks.coco.results import detection_result, with_data
 from tests.tasks.inference_diff import test_report as diff
 
 WIDTHS: Final = (60, 80, 120)
@@ -127,9 +130,30 @@ def _baseline(console: Console) -> None:
     print_comparison(compare_with_baseline(before, now, 0.005), before, console)
 
 
+def _coco_with_verdicts() -> EvaluationResult:
+    """Much shows how outputs are read, and many pictures decide."""
+    made = detection_result("reference", "xnnpack with four threads", "external delegate")
+    sure = replace(made.part.data.class_mapping, pairs=400, agreeing={"+1": 398, "0": 1})
+    same = Verdict("equivalent", "ap", "reference", change=0.0004, low=-0.0021, high=0.0032, margin=0.005)
+    worse = Verdict("worse", "ap", "reference", change=-0.031, low=-0.042, high=-0.019, margin=0.005)
+    verdicts = {"xnnpack with four threads": [same], "external delegate": [worse]}
+    flags = ["--external_delegate_path=d.so"]
+    entries = [replace(entry, flags=flags, verdicts=verdicts.get(entry.name, [])) for entry in made.configurations]
+    return replace(with_data(made, example_count=500, class_mapping=sure), configurations=entries)
+
+
+def _benchmarked() -> BenchmarkResult:
+    """Two models; one configuration with an uneven median, two that are not there for the same reason."""
+    uneven = row("npu", 5000)
+    assert uneven.figures is not None
+    figures = replace(uneven.figures, median_interval=Interval(1350, 1_327_000))
+    gone = [replace(row(name, 1), status="failed", reason=NO_GPU, figures=None) for name in ("gpu fp16", "gpu fp32")]
+    rows = (on_front(row("xnnpack with four threads", 1234, 0.75)), row(GPU, 987_654, 0.5, model=1))
+    return benchmark(*rows, replace(uneven, figures=figures), *gone, sizes=(4_000_000, 500_000))
+
+
 def _benchmark(console: Console) -> None:
-    rows = (on_front(row("xnnpack with four threads", 1234, 0.75)), row(GPU, 987_654, 0.5, model=1), row("cpu", 5000))
-    print_benchmark(benchmark(*rows, sizes=(4_000_000, 500_000)), console)
+    print_benchmark(_benchmarked(), console)
 
 
 def _models(console: Console) -> None:
@@ -155,6 +179,9 @@ SCREENS: Final[Mapping[str, Callable[[Console], None]]] = {
     "imagenet": _evaluation(_imagenet()),
     "diff": _evaluation(_diff()),
     "coco": _evaluation(detection_result("reference", "xnnpack with four threads", "external delegate")),
+    "coco-verdicts": _evaluation(_coco_with_verdicts()),
+    "demo": lambda console: console.out(wrapped(NEXT_STEPS.strip(), console.width), highlight=False),
+    "benchmark-quiet": lambda console: print_benchmark(_benchmarked(), console, is_quiet=True),
     "gates": _gates,
     "baseline": _baseline,
     "benchmark": _benchmark,
@@ -178,9 +205,10 @@ def stored(name: str, width: int) -> Path:
 
 
 def main(words: list[str]) -> None:
-    """Show one screen on this terminal, or write all."""
+    """Show screens on this terminal, or write all."""
+    for name in words:
+        SCREENS[name](make_console(sys.stdout))
     if words:
-        SCREENS[words[0]](make_console(sys.stdout))
         return
     FOLDER.mkdir(exist_ok=True)
     for name in SCREENS:

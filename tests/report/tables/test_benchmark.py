@@ -172,7 +172,7 @@ def test_models_are_named_with_their_folders_where_their_names_are_equal() -> No
         ["n", "0.00", "x"],
     ]
     gone = replace(named, rows=[named.rows[0], replace(failed("x", "why"), model=1)])
-    assert printed(gone)[-1] == "new/m.tflite, x: not measured: why"
+    assert printed(gone)[-1] == "x of new/m.tflite: not measured: why"
 
 
 def test_accuracy_and_the_front_stand_in_the_table() -> None:

@@ -34,12 +34,12 @@ def test_no_screen_is_left_behind() -> None:
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_real_terminal_shows_the_same(width: int, tmp_path: Path) -> None:
-    """The command writes to the terminal itself, which knows its own width."""
+    """The command writes to the terminal itself, which knows its own width; every screen after the other."""
     socket, done = str(tmp_path / "tmux"), tmp_path / "done"
-    show = f"{sys.executable} -m tests.report.tables.screens imagenet; touch {done}; sleep 60"
+    show = f"{sys.executable} -m tests.report.tables.screens {' '.join(SCREENS)}; touch {done}; sleep 60"
     tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "100", show]
+    start = [*tmux, "new-session", "-d", "-x", str(width), "-y", "1000", show]
     subprocess.run(start, check=True, cwd=ROOT, env=environment)
     try:
         subprocess.run(["sh", "-c", f"until [ -e {done} ]; do sleep 0.1; done"], check=True, timeout=60)
@@ -47,4 +47,4 @@ def test_a_real_terminal_shows_the_same(width: int, tmp_path: Path) -> None:
     finally:
         subprocess.run([*tmux, "kill-server"], check=True)
     lines = [line.rstrip() for line in screen.rstrip().splitlines()]
-    assert "\n".join(lines) + "\n" == stored("imagenet", width).read_text()
+    assert "\n".join(lines) + "\n" == "".join(stored(name, width).read_text() for name in SCREENS)
