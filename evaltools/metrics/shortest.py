@@ -5,6 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 
+def widened(value: float) -> float:
+    """The float32 behind a shortest number, as a program that computes in float32 prints it.
+
+    >>> widened(0.1) == float(np.float32(0.1))
+    True
+    """
+    return float(np.float32(value))
+
+
 def shortest(value: float) -> float:
     """The number with the fewest digits that is the same float32; what is no float32 stays as it is.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from evaltools.metrics.latency import Latency
 from evaltools.metrics.native_average_precision import IOU_THRESHOLDS, NativeAveragePrecision
+from evaltools.metrics.shortest import widened
 from evaltools.native.lines.latency import fill_latency
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 from evaltools.tasks.coco.result import CocoDetection, DetectionFigures
@@ -33,10 +34,10 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
     if precision is None:
         return [*printed, "Overall mAP: 0"] if coco.data.native else printed
     printed += [
-        f"Average Precision [IOU Threshold={threshold:g}]: {value:g}"
+        f"Average Precision [IOU Threshold={threshold:g}]: {widened(value):g}"
         for threshold, value in zip(IOU_THRESHOLDS, precision.thresholds, strict=False)
     ]
-    return [*printed, f"Overall mAP: {precision.overall:g}"]
+    return [*printed, f"Overall mAP: {widened(precision.overall):g}"]
 
 
 def debug_lines(result: EvaluationResult, configuration: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from evaltools.gates.verdict import size_of
 from evaltools.metrics.latency import Latency, summarise_latency
 from evaltools.metrics.native_error import NativeError
+from evaltools.metrics.shortest import widened
 from evaltools.native.lines.latency import fill_latency
 from evaltools.report.words.verdicts import kind_in_words
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
@@ -31,7 +32,7 @@ def lines(result: EvaluationResult, configuration: ConfigurationResult) -> list[
         f"Test run latency: avg={test.avg_us:g}(us), std_dev={test.std_us}(us)",
     ]
     return printed + [
-        f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={_number(error.std_dev):g}"
+        f"OutputDiff[{position}]: avg_error={_number(error.avg_error):g}, std_dev={widened(_number(error.std_dev)):g}"
         for position, error in _errors(result, configuration)
     ]
 
