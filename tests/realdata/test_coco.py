@@ -44,6 +44,7 @@ class Real:
             f"--model_file={model or self.model}",
             f"--ground_truth_images_path={pictures or self.folder / 'images'}",
             f"--model_output_labels={self.folder / 'labelmap_91_background_first.txt'}",
+            "--verbose",
             *flags,
         )
 
