@@ -18,6 +18,7 @@ from evaltools.errors import ImageError
 from evaltools.metrics.boxes import Detection
 from evaltools.metrics.coco_stats import require_evaluator
 from evaltools.metrics.native_average_precision import NativeAveragePrecision
+from evaltools.metrics.shortest import shortest
 from evaltools.native.logs.evaluation import LoggedPicture
 from evaltools.native.logs.run import DetectorFigures
 from evaltools.preprocess import picture_header
@@ -211,5 +212,5 @@ def _as_stated(counted: NativeAveragePrecision | None, stated: DetectorFigures) 
     """The tool's own figures, with the numbers of classes that the detections show."""
     if counted is None or stated.overall is None:
         return None
-    values = tuple(value for _, value in stated.precisions)
-    return replace(counted, thresholds=values, overall=stated.overall)
+    values = tuple(shortest(value) for _, value in stated.precisions)
+    return replace(counted, thresholds=values, overall=shortest(stated.overall))

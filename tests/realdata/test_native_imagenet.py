@@ -97,14 +97,14 @@ def test_detector_input_equals_the_native_tools(shared: Path) -> None:
 
 def test_two_runtimes_in_one_pass_differ_on_a_quantised_model(zoo: Path, photos: Path) -> None:
     completed = run_imagenet(
-        zoo, photos, CLASSIFIERS[0], "--runtime=tflite_runtime", "--config", "litert: runtime=litert"
+        zoo, photos, CLASSIFIERS[0], "--runtime=tflite_runtime", "--config", "litert: runtime=litert", "--verbose"
     )
     assert completed.code == 0, completed.err
     blocks = completed.out.split("INFO: Configuration: ")
     assert [block.split("\n")[0] for block in blocks[1:]] == ["test", "litert"]
     assert "Top-1 Accuracy: 0.54\n" in blocks[1]
     assert "Top-1 Accuracy: 0.545\n" in blocks[2]
-    assert "litert against test: 8 of 200 first answers changed: 1 lost, 2 gained, 5 neither" in completed.err
+    assert "litert against test: 8 of 200 changed: 1 lost, 2 gained, 5 wrong both ways" in completed.err
 
 
 def _recorded_checksums(tsv: Path) -> list[tuple[str, int, int]]:
