@@ -53,14 +53,14 @@ def pixel_boxes(anchors: int) -> Floats:
 def yolov5(pixels: bool = False, quantized: bool = False) -> bytes:
     """``[1, 252, 8]``: boxes, objectness, class scores. The quantised one takes and gives uint8, as its export does."""
     scales = (Quantization(1 / 255, 0), Quantization(1 / 200, 0)) if quantized else None
-    return _model(pixel_boxes(3) / (1 if pixels else SIDE), 3, objectness=True, dtype="uint8", scales=scales)
+    return _model(pixel_boxes(3) / np.float32(1 if pixels else SIDE), 3, objectness=True, dtype="uint8", scales=scales)
 
 
 def yolov8(pixels: bool = False, rows: bool = False, quantized: bool = False) -> bytes:
     """``[1, 7, 84]``, or ``[1, 84, 7]``: boxes, class scores. The quantised one takes and gives int8."""
     step = 1 / 3 if pixels else 1 / 200
     scales = (Quantization(1 / 255, -128), Quantization(step, -128)) if quantized else None
-    boxes = pixel_boxes(1) / (1 if pixels else SIDE)
+    boxes = pixel_boxes(1) / np.float32(1 if pixels else SIDE)
     return _model(boxes, 1, objectness=False, dtype="int8", scales=scales, columns=not rows)
 
 
