@@ -17,7 +17,8 @@ _EVALUATION: Final = (
     MODEL_FILE,
     Parameter(
         "output_file_path",
-        "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
+        "Result file: .json, .html or .md (pages), .csv, or the native tool's protobuf: .pb, .bin, any with "
+        "--compat=native.",
         role="output_file",
         about="result",
         short="output",

@@ -9,11 +9,10 @@ from typing import Final
 from rich.console import Console
 
 from evaltools.metrics.op_profile import OpProfile, explained_share, slowdown, top_on_cpu, total_us
-from evaltools.report.tables.cells import Said, delegated, milliseconds, print_said, three_digits
+from evaltools.report.tables.cells import Said, delegated, milliseconds, print_said, says_something, three_digits
 from evaltools.report.tables.columns import Column, print_columns
 from evaltools.report.tables.shown import Shown, shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.stats.interval import Interval
 from evaltools.stats.series import FEWEST_PROCESSES
 from evaltools.text import printable
 
@@ -23,8 +22,6 @@ _MOST_NAMED: Final = 2
 _LEAST_FACTOR: Final = 0.1
 _LOW_SHARE: Final = 0.8
 _MUCH_SLOWER: Final = 1.5
-_WIDEST_INTERVAL: Final = 3.0
-"""Ends of an interval that are further apart than this, as a ratio, say nothing."""
 _ALL_IN_THE_FILE: Final = "--output_file_path=result.json lists all"
 
 
@@ -144,14 +141,10 @@ def _median(shown: Shown) -> str:
         return "-" if shown.average_us is None else f"{milliseconds(shown.average_us)} (average)"
     few = "rounds" if 1 < shown.rounds < FEWEST_PROCESSES else "runs"
     span, note = shown.interval, "" if shown.is_logged and shown.rounds < 2 else f" [too few {few}]"
-    if span and not _says_something(span):
+    if span and not says_something(span):
         span, note = None, " [too uneven]"
     interval = f" [{three_digits(span.low / 1000)}, {three_digits(span.high / 1000)}]" if span else note
     return milliseconds(shown.median_us) + interval
-
-
-def _says_something(interval: Interval) -> bool:
-    return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
 
 
 def _versus(row: BenchmarkRow) -> str:
@@ -159,7 +152,7 @@ def _versus(row: BenchmarkRow) -> str:
     found = row.versus_first
     if found is None:
         return ""
-    span = found.interval if found.interval and _says_something(found.interval) else None
+    span = found.interval if found.interval and says_something(found.interval) else None
     interval = f" [{_factor(1 / span.high)}, {_factor(1 / span.low)}]" if span else ""
     return f"{_factor(1 / found.ratio)}x{interval}"
 

@@ -11,10 +11,13 @@ from rich.console import Console
 from evaltools.metrics.latency import Latency
 from evaltools.result.benchmark import BenchmarkRow
 from evaltools.result.evaluation import ConfigurationResult, LatencyComparison
+from evaltools.stats.interval import Interval
 from evaltools.stats.latency_ratio import is_clear
 from evaltools.text import printable
 
 _SMALLEST_P: Final = 1e-9
+_WIDEST_INTERVAL: Final = 3.0
+"""Ends of an interval that are further apart than this, as a ratio, say nothing."""
 
 
 def device_text(device: str, is_cpu: bool) -> str:
@@ -72,6 +75,15 @@ def three_digits(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
+def says_something(interval: Interval) -> bool:
+    """Whether a factor or a time is known well enough that its ends are worth showing.
+
+    >>> says_something(Interval(0.5, 1.4)), says_something(Interval(0.05, 50.0))
+    (True, False)
+    """
+    return interval.low > 0 and interval.high / interval.low <= _WIDEST_INTERVAL
+
+
 def speed(
     configuration: ConfigurationResult,
     reference: ConfigurationResult | None,
@@ -79,7 +91,7 @@ def speed(
 ) -> str:
     """How many times as fast as the reference: on the same examples with its interval, else from the medians.
 
-    From the averages where neither has a median.
+    From the averages where neither has a median. An interval that says nothing is left out.
     """
     own = configuration.inference_latency
     base = reference.inference_latency if reference else None
@@ -88,7 +100,7 @@ def speed(
     paired = [entry for entry in comparisons if (entry.baseline, entry.other) == (reference.name, configuration.name)]
     if paired:
         interval = paired[0].interval
-        span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval else ""
+        span = f" [{1 / interval.high:.2f}, {1 / interval.low:.2f}]" if interval and says_something(interval) else ""
         return f"{1 / paired[0].ratio:.2f}x{span}"
     if own.p50_us is None and base.p50_us is None:
         return f"{base.avg_us / own.avg_us:.2f}x" if own.avg_us and base.count else ""

@@ -86,7 +86,7 @@ _SHARED: Final = (
     Parameter(
         "output_format",
         "Format of the result file, whatever its name ends in; without it, the ending says which.",
-        choices=("", "json", "md", "csv", "pb"),
+        choices=("", "json", "html", "md", "csv", "pb"),
         about="result",
         only_with=("output_file_path",),
     ),

@@ -18,7 +18,8 @@ IMAGES_PATH: Final = Parameter(
 )
 OUTPUT_FILE_PATH: Final = Parameter(
     "output_file_path",
-    "Result file: .json, .md (a page), .csv, or the native tool's protobuf: .pb, .bin, any with --compat=native.",
+    "Result file: .json, .html or .md (pages), .csv, or the native tool's protobuf: .pb, .bin, any with "
+    "--compat=native.",
     role="output_file",
     about="result",
     short="output",

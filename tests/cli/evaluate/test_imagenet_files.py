@@ -141,7 +141,7 @@ def test_an_input_is_never_overwritten(copied: EvaluationSet, rounding_delegate:
         assert completed.code == 2
         assert "would overwrite an input of this run" in completed.err
         assert target.read_bytes() == before
-    for ending in (".jpg", ".html", ""):
+    for ending in (".jpg", ".txt", ""):
         completed = evaltools_here(*copied.flags(f"--output_file_path={copied.folder}/x{ending}"))
         assert completed.code == 2
         assert f"the ending {ending or '(none)'} says no format; use .json" in completed.err

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
-from evaltools.report.files.formats import FORMATS
+from evaltools.report.files.formats import FORMATS, format_of
+from evaltools.result_file import read_result
 from tests.command import evaltools_here
 from tests.evaluation_set import make_evaluation_set
 
@@ -76,3 +78,39 @@ def test_a_page_says_what_was_measured_and_what_would_have_been_noticed(wild: Pa
     assert f"<strong>test</strong>: {verdict.removeprefix('test: ')}" in html.replace("&amp;", "&")
     (noticed,) = [line for line in told.err.splitlines() if "would have noticed" in line]
     assert html.count("<td>noticed</td>") == int(noticed.split()[4])
+
+
+class _Cells(HTMLParser):
+    """The tags of a page, and the text of each cell of its tables."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.cells: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] in ("td", "th") and data.strip():
+            self.cells[-1] += data
+
+
+def test_the_page_in_html_says_what_that_in_markdown_says(tmp_path: Path) -> None:
+    model = shutil.copy(SAMPLE / "models" / "int8.tflite", tmp_path / "<script>alert(1)<&>.tflite")
+    flags = ("diff", str(model), "--num_runs=4", "--noise_floor_runs=2", "--config=<b>: use_nnapi=true")
+    saved, pages = tmp_path / "r.json", (tmp_path / "r.html", tmp_path / "r.md")
+    assert evaltools_here(*flags, "--use_xnnpack=true", f"--output_file_path={saved}").code == 3
+    for page in pages:
+        page.write_bytes(format_of(page).render(read_result(saved), None))
+    html, markdown = (page.read_text() for page in pages)
+    assert "<h1>&lt;script&gt;alert(1)&lt;&amp;&gt;.tflite: inference_diff</h1>" in html
+    assert "<strong>&lt;b&gt;</strong>: not measured: the NNAPI delegate cannot be created" in html
+    parsed = _Cells(html)
+    assert not {"script", "b", "img", "link"} & set(parsed.tags)
+    assert "http" not in html
+    assert parsed.tags.count("table") == 3
+    assert parsed.cells == _Cells(MarkdownIt("commonmark").enable("table").render(markdown)).cells

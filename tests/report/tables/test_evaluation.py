@@ -91,13 +91,20 @@ def test_the_table_holds_intervals_and_verdicts() -> None:
     )
     evaluated = replace(
         made,
-        latency_comparisons=[LatencyComparison("reference", "test", 4, 0.5, Interval(0.25, 0.8))],
+        latency_comparisons=[LatencyComparison("reference", "test", 4, 0.5, Interval(0.4, 0.8))],
     )
     lines = printed(evaluated)
     assert "50.00 ±40.00 %" in lines[1]
-    assert "2.00x [1.25, 4.00]" in lines[2]
+    assert "2.00x [1.25, 2.50]" in lines[2]
     assert "p 0.0004" in lines[2]
     assert any(line.startswith("test: top-1 WORSE by 25.00 points [-60.00, -10.00]; ") for line in lines)
+
+
+def test_an_interval_of_a_speed_that_says_nothing_is_left_out() -> None:
+    made = result(configuration("reference", "reference"), configuration("test"))
+    uneven = [LatencyComparison("reference", "test", 4, 0.5, Interval(0.05, 40.0))]
+    row = re.split("  +", printed(replace(made, latency_comparisons=uneven))[2])
+    assert "2.00x" in row
 
 
 def test_what_is_the_same_for_several_is_said_once() -> None:

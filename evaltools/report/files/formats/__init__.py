@@ -15,6 +15,7 @@ from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
 FORMATS: Final = {
     ".json": "evaltools.report.files.formats.json",
     ".md": "evaltools.report.files.formats.markdown",
+    ".html": "evaltools.report.files.formats.html",
     ".csv": "evaltools.report.files.formats.csv",
     ".pb": "evaltools.report.files.formats.protobuf",
     ".bin": "evaltools.report.files.formats.protobuf",
@@ -54,6 +55,6 @@ def require_format(path: Path) -> None:
     if path.suffix.lower() not in FORMATS and not path.is_relative_to("/dev"):
         raise UsageError(
             f"--output_file_path={path}: the ending {path.suffix or '(none)'} says no format; use .json for all that "
-            "is known, .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf, or state one of "
-            "them: --output_format=json"
+            "is known, .html or .md for a page, .csv for a table, .pb or .bin for the native tool's protobuf, or state "
+            "one of them: --output_format=json"
         )
