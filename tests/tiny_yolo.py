@@ -76,8 +76,8 @@ def yolox(decoded: bool = False, quantized: bool = False) -> bytes:
     return _model(boxes, 1, objectness=True, dtype="int8", scales=scales, blue_first=True)
 
 
-def suppressing() -> bytes:
-    """``[1, 90, 6]``: left, top, right, bottom in shares, score, class of every cell, and zeros to fill up."""
+def suppressing(pixels: bool = False) -> bytes:
+    """``[1, 90, 6]``: left, top, right, bottom, score, class of every cell, and zeros to fill up."""
     graph = Graph()
     picture = graph.tensor("images", (1, SIDE, SIDE, 3))
     scores = _scores(graph, picture, blue_first=False)
@@ -98,7 +98,7 @@ def suppressing() -> bytes:
         InDataType=tflite.TensorType.INT32,
         OutDataType=tflite.TensorType.FLOAT32,
     )
-    boxes = pixel_boxes(1) / SIDE
+    boxes = pixel_boxes(1) / np.float32(1 if pixels else SIDE)
     corners = np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], axis=1)
     parts = [graph.constant("corners", corners[None]), best, _reshaped(graph, number, (1, CELLS, 1))]
     rows = _joined(graph, parts, 2, (1, CELLS, 6), "rows")

@@ -59,7 +59,7 @@ def _digest(runs: Sequence[Mapping[str, npt.NDArray[Any]]]) -> str:
 
 
 def _runs(inputs: Any, model: ModelFile) -> list[dict[str, Any]]:
-    """The arrays of each run by the names of the inputs."""
+    """The arrays of each run by the numbers of the inputs."""
     if _is_one(inputs, model):
         return [_run(inputs, model)]
     if isinstance(inputs, np.ndarray):
@@ -69,6 +69,10 @@ def _runs(inputs: Any, model: ModelFile) -> list[dict[str, Any]]:
         if len(model.inputs) == 1 and shape[:1] == (1,) and inputs.shape[1:] == shape[1:]:
             return [_run(array[None], model) for array in inputs]
         raise UsageError(f"inputs has the shape {list(inputs.shape)}; the model takes {_wanted(model)}")
+    if not isinstance(inputs, Iterable):
+        raise UsageError(
+            f"inputs is of the type {type(inputs).__name__}; give an array, arrays by name, or several of either"
+        )
     return [_run(each, model) for each in inputs]
 
 
@@ -94,15 +98,20 @@ def _is_of(shape: Sequence[int], known: Sequence[int]) -> bool:
 def _run(given: Any, model: ModelFile) -> dict[str, npt.NDArray[Any]]:
     if isinstance(given, Mapping):
         named = {str(name): (_named(str(name), model), array) for name, array in given.items()}
-        if len({tensor.index for tensor, _ in named.values()}) != len(model.inputs):
+        if not len(named) == len({tensor.index for tensor, _ in named.values()}) == len(model.inputs):
             names = ", ".join(named) or "none"
             raise UsageError(f"a run of inputs names {names}; the model takes {_wanted(model)}")
-        return {name: _fitted(array, tensor) for name, (tensor, array) in named.items()}
+        return {_number(tensor, model): _fitted(array, tensor) for tensor, array in named.values()}
     arrays = list(given) if isinstance(given, list | tuple) and len(model.inputs) > 1 else [given]
     if len(arrays) != len(model.inputs):
         word = "array" if len(arrays) == 1 else "arrays"
         raise UsageError(f"a run of inputs has {len(arrays)} {word}; the model takes {_wanted(model)}")
-    return {tensor.name: _fitted(array, tensor) for tensor, array in zip(model.inputs, arrays, strict=True)}
+    return {_number(tensor, model): _fitted(array, tensor) for tensor, array in zip(model.inputs, arrays, strict=True)}
+
+
+def _number(tensor: TensorInfo, model: ModelFile) -> str:
+    """What a file of arrays calls an input; its name may be one that NumPy keeps for itself."""
+    return str(model.inputs.index(tensor))
 
 
 def _named(name: str, model: ModelFile) -> TensorInfo:
@@ -121,7 +130,10 @@ def _fitted(given: Any, tensor: TensorInfo) -> npt.NDArray[Any]:
 
     Raises :class:`UsageError`.
     """
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"inputs: what is given for the input {_described(tensor)} is no array: {error}") from error
     is_text = tensor.dtype == "string"
     if array.dtype.kind not in "SU" if is_text else not is_same_kind(array.dtype, np.dtype(tensor.dtype)):
         raise UsageError(

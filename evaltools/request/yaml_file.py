@@ -35,20 +35,25 @@ class _Loader(yaml.SafeLoader):
         PyYAML's own releases differ in which one wins (6.0.4: mostly the last).
         """
         own = [pair for pair in node.value if pair[0].tag != _MERGE]
-        merged: dict[tuple[str, str], tuple[yaml.Node, yaml.Node]] = {}
+        merged: dict[object, tuple[yaml.Node, yaml.Node]] = {}
         for _, value in (pair for pair in node.value if pair[0].tag == _MERGE):
             for mapping in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(mapping, yaml.MappingNode):
                     raise yaml.YAMLError(f"line {mapping.start_mark.line + 1} merges what is no mapping")
                 self.flatten_mapping(mapping)
                 for pair in mapping.value:
-                    merged.setdefault((pair[0].tag, str(pair[0].value)), pair)
+                    merged.setdefault(_same_key(pair[0]), pair)
         self._merged_keys += len(merged)
         if self._merged_keys > _MOST_MERGED_KEYS:
             raise yaml.YAMLError(f"it merges more than {_MOST_MERGED_KEYS} keys")
-        merged.update({(pair[0].tag, str(pair[0].value)): pair for pair in own})
+        merged.update({_same_key(pair[0]): pair for pair in own})
         node.value = list(merged.values())
         super().flatten_mapping(node)
+
+
+def _same_key(key: yaml.Node) -> object:
+    """Equal for keys that are the same text of the same type; any other key is like none."""
+    return (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key)
 
 
 def read_yaml(path: Path, flag: str) -> Any:

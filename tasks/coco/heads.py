@@ -45,7 +45,10 @@ class Candidate:
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             rows = np.where(finite[:, None], rows, np.float32(0))
-        boxes = self.decoder.decode(rows, self.head, coordinates, self.score_threshold)
+        with np.errstate(over="ignore", invalid="ignore"):
+            decoded = self.decoder.decode(rows, self.head, coordinates, self.score_threshold)
+        whole = np.isfinite(decoded.scores) & np.isfinite(decoded.corners).all(axis=1)
+        boxes = Boxes(decoded.corners[whole], decoded.scores[whole], decoded.classes[whole])
         boxes = _best_first(boxes) if self.nms_iou is None else suppressed(boxes, self.nms_iou)
         placed = boxes.corners if picture.placement is None else picture.placement.to_picture(boxes.corners)
         if self.decoder.cuts_at_edge:
@@ -57,7 +60,7 @@ class Candidate:
             scores=boxes.scores,
             stated=float(count),
             rows=count,
-            nonfinite=int((~finite).sum()),
+            nonfinite=int((~finite).sum() + (~whole).sum()),
             fractional=0,
             width=picture.width,
             height=picture.height,

@@ -125,6 +125,9 @@ def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
         each.decoder.name: _probes(material, session, PICTURES_TRIED, each.to_tensor) for each in material.candidates
     }
     units = {each.decoder.name: _coordinates(material, each, probes[each.decoder.name]) for each in material.candidates}
+    for each in [each for each in material.candidates if units[each.decoder.name] == "unknown"]:
+        more = _coordinates(material, each, _probes(material, session, _MORE_PICTURES, each.to_tensor))
+        units[each.decoder.name] = "shares" if more == "unknown" else more
     possible = [each for each in material.candidates if units[each.decoder.name] != "contradicted"]
     stated = material.candidates[0].options.decoder
     if not possible or units.get(stated) == "contradicted":
@@ -139,12 +142,13 @@ def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
     name, source, better = _choice(material, possible, stated, right)
     coordinates = units[name]
     assert coordinates != "contradicted"
+    assert coordinates != "unknown"
     shape = list(material.candidate(name).head.shape)
     return HeadUsed(name, shape, coordinates, source, compared, right, better)
 
 
 def _coordinates(material: CocoMaterial, candidate: Candidate, probes: Sequence[_Probe]) -> Coordinates:
-    """In what the boxes are given, by all the rows of finite numbers; shares where there are none."""
+    """In what the boxes are given, by all the rows of finite numbers; unknown where there are none."""
     for probe in probes:
         if probe.outputs[0].shape != candidate.head.shape:
             raise ModelError(
@@ -153,7 +157,7 @@ def _coordinates(material: CocoMaterial, candidate: Candidate, probes: Sequence[
             )
     rows = np.concatenate([candidate.head.rows(probe.outputs[0]) for probe in probes])
     rows = rows[np.isfinite(rows).all(axis=1)]
-    return candidate.decoder.coordinates(rows, candidate.head) if len(rows) else "shares"
+    return candidate.decoder.coordinates(rows, candidate.head) if len(rows) else "unknown"
 
 
 def right_boxes(

@@ -324,6 +324,12 @@ def test_arrays_without_the_first_axis_are_runs_of_one_example() -> None:
             "an array of complex64 is for the input left: float32[1,8,8,3]; give floa",
         ),
         ([np.array(["a", "b"])] * 2, "an array of <U1 is for the input left: float32[1,8,8,3]; give float32"),
+        (
+            {"left": FITTING, "0": FITTING, "right": FITTING},
+            "a run of inputs names left, 0, right; the model takes left",
+        ),
+        ({"left": FITTING, "right": [[1.0], [1.0, 2.0]]}, "what is given for the input right: float32[1,8,"),
+        (5, "inputs is of the type int; give an array, arrays by name, or several of either"),
     ],
 )
 def test_arrays_that_do_not_fit_are_told_in_the_words_of_python(tmp_path: Path, inputs: Any, message: str) -> None:
@@ -333,6 +339,14 @@ def test_arrays_that_do_not_fit_are_told_in_the_words_of_python(tmp_path: Path, 
         et.diff(model, inputs=inputs)
     assert message in str(error.value)
     assert "--input_files" not in str(error.value)
+
+
+def test_an_input_may_have_a_name_that_numpy_keeps_for_itself(tmp_path: Path) -> None:
+    model = tmp_path / "two.tflite"
+    model.write_bytes(tiny_models.two_inputs().replace(b"left", b"file"))
+    runs = {name: np.ones(shape, np.float32) for name, shape in _inputs(model).items()}
+    assert "file" in runs
+    assert et.diff(model, inputs=runs, tests="use_xnnpack=true", noise_floor_runs=0).result.examples_done == 1
 
 
 def test_a_word_says_which_kind_of_inputs_a_diff_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

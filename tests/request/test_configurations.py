@@ -106,6 +106,14 @@ def test_merging_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
         described(f"--configs={tmp_path / 'c.yaml'}")
 
 
+def test_a_key_that_is_a_list_of_lists_of_lists_is_refused_at_once(tmp_path: Path) -> None:
+    lines = [f"a0: &a0 [{', '.join(['x'] * 10)}]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
+    (tmp_path / "c.yaml").write_text("\n".join([*lines, "z: {? *a11 : 1}"]))
+    with pytest.raises(UsageError, match="found unhashable key"):
+        described(f"--configs={tmp_path / 'c.yaml'}")
+
+
 def test_merges_of_very_many_keys_are_refused(tmp_path: Path) -> None:
     wide = ", ".join(f"k{number}: 1" for number in range(300))
     lines = [f"a: &a {{{wide}}}", *(f"b{number}: {{<<: *a}}" for number in range(40))]

@@ -120,6 +120,7 @@ def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
     """Read; raises :class:`UsageError` for one on a figure that this task never has."""
     is_own = result.task == OWN or result.task not in tree_kinds()
     own = {metric.name for metric in kind_of(result.task).metrics}
+    own |= {name for entry in result.configurations for name in entry.figures}
     of_others = {metric.name for name in tree_kinds() for metric in kind_of(name).metrics} - own
     found = [parse_criterion(text, is_own, against_baseline=True) for text in texts]
     for criterion in found:
@@ -216,9 +217,8 @@ def print_comparison(compared: BaselineComparison, before: Baseline, console: Co
     for name in compared.missing:
         console.print(f"NOT MEASURED now: {printable(name)}")
     for change in compared.regressions:
-        console.print(
-            f"WORSE: {printable(change.configuration)}: {_name(change)} {change.before:.6g} -> {change.now:.6g}"
-        )
+        numbers = f"{_number(change.before)} -> {_number(change.now)}"
+        console.print(f"WORSE: {printable(change.configuration)}: {_name(change)} {numbers}")
 
 
 def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Layout = Literal["rows", "columns"]
-Coordinates = Literal["shares", "pixels", "grid", "contradicted"]
+Coordinates = Literal["shares", "pixels", "grid", "contradicted", "unknown"]
+"""What boxes are given in; the values of an output may contradict a decoder, or hold no box that tells."""
 
 STRIDES: Final = ((8, 16, 32), (8, 16, 32, 64), (4, 8, 16, 32), (16, 32))
 """Pixels per cell of the feature maps of a head: the usual ones, those of P6 and P2 models, and of tiny ones."""

@@ -17,6 +17,7 @@ from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Decoder, Floa
 _MOST_ROWS: Final = 1000
 _LARGEST_SHARE: Final = 2.0
 _VALUES: Final = 6
+_LARGEST_CLASS: Final = 2**31 - 1
 
 
 def fits(shape: Sequence[int], height: int, width: int) -> Head | None:
@@ -33,12 +34,14 @@ def fits(shape: Sequence[int], height: int, width: int) -> Head | None:
 def coordinates(rows: Floats, _head: Head) -> Coordinates:
     """Pixels where a side of a box that was found is beyond 2; contradicted where boxes end before they begin.
 
+    Unknown where no box was found.
+
     >>> coordinates(np.array([[10, 20, 300, 200, 0.5, 1]], np.float32), None)
     'pixels'
     """
     found = rows[rows[:, 4] > 0]
     if not len(found):
-        return "shares"
+        return "unknown"
     if (found[:, 2:4] < found[:, :2]).any(axis=1).mean() > 0.5:
         return "contradicted"
     return "pixels" if found[:, :4].max() > _LARGEST_SHARE else "shares"
@@ -52,7 +55,7 @@ def decode(rows: Floats, head: Head, coordinates: Coordinates, threshold: float)
     """
     found = rows[(rows[:, 4] >= threshold) & (rows[:, 4] > 0)]
     corners = (found[:, :4] / input_size(head, coordinates))[:, [1, 0, 3, 2]]
-    return Boxes(corners, found[:, 4], np.rint(found[:, 5]).astype(np.int64))
+    return Boxes(corners, found[:, 4], np.rint(np.clip(found[:, 5], 0, _LARGEST_CLASS)).astype(np.int64))
 
 
 DECODER: Final = Decoder(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests import tiny_models, tiny_yolo
 from tests.command import Completed, evaltools_here
@@ -146,6 +148,20 @@ def test_a_model_that_suppresses_boxes_itself_is_read_as_it_is(converted: Conver
     assert part["data"]["head"]["decoder"] == "yolo_nms"
     assert part["data"]["nms_iou"] is None
     assert min(maps_of(part)) > 0.05
+
+
+def test_boxes_in_pixels_are_recognised_where_the_first_pictures_show_nothing(
+    converted: Converted, tmp_path: Path
+) -> None:
+    later = Converted(tmp_path / "later")
+    shutil.copytree(converted.folder, later.folder)
+    for path in sorted(later.images.iterdir())[:5]:
+        with Image.open(path) as picture:
+            Image.new("RGB", picture.size).save(path)
+    part = evaluated(later, tmp_path, tiny_yolo.suppressing(pixels=True))
+    assert part["data"]["head"]["coordinates"] == "pixels"
+    assert maps_of(part) == pytest.approx(maps_of(evaluated(later, tmp_path, tiny_yolo.suppressing())), abs=1e-6)
+    assert min(maps_of(part)) > 0.02
 
 
 def test_what_was_recognised_is_said(converted: Converted, tmp_path: Path) -> None:

@@ -74,6 +74,18 @@ def test_what_became_worse_is_exit_code_1(results: Path, tmp_path: Path) -> None
     assert baseline("diff", tmp_path / "worse.json", file).code == 0
 
 
+def test_a_figure_that_has_no_number_any_more_is_worse(results: Path, tmp_path: Path) -> None:
+    document = json.loads((results / "a.json").read_text())
+    test = next(entry for entry in document["configurations"] if entry["name"] == "xnnpack")
+    test["figures"]["top5"] = None
+    (tmp_path / "gone.json").write_text(json.dumps(document))
+    file = tmp_path / "baseline.json"
+    baseline("save", results / "a.json", file)
+    found = baseline("diff", tmp_path / "gone.json", file)
+    assert (found.code, "WORSE: xnnpack: top5 1 -> no number\n" in found.out) == (1, True), found.out
+    assert baseline("update", tmp_path / "gone.json", file).code == 0
+
+
 def test_a_configuration_that_is_missing_is_exit_code_3(results: Path, tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
     baseline("save", results / "a.json", file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_a_page_says_what_was_measured_and_what_would_have_been_noticed(wild: Pa
     assert f"<strong>test</strong>: {verdict.removeprefix('test: ')}" in html.replace("&amp;", "&")
     (noticed,) = [line for line in told.err.splitlines() if "would have noticed" in line]
     assert html.count("<td>noticed</td>") == int(noticed.split()[4])
+
+
+@pytest.mark.parametrize("ending", ["md", "html", "csv"])
+def test_a_name_that_is_no_unicode_costs_no_result(tmp_path: Path, ending: str) -> None:
+    model = shutil.copy(SAMPLE / "models" / "int8.tflite", tmp_path / os.fsdecode(b"b\xffad.tflite"))
+    flags = (str(model), "--num_runs=2", "--noise_floor_runs=0", "--use_xnnpack=true")
+    assert evaltools_here("diff", *flags, f"--output_file_path={tmp_path}/r.{ending}").code == 0
+    assert b"test" in (tmp_path / f"r.{ending}").read_bytes()
 
 
 class _Cells(HTMLParser):

@@ -21,7 +21,7 @@ def render(result: EvaluationResult, _configuration: ConfigurationResult | None)
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue().encode(errors="replace")
 
 
 def _row(result: EvaluationResult, entry: ConfigurationResult) -> dict[str, object]:

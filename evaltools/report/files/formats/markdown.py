@@ -24,7 +24,7 @@ def render(result: EvaluationResult, _configuration: ConfigurationResult | None)
         "\n".join(f"* warning: {escape(warning)}" for warning in page.warnings),
         escape(page.below),
     ]
-    return ("\n\n".join(part for part in parts if part) + "\n").encode()
+    return ("\n\n".join(part for part in parts if part) + "\n").encode(errors="replace")
 
 
 def _section(section: Section) -> list[str]:

@@ -154,5 +154,16 @@ def test_nothing_may_be_found() -> None:
     assert decoded("yolo_nms", np.zeros((1, 300, 6), np.float32), 0.0)[0].corners.shape == (0, 4)
 
 
+def test_where_no_box_was_found_the_unit_of_boxes_is_unknown() -> None:
+    empty = np.zeros((1, 300, 6), np.float32)
+    assert decoder_named("yolo_nms").coordinates(empty[0], head_of("yolo_nms", empty)) == "unknown"
+
+
+def test_a_class_beyond_all_numbers_is_the_largest() -> None:
+    table = np.zeros((1, 300, 6), np.float32)
+    table[0, 0] = (0.1, 0.1, 0.5, 0.5, 0.9, 1e30)
+    assert decoded("yolo_nms", table, 0.0)[0].classes.tolist() == [2**31 - 1]
+
+
 def test_the_names_are_those_of_the_decoders() -> None:
     assert tuple(each.name for each in all_decoders()) == NAMES
