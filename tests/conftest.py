@@ -30,8 +30,8 @@ def _silence_the_end_of_runtimes() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are processors: tests of devices and of time-outs wait as much as they compute."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are processors: tests of devices and of time-outs wait as much as they compute."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
