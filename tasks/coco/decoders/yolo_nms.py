@@ -17,7 +17,8 @@ from evaltools.tasks.coco.decoders.kind import Boxes, Coordinates, Decoder, Floa
 _MOST_ROWS: Final = 1000
 _LARGEST_SHARE: Final = 2.0
 _VALUES: Final = 6
-_LARGEST_CLASS: Final = 2**31 - 1
+_LARGEST_CLASS: Final = 2**24
+"""Up to here float32 holds every whole number."""
 
 
 def fits(shape: Sequence[int], height: int, width: int) -> Head | None:

@@ -162,7 +162,7 @@ def test_where_no_box_was_found_the_unit_of_boxes_is_unknown() -> None:
 def test_a_class_beyond_all_numbers_is_the_largest() -> None:
     table = np.zeros((1, 300, 6), np.float32)
     table[0, 0] = (0.1, 0.1, 0.5, 0.5, 0.9, 1e30)
-    assert decoded("yolo_nms", table, 0.0)[0].classes.tolist() == [2**31 - 1]
+    assert decoded("yolo_nms", table, 0.0)[0].classes.tolist() == [2**24]
 
 
 def test_the_names_are_those_of_the_decoders() -> None:
