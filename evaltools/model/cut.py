@@ -117,6 +117,10 @@ class CuttableModel:
         """The tensors that the model gives."""
         return tuple(_indices(self._graph.outputs))
 
+    def holds_numbers(self, tensor: int) -> bool:
+        """Whether its values can be given and taken: no text, no resource."""
+        return self._graph.tensors[tensor].type not in (_RESOURCE, _VARIANT, _STRING)
+
     def name(self, tensor: int) -> str:
         """The name of a tensor."""
         return (self._graph.tensors[tensor].name or b"").decode("utf-8", "replace")
@@ -133,8 +137,8 @@ class CuttableModel:
 
         Its inputs are what these read of other operators, its outputs what others read of them. ``forms`` are those of
         a run, by tensor: sizes that the file leaves open, and types that the runtime changed, are written down.
-        ``exposed`` are outputs beside these; ``taps`` are given as copies, by a RESHAPE at the end, so that no memory is shared with them. Raises
-        :class:`NotCuttable`.
+        ``exposed`` are outputs beside these; ``taps`` are given as copies, by a RESHAPE at the end, so that no memory
+        is shared with them. Raises :class:`NotCuttable`.
         """
         places = self._with_folded(range(first, last + 1))
         inside = {tensor for place in places for tensor in self._outputs[place]}
@@ -209,7 +213,12 @@ class _Writer:
         self._new_buffers: list[Any] = [schema.BufferT()]
 
     def write(
-        self, places: Sequence[int], inputs: Sequence[int], outputs: Sequence[int], taps: Sequence[int], keep_graphs: bool
+        self,
+        places: Sequence[int],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        taps: Sequence[int],
+        keep_graphs: bool,
     ) -> tuple[bytes, bool]:
         """The content of the file, and whether it keeps state."""
         old = self._model.subgraphs[0]
