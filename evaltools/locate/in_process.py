@@ -5,10 +5,12 @@ Tensors stay in files of this process's folder; only figures travel.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ import numpy as np
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
 from evaltools.locate.difference import difference, is_rounded
+from evaltools.locate.kernels import is_xnnpack, other_kernels
 from evaltools.locate.parts import Outcome, Part, TensorRuns
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import Cut, CuttableModel, Form, NotCuttable
@@ -26,11 +29,12 @@ from evaltools.runtime.session import Array, Delegation, Inference, RuntimeFacts
 
 _CHECKED_INPUTS: Final = 2
 _FLOOR_INPUTS: Final = 2
-_CHAINED_INPUTS: Final = 2
+_CHAINED_INPUTS: Final = 8
 _ROUNDINGS: Final = ("float32", "fp16", "bf16", "int8")
 _PRECISIONS: Final = ("fp16", "bf16")
 _QUANTIZED: Final = ("int8", "uint8", "int16")
 _SEED: Final = 7
+_KEPT_TENSORS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class PartsSession:
 
     def read(self, run: int, tensor: int) -> Array:
         """What the reference had in a tensor, in the run with one of the inputs."""
-        return _load(self._place("values", run, tensor))
+        return _load_once(self._place("values", run, tensor))
 
     def write(self, kind: str, run: int, tensor: int, values: Array) -> None:
         """Keep the values of a tensor."""
@@ -108,6 +112,7 @@ def open_parts(model: ModelFile, reference: Configuration, folder: Path) -> Part
     """Read the model; raises :class:`~evaltools.errors.ModelError`."""
     session = PartsSession(model, reference, folder)
     session.load_forms()
+    gc.freeze()  # closing a session collects garbage, which must not look through the model's tables each time
     return session
 
 
@@ -260,10 +265,11 @@ class _Measurement:
         """By output: what CPU kernels do among themselves, and what rounding inputs and constants does."""
         found: dict[int, dict[str, float]] = {place: {} for place in range(len(self._cut.outputs))}
         content, reference = self._cut.content, self._session.reference
-        self._add_floor(found, "kernels", content, _xnnpack(False), "")
+        self._add_floor(found, "kernels", content, other_kernels(self._part.configuration), "")
         if not any(self._session.forms[tensor].dtype == "float32" for tensor in self._cut.inputs + self._cut.outputs):
             return found
-        self._add_floor(found, "xnnpack fp16", content, _xnnpack(True), "")
+        if self._part.floors == "cpu and fp16" and not is_xnnpack(self._part.configuration):
+            self._add_floor(found, "xnnpack fp16", content, other_kernels(self._part.configuration, half=True), "")
         for precision in _ROUNDINGS:
             rounded = content if precision == "float32" else disturb_constants(content, precision)[0]
             self._add_floor(found, precision, rounded, reference, precision)
@@ -359,9 +365,9 @@ def _cut(session: PartsSession, part: Part) -> Cut:
     return model.cut(part.first, part.last, session.forms, part.exposed, part.taps)
 
 
-def _xnnpack(half: bool) -> Configuration:
-    flags = [("use_xnnpack", "true"), ("num_threads", "1"), ("runtime", "litert")]
-    return Configuration.from_flags("xnnpack", [*flags, ("xnnpack_force_fp16", "true")] if half else flags)
+@lru_cache(maxsize=_KEPT_TENSORS)
+def _load_once(path: Path) -> Any:
+    return _load(path)
 
 
 def _load(path: Path) -> Any:

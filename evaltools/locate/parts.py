@@ -20,8 +20,8 @@ class Part:
 
     ``exposed`` and ``taps`` are tensors that are looked at beside the part's own outputs; taps are copies. Runs are
     repeated with the inputs in turns, until there are ``runs`` of them or ``seconds`` are over, but each input is run
-    once. With ``floors`` the CPU's own kernels are measured too. With ``chain``, the part is run a second time with
-    what the parts before it gave. ``keep`` names a file for the arrays of the worst run.
+    once. With ``floors``, "cpu" or "cpu and fp16", the CPU's own kernels are measured too. With ``chain``, the part is
+    run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run.
     """
 
     first: int
@@ -31,7 +31,7 @@ class Part:
     taps: tuple[int, ...] = ()
     runs: int = 1
     seconds: float = 1.0
-    floors: bool = False
+    floors: str = ""
     chain: bool = False
     keep: str = ""
 
