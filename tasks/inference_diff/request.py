@@ -171,7 +171,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
     """Read and check everything before anything runs; raises :class:`UsageError` and its kinds."""
     if request.save_outputs is not None and request.execution.run_dir is not None:
         raise UsageError("--save_outputs cannot go on where an earlier run ended; leave it or --run_dir out")
-    model = _shaped(read_model(request.model_file, request.signature), request.input_shapes)
+    model = shaped(read_model(request.model_file, request.signature), request.input_shapes)
     if not model.outputs:
         raise ModelError(f"{model.path} has no outputs, so there is nothing to compare; convert it with outputs")
     check_types(model, request.native)
@@ -256,7 +256,8 @@ def _item_bytes(dtype: str) -> int:
     return 1 if dtype == "string" else np.dtype(dtype).itemsize
 
 
-def _shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
+def shaped(model: ModelFile, texts: tuple[str, ...]) -> ModelFile:
+    """The model with the shapes that ``NAME:SIZE,SIZE`` texts give its inputs; raises :class:`UsageError`."""
     shapes: dict[int, tuple[int, ...]] = {}
     for text in texts:
         name, _, sizes = text.rpartition(":")

@@ -1,0 +1,169 @@
+"""A search from its request to its result: captures the reference, searches, names causes, writes the bundle."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from evaltools.engine import NotMeasured, open_configuration
+from evaltools.engine.describe import describe_entry, describe_model
+from evaltools.engine.journal import Journal, open_journal, temporary_journal
+from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
+from evaltools.locate.assemble import culprits, operators, outputs, verdict
+from evaltools.locate.bench import Bench
+from evaltools.locate.hybrid import hybrid_operators
+from evaltools.locate.parts import Part
+from evaltools.locate.request import LocateRequest
+from evaltools.locate.search import Findings, Search
+from evaltools.model.contents import read_contents
+from evaltools.result.environment import describe_environment
+from evaltools.result.evaluation import ConfigurationResult
+from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
+from evaltools.runtime.process.isolated import open_isolated
+from evaltools.runtime.session import Array
+
+_IDENTITY: Final = "locate"
+OnPart = Callable[[int, int], None]
+"""Told after each part: how many were measured, and of how many, as far as is known."""
+
+
+def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
+    """Search; where the delegate does not run there is a result that says so, and no operators in it."""
+    started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+    described = _described(request)
+    if described.status == "measured":
+        with _place(request) as (folder, journal):
+            found = _searched(request, folder, journal, on_part)
+    else:
+        found = _Searched(Findings(), 0, (), described.reason or "")
+    elapsed = time.monotonic() - start
+    answer = Verdict("not decided", (), found.obstacle) if found.obstacle else verdict(found.findings, request.parts)
+    return LocateResult(
+        schema_version=SCHEMA_VERSION,
+        model=describe_model(request.model),
+        configuration=described,
+        method=request.method,
+        precision=found.findings.precision,
+        inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
+        verdict=answer,
+        culprits=culprits(found.findings, request.parts),
+        operators=operators(found.findings, request.parts, request.places),
+        outputs=outputs(found.findings, request.parts),
+        compiles=found.compiles,
+        elapsed_s=elapsed,
+        environment=describe_environment(list(request.asked.command), started_at, elapsed),
+        stopped=found.findings.stopped,
+        warnings=found.warnings,
+    )
+
+
+@dataclass(frozen=True)
+class _Searched:
+    findings: Findings
+    compiles: int
+    warnings: tuple[str, ...]
+    obstacle: str = ""
+
+
+def _described(request: LocateRequest) -> ConfigurationResult:
+    """The configuration with the proof that its delegates take something of the whole model."""
+    timeout = request.options.real("example_timeout")
+    entry = open_configuration(
+        request.model,
+        request.tested,
+        lambda model, configuration: open_isolated(model, configuration, timeout),
+        allow_fallback=False,
+    )
+    described = describe_entry(entry, "test")
+    if not isinstance(entry, NotMeasured):
+        entry.session.close()
+    return described
+
+
+def _searched(request: LocateRequest, folder: Path, journal: Journal[object], on_part: OnPart) -> _Searched:
+    options = request.options
+    done = 0
+
+    def count(_part: Part) -> None:
+        nonlocal done
+        done += 1
+        on_part(done, max(done, len(request.places) + 2))
+
+    bench = Bench(
+        request.model,
+        request.reference,
+        folder,
+        journal,
+        timeout_s=options.real("example_timeout"),
+        max_compiles=options.number("max_compiles"),
+        max_secs=options.real("max_secs"),
+        on_part=count,
+    )
+    with ExitStack() as stack:
+        stack.callback(bench.close)
+        try:
+            bench.capture(_inputs(request), request.parts.graph_inputs)
+        except (ConfigurationUnavailable, InferenceError) as error:
+            return _Searched(Findings(), 0, (), f"the reference cannot run the model: {error}")
+        warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
+        search = Search(
+            bench,
+            request.parts,
+            request.tested,
+            request.places,
+            options.number("num_runs"),
+            options.real("part_secs"),
+            hybrid_operators(read_contents(request.model).main),
+        )
+        return _Searched(search.run(request.method), bench.compiles, warnings)
+
+
+def _inputs(request: LocateRequest) -> list[tuple[Array, ...]]:
+    return [request.inputs.source.inputs(run) for run in range(request.num_inputs)]
+
+
+@contextmanager
+def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal[object]]]:
+    """Where tensors and the journal lie: the run folder, or one that goes away."""
+    run_dir = request.options.path("run_dir")
+    with ExitStack() as stack:
+        journal: Journal[object]
+        if run_dir is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
+            journal = temporary_journal()
+        else:
+            journal = open_journal(run_dir)
+            folder = run_dir / "tensors"
+            _require_same(journal, request, run_dir)
+        stack.callback(journal.close)
+        folder.mkdir(exist_ok=True)
+        yield folder, journal
+
+
+def _require_same(journal: Journal[object], request: LocateRequest, run_dir: Path) -> None:
+    """Refuse the folder of another search; raises :class:`UsageError`."""
+    known = journal.fact(_IDENTITY)
+    own = _identity(request)
+    if known is not None and known != own:
+        raise UsageError(f"--run_dir={run_dir} holds another run: other models, flags or inputs; give a new folder")
+    if known is None:
+        journal.state({_IDENTITY: own})
+
+
+def _identity(request: LocateRequest) -> str:
+    """What two searches must have alike so that one can go on where the other ended."""
+    digest = hashlib.sha256()
+    facts: Sequence[str] = (request.model.sha256, request.model.signature, *request.tested.to_flags())
+    for fact in facts:
+        digest.update(fact.encode() + b"\0")
+    for run in range(request.num_inputs):
+        for values in request.inputs.source.inputs(run):
+            digest.update(values.tobytes())
+    return digest.hexdigest()
