@@ -188,7 +188,8 @@ class _Measurement:
             delegation = opened.delegation
         floors = self._floors() if part.floors else {}
         if part.keep:
-            self._keep(max(watched, key=lambda each: each.kept_error))
+            chosen = [each for each in watched if part.kept_tensor in (None, each.tensor)]
+            self._keep(max(chosen, key=lambda each: each.kept_error))
         return Outcome(
             outputs=tuple(
                 each.runs(floors.get(place, {}), tuple(chained.get(place, ()))) for place, each in enumerate(watched)

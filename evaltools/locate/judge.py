@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -50,12 +51,13 @@ def stated_precision(configuration: Configuration) -> str:
     return UNKNOWN
 
 
-def tolerance(runs: TensorRuns, operator: str, precision: str, hybrid: bool = False) -> float:
+def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hybrid: bool = False) -> float:
     """How far an operator may be off alone, in the unit of its output.
 
     Whole numbers of a quantised tensor: one step, or what the CPU's kernels differ by. Floats: three times what the
     CPU's kernels, and rounding inputs and constants once to the precision, make; at least eight roundings of the
-    largest value. ``hybrid`` operators, float with weights in 8 bits, quantise what is fed.
+    largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow as half the
+    square root of that number. ``hybrid`` operators, float with weights in 8 bits, quantise what is fed.
 
     >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
     3.0000000000000004e-05
@@ -63,12 +65,13 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, hybrid: bool = Fa
     approximated = operator in _APPROXIMATED
     if runs.unit == "steps":
         return max(1.0, runs.floors.get("kernels", 0.0)) + approximated
-    names = ["kernels", "float32"]
+    names = ["kernels"]
     if precision != FP32:
         names += [precision] + (["xnnpack fp16"] if precision == FP16 else [])
     if hybrid:
         names.append("int8")
     floors = [_TIMES_FLOOR * runs.floors.get(name, 0.0) for name in names]
+    floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * runs.floors.get("float32", 0.0))
     least = max(_ROUNDINGS * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
     return max(*floors, least)
 
@@ -79,27 +82,27 @@ def floor(runs: TensorRuns, precision: str) -> float:
     return max(runs.floors.get(name, 0.0) for name in names)
 
 
-def found_precision(singles: Sequence[tuple[TensorRuns, str]]) -> str:
+def found_precision(singles: Sequence[tuple[TensorRuns, str, int]]) -> str:
     """The precision in which a delegate computes that does not state it, by what its operators give alone.
 
-    ``singles`` are the float outputs of operators that it ran, with the operator. A lower precision needs most of them
-    to be off as far as that explains, or every one that is off to have no more digits than it: one operator that is
-    off among others that are exact is no precision, but a fault.
+    ``singles`` are the float outputs of operators that it ran, with operator and length of its sums. A lower precision
+    needs most of them to be off as far as that explains, or every one that is off to have no more digits than it: one
+    operator that is off among others that are exact is no precision, but a fault.
 
     >>> exact = TensorRuns(0, "x", "absolute", (0.0,), magnitude=1.0, floors={"fp16": 5e-4})
     >>> half = TensorRuns(0, "x", "absolute", (4e-4,), magnitude=1.0, floors={"fp16": 5e-4})
-    >>> found_precision([(half, "ADD"), (half, "MUL"), (exact, "ADD")])
+    >>> found_precision([(half, "ADD", 1), (half, "MUL", 1), (exact, "ADD", 1)])
     'fp16'
-    >>> found_precision([(half, "ADD"), (exact, "ADD")])
+    >>> found_precision([(half, "ADD", 1), (exact, "ADD", 1)])
     'fp32'
     """
-    off = [(runs, name) for runs, name in singles if runs.worst > tolerance(runs, name, FP32)]
+    off = [(runs, name, sums) for runs, name, sums in singles if runs.worst > tolerance(runs, name, FP32, sums)]
     if not off:
         return FP32
     for precision in (FP16, BF16):
-        explained = [(runs, name) for runs, name in off if runs.worst <= tolerance(runs, name, precision)]
+        explained = [runs for runs, name, sums in off if runs.worst <= tolerance(runs, name, precision, sums)]
         most = 2 * len(off) > len(singles) and 5 * len(explained) >= 4 * len(off)
-        rounded = all(precision in runs.rounded for runs, _ in off) and len(explained) == len(off)
+        rounded = all(precision in runs.rounded for runs, _, _ in off) and len(explained) == len(off)
         if rounded or (most and len(off) > 1):
             return precision
     return FP32

@@ -9,9 +9,9 @@ def other_kernels(tested: Configuration, half: bool = False) -> Configuration:
     """XNNPACK, in fp16 with ``half``; for what is XNNPACK itself, which must not judge itself, the reference kernels.
 
     >>> other_kernels(Configuration.from_text("npu", "external_delegate_path=npu.so")).to_flags()
-    ['--use_xnnpack=true', '--num_threads=1']
+    ['--use_xnnpack=true']
     >>> other_kernels(Configuration.from_text("cpu", "use_xnnpack=true")).to_flags()
-    ['--kernels=reference', '--num_threads=1']
+    ['--kernels=reference']
     """
     if is_xnnpack(tested):
         return Configuration.from_text("reference kernels", "kernels=reference num_threads=1")

@@ -21,7 +21,8 @@ class Part:
     ``exposed`` and ``taps`` are tensors that are looked at beside the part's own outputs; taps are copies. Runs are
     repeated with the inputs in turns, until there are ``runs`` of them or ``seconds`` are over, but each input is run
     once. With ``floors``, "cpu" or "cpu and fp16", the CPU's own kernels are measured too. With ``chain``, the part is
-    run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run.
+    run a second time with what the parts before it gave. ``keep`` names a file for the arrays of the worst run, of
+    ``kept_tensor`` or, without one, of the output that is furthest off.
     """
 
     first: int
@@ -34,6 +35,7 @@ class Part:
     floors: str = ""
     chain: bool = False
     keep: str = ""
+    kept_tensor: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -43,7 +45,8 @@ class Part:
     @property
     def key(self) -> str:
         """What distinguishes it from other parts of the same model."""
-        facts = (self.first, self.last, self.exposed, self.taps, self.runs, self.floors, self.chain, self.keep)
+        places = (self.first, self.last, self.exposed, self.taps)
+        facts = (*places, self.runs, self.floors, self.chain, self.keep, self.kept_tensor)
         text = "\n".join([*map(repr, facts), *self.configuration.to_flags()])
         return "part " + hashlib.sha256(text.encode()).hexdigest()[:32]
 

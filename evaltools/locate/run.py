@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
@@ -18,8 +19,9 @@ from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
 from evaltools.locate.assemble import culprits, operators, outputs, verdict
 from evaltools.locate.bench import Bench
-from evaltools.locate.hybrid import hybrid_operators
-from evaltools.locate.parts import Part
+from evaltools.locate.bundle import write_bundle
+from evaltools.locate.explain import Explainer
+from evaltools.locate.parts import WHOLE, Part
 from evaltools.locate.request import LocateRequest
 from evaltools.locate.search import Findings, Search
 from evaltools.model.contents import read_contents
@@ -28,6 +30,7 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
+from evaltools.tasks.inference_diff.saved_outputs import require_new_folder
 
 _IDENTITY: Final = "locate"
 OnPart = Callable[[int, int], None]
@@ -35,41 +38,57 @@ OnPart = Callable[[int, int], None]
 
 
 def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
-    """Search; where the delegate does not run there is a result that says so, and no operators in it."""
-    started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
-    described = _described(request)
-    if described.status == "measured":
-        with _place(request) as (folder, journal):
-            found = _searched(request, folder, journal, on_part)
-    else:
-        found = _Searched(Findings(), 0, (), described.reason or "")
-    elapsed = time.monotonic() - start
-    answer = Verdict("not decided", (), found.obstacle) if found.obstacle else verdict(found.findings, request.parts)
-    return LocateResult(
-        schema_version=SCHEMA_VERSION,
-        model=describe_model(request.model),
-        configuration=described,
-        method=request.method,
-        precision=found.findings.precision,
-        inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
-        verdict=answer,
-        culprits=culprits(found.findings, request.parts),
-        operators=operators(found.findings, request.parts, request.places),
-        outputs=outputs(found.findings, request.parts),
-        compiles=found.compiles,
-        elapsed_s=elapsed,
-        environment=describe_environment(list(request.asked.command), started_at, elapsed),
-        stopped=found.findings.stopped,
-        warnings=found.warnings,
-    )
+    """Search; where the delegate does not run there is a result that says so, and no operators in it.
+
+    With ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
+    cannot be used.
+    """
+    bundle = request.options.path("bundle")
+    if bundle is not None:
+        require_new_folder(bundle)
+    assembly = _Assembly(request, _described(request), datetime.now(timezone.utc), time.monotonic())
+    if assembly.described.status != "measured":
+        return assembly.result(Findings(), 0, assembly.described.reason or "")
+    with _place(request) as (folder, journal):
+        bench = _bench(request, folder, journal, on_part)
+        try:
+            return _searched(request, bench, assembly, bundle)
+        finally:
+            bench.close()
 
 
 @dataclass(frozen=True)
-class _Searched:
-    findings: Findings
-    compiles: int
-    warnings: tuple[str, ...]
-    obstacle: str = ""
+class _Assembly:
+    """What stands in the result whatever the search finds."""
+
+    request: LocateRequest
+    described: ConfigurationResult
+    started_at: datetime
+    start: float
+
+    def result(
+        self, findings: Findings, compiles: int, obstacle: str = "", warnings: tuple[str, ...] = ()
+    ) -> LocateResult:
+        """The whole result; an ``obstacle`` is why there was no search."""
+        request, elapsed = self.request, time.monotonic() - self.start
+        command, started_at = list(request.asked.command), self.started_at.isoformat(timespec="seconds")
+        return LocateResult(
+            schema_version=SCHEMA_VERSION,
+            model=describe_model(request.model),
+            configuration=self.described,
+            method=request.method,
+            precision=findings.precision,
+            inputs=Inputs(request.num_inputs, request.inputs.kinds[: request.num_inputs], request.inputs.described),
+            verdict=Verdict("not decided", (), obstacle) if obstacle else verdict(findings, request.parts),
+            culprits=culprits(findings, request.parts),
+            operators=operators(findings, request.parts, request.places),
+            outputs=outputs(findings, request.parts),
+            compiles=compiles,
+            elapsed_s=elapsed,
+            environment=describe_environment(command, started_at, elapsed),
+            stopped=findings.stopped,
+            warnings=warnings,
+        )
 
 
 def _described(request: LocateRequest) -> ConfigurationResult:
@@ -87,16 +106,15 @@ def _described(request: LocateRequest) -> ConfigurationResult:
     return described
 
 
-def _searched(request: LocateRequest, folder: Path, journal: Journal[object], on_part: OnPart) -> _Searched:
+def _bench(request: LocateRequest, folder: Path, journal: Journal[object], on_part: OnPart) -> Bench:
     options = request.options
-    done = 0
+    done = itertools.count(1)
 
     def count(_part: Part) -> None:
-        nonlocal done
-        done += 1
-        on_part(done, max(done, len(request.places) + 2))
+        number = next(done)
+        on_part(number, max(number, len(request.places) + 2))
 
-    bench = Bench(
+    return Bench(
         request.model,
         request.reference,
         folder,
@@ -106,23 +124,24 @@ def _searched(request: LocateRequest, folder: Path, journal: Journal[object], on
         max_secs=options.real("max_secs"),
         on_part=count,
     )
-    with ExitStack() as stack:
-        stack.callback(bench.close)
-        try:
-            bench.capture(_inputs(request), request.parts.graph_inputs)
-        except (ConfigurationUnavailable, InferenceError) as error:
-            return _Searched(Findings(), 0, (), f"the reference cannot run the model: {error}")
-        warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
-        search = Search(
-            bench,
-            request.parts,
-            request.tested,
-            request.places,
-            options.number("num_runs"),
-            options.real("part_secs"),
-            hybrid_operators(read_contents(request.model).main),
-        )
-        return _Searched(search.run(request.method), bench.compiles, warnings)
+
+
+def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle: Path | None) -> LocateResult:
+    try:
+        bench.capture(_inputs(request), request.parts.graph_inputs)
+    except (ConfigurationUnavailable, InferenceError) as error:
+        return assembly.result(Findings(), 0, f"the reference cannot run the model: {error}")
+    part = Part(WHOLE, WHOLE, request.tested, runs=request.options.number("num_runs"))
+    part = replace(part, seconds=request.options.real("part_secs"))
+    search = Search(bench, request.parts, part, request.places, read_contents(request.model).main)
+    findings = search.run(request.method)
+    explainer = Explainer(bench, request.parts, part, findings)
+    explainer.explain()
+    warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()
+    result = explainer.explained(assembly.result(findings, bench.compiles, warnings=warnings))
+    if bundle is None:
+        return result
+    return replace(result, bundle=write_bundle(bundle, result, explainer.case, explainer.neighbour()))
 
 
 def _inputs(request: LocateRequest) -> list[tuple[Array, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.configuration import Configuration
+from evaltools.locate.arithmetic import is_hybrid, sum_length
 from evaltools.locate.bench import Bench, GivenUp
 from evaltools.locate.judge import (
     FP32,
@@ -19,7 +19,8 @@ from evaltools.locate.judge import (
     tolerance,
 )
 from evaltools.locate.kernels import other_kernels
-from evaltools.locate.parts import WHOLE, Outcome, Part, TensorRuns
+from evaltools.locate.parts import Outcome, Part, TensorRuns
+from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import CulpritStatus, Evidence
 
@@ -64,28 +65,25 @@ class Findings:
 class Search:
     """Looks for the operators at fault in one model with one configuration.
 
-    ``places`` are the operators that are looked at. ``runs`` is how often a part is run at least, unless that takes
-    longer than ``seconds``. ``hybrid`` are operators that quantise what they are fed.
+    ``whole`` is the model as it is, with the configuration that is tested and how often and how long parts are run.
+    ``places`` are the operators that are looked at. ``graph`` is the model's main one.
     """
 
     def __init__(
         self,
         bench: Bench,
         model: CuttableModel,
-        configuration: Configuration,
+        whole: Part,
         places: Sequence[int],
-        runs: int,
-        seconds: float,
-        hybrid: frozenset[int] = frozenset(),
+        graph: Graph,
     ) -> None:
         self._bench = bench
         self._model = model
-        self._configuration = configuration
+        self._whole_part = whole
+        self._configuration = whole.configuration
         self._places: Final = [place for place in places if place not in model.folded]
-        self._runs = runs
-        self._seconds = seconds
-        self._hybrid = hybrid
-        self._stated = stated_precision(configuration)
+        self._graph = graph
+        self._stated = stated_precision(whole.configuration)
         self.found: Final = Findings(precision=self._stated or FP32)
 
     def run(self, method: str) -> Findings:
@@ -100,7 +98,7 @@ class Search:
             "island": lambda: self._ranges(self._islands()),
         }
         try:
-            self.found.whole = self._bench.measure(self._part(WHOLE, WHOLE))
+            self.found.whole = self._bench.measure(self._whole_part)
             steps[method]()
         except GivenUp as error:
             self.found.stopped = str(error)
@@ -123,17 +121,19 @@ class Search:
         for place, outcome in self.found.singles.items():
             self.found.limits[place] = {runs.tensor: self._limit(runs, place) for runs in outcome.outputs}
 
-    def _floats(self) -> Iterable[tuple[TensorRuns, str]]:
-        """The float outputs of what a delegate that was asked for ran alone."""
+    def _floats(self) -> Iterable[tuple[TensorRuns, str, int]]:
+        """The float outputs of what a delegate that was asked for ran alone, with operator and length of its sums."""
         asked_for = {delegate.name for delegate in self._configuration.delegates.requested}
         for place, outcome in self.found.singles.items():
             if outcome.is_evidence and asked_for & set(outcome.delegates):
                 for runs in outcome.outputs:
                     if runs.unit == "absolute" and "float32" in runs.floors:
-                        yield runs, self._model.operators[place]
+                        yield runs, self._model.operators[place], sum_length(self._graph, self._graph.nodes[place])
 
     def _limit(self, runs: TensorRuns, place: int) -> float:
-        return tolerance(runs, self._model.operators[place], self.found.precision, place in self._hybrid)
+        node = self._graph.nodes[place]
+        lengths = sum_length(self._graph, node)
+        return tolerance(runs, node.operator, self.found.precision, lengths, is_hybrid(self._graph, node))
 
     def _tap(self) -> None:
         """A copy of every tensor, in one compile."""
@@ -375,7 +375,7 @@ class Search:
         return [(part[0], part[-1]) for part in found]
 
     def _part(self, first: int, last: int) -> Part:
-        return Part(first, last, self._configuration, runs=self._runs, seconds=self._seconds)
+        return replace(self._whole_part, first=first, last=last)
 
 
 def _of(outcome: Outcome, tensor: int) -> TensorRuns:
