@@ -17,12 +17,13 @@ _TAP: Final = "/tap"
 
 @dataclass(frozen=True)
 class PartTensor:
-    """A tensor of a part; ``is_constant``: its values stand in the file."""
+    """A tensor of a part; ``is_constant``: its values stand in the file. ``quantization`` is in words."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     is_constant: bool = False
+    quantization: str = ""
 
     @property
     def kind(self) -> str:
@@ -85,7 +86,18 @@ def anatomy(content: bytes) -> Anatomy:
 def _tensor(tensor: Any, buffers: Any) -> PartTensor:
     shape = () if tensor.shape is None else tuple(int(size) for size in tensor.shape)
     data = buffers[tensor.buffer].data
-    return PartTensor(_text(tensor.name), TENSOR_TYPES[tensor.type], shape, data is not None and len(data) > 0)
+    has_content = data is not None and len(data) > 0
+    return PartTensor(
+        _text(tensor.name), TENSOR_TYPES[tensor.type], shape, has_content, _quantization(tensor.quantization)
+    )
+
+
+def _quantization(parameters: Any) -> str:
+    scales = [] if parameters is None or parameters.scale is None else [float(scale) for scale in parameters.scale]
+    zeros = [] if parameters is None or parameters.zeroPoint is None else [int(zero) for zero in parameters.zeroPoint]
+    if len(scales) > 1:
+        return f"{len(scales)} scales"
+    return f"scale {scales[0]:g}, zero point {zeros[0] if zeros else 0}" if scales else ""
 
 
 def _name(code: Any) -> str:

@@ -75,15 +75,16 @@ def script(facts: ScriptFacts) -> str:
     return _template("reproduce").substitute(
         headline=_plain(facts.headline),
         requirements=" ".join(requirements(facts.configuration, facts.runtime)),
-        outputs=repr(dict(facts.outputs)),
+        imports="" if compiled else "from collections import Counter\n",
+        outputs=_literal(dict(facts.outputs)),
         tolerance=repr(facts.tolerance),
         unit="steps of the quantised output" if facts.unit == "steps" else "in the unit of the output",
         runs=facts.runs,
-        constants="" if compiled else f"DELEGATES = {_libraries(facts.configuration)!r}\n",
+        constants="" if compiled else f"DELEGATES = {_literal(_libraries(facts.configuration))}\n",
         open=(_compiled(facts.configuration) if compiled else _interpreter(facts.configuration, facts.runtime)).strip(),
         before_each_run=_LEFT_BEHIND if facts.zeros_between else "",
-        packages=repr((*packages, "numpy")),
-        models=repr(tuple((model, starts[model]) for model in facts.outputs)),
+        packages=_literal((*packages, "numpy")),
+        models=_literal(tuple((model, starts[model]) for model in facts.outputs)),
     )
 
 
@@ -102,7 +103,7 @@ def requirements(configuration: Configuration, runtime: str) -> list[str]:
 def _interpreter(configuration: Configuration, runtime: str) -> str:
     return _template("interpreter").substitute(
         module=_MODULES[runtime],
-        resolver=repr(_RESOLVERS[configuration.kernel_set]).replace("'", '"'),
+        resolver=_literal(_RESOLVERS[configuration.kernel_set]),
         threads=None if configuration.num_threads == -1 else configuration.num_threads,
     )
 
@@ -155,7 +156,7 @@ def _environment(npu: Configuration | None) -> str:
     dispatch = compiler = "str(FOLDER)"
     if npu is not None:
         settings = npu.delegates
-        vendor = f'Path(litert.__file__).parent / "vendors" / {str(settings.value("npu_vendor"))!r}'
+        vendor = f'Path(litert.__file__).parent / "vendors" / {_literal(str(settings.value("npu_vendor")))}'
         dispatch = _stated(settings.value("npu_dispatch_library_dir"), f'str({vendor} / "dispatch")')
         compiler = _stated(settings.value("npu_compiler_plugin_dir"), f'str({vendor} / "compiler")')
     return (
@@ -165,7 +166,7 @@ def _environment(npu: Configuration | None) -> str:
 
 
 def _stated(folder: object, otherwise: str) -> str:
-    return repr(str(Path(str(folder)).resolve())) if folder else otherwise
+    return _literal(str(Path(str(folder)).resolve())) if folder else otherwise
 
 
 def _gpu_lines(configuration: Configuration) -> list[str]:
@@ -190,23 +191,39 @@ def _npu_lines(configuration: Configuration) -> list[str]:
 def _intel_line(key: str, text: str) -> str:
     intel = "options.intel_openvino_options"
     if key == "device":
-        return f"{intel}.graph_backend = {intel}.GRAPH_BACKEND[{text.upper()!r}]"
+        return f"{intel}.graph_backend = {intel}.GRAPH_BACKEND[{_literal(text.upper())}]"
     if key == "performance_mode":
-        return f"{intel}.performance_mode = {intel}.PERFORMANCE_MODE[{text.upper()!r}]"
+        return f"{intel}.performance_mode = {intel}.PERFORMANCE_MODE[{_literal(text.upper())}]"
     if key == "weight_sharing":
         return f"{intel}.enable_weight_sharing = {text == 'true'}"
-    return f"{intel}.configs_map[{key!r}] = {text!r}"
+    return f"{intel}.configs_map[{_literal(key)}] = {_literal(text)}"
 
 
 def _qualcomm_line(key: str, text: str) -> str:
     is_number = text.removeprefix("-").isdecimal()
-    value = str(text == "true") if text in ("true", "false") else str(int(text)) if is_number else repr(text)
+    value = str(text == "true") if text in ("true", "false") else str(int(text)) if is_number else _literal(text)
     return f"options.qualcomm_options.{key} = {value}"
 
 
 def _needs_openvino(configuration: Configuration) -> bool:
     settings = configuration.delegates
     return bool(settings.value("use_npu")) and settings.value("npu_vendor") == "intel_openvino"
+
+
+def _literal(value: object) -> str:
+    """A value as Python's source has it, texts in double quotes where that is no harder to read.
+
+    >>> _literal([("a.so", {"k": 1})])
+    '[("a.so", {"k": 1})]'
+    """
+    if isinstance(value, str):
+        text = repr(value)
+        return text if '"' in text else f'"{text[1:-1]}"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_literal, value)) + (",)" if len(value) == 1 else ")")
+    return "[" + ", ".join(map(_literal, value)) + "]" if isinstance(value, list) else repr(value)
 
 
 def _plain(text: str) -> str:
