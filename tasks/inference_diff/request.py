@@ -18,6 +18,7 @@ from evaltools.model import ModelFile, TensorInfo, read_model
 from evaltools.preprocess import parse_normalization
 from evaltools.request import Options, Request
 from evaltools.result.model import Tensor
+from evaltools.result.new_folder import require_new_folder
 from evaltools.tasks.inference_diff.inputs import SAVED, InputOptions, InputPlan, plan_inputs
 from evaltools.tasks.inference_diff.model_pair import ModelPair, match_by_name, names_of, pair_models
 from evaltools.tasks.inference_diff.options import LIMITS
@@ -27,7 +28,6 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     SavedReference,
     SavingInputs,
     read_saved_reference,
-    require_new_folder,
 )
 from evaltools.tasks.inference_diff.task import (
     NATIVE_INVOCATIONS,
@@ -200,7 +200,7 @@ def prepare(request: DiffRequest) -> DiffMaterial:
         kinds = tuple(loaded.manifest.kinds.get(str(run), SAVED) for run in runs)
     writer = None
     if request.save_outputs is not None:
-        require_new_folder(request.save_outputs)
+        require_new_folder(request.save_outputs, "save_outputs")
         writer = OutputsWriter(request.save_outputs)
         source = SavingInputs(source, writer)
     if stateful and request.execution.shard.count > 1:

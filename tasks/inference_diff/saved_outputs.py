@@ -22,7 +22,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from evaltools.errors import DataError, ImageError, UsageError
+from evaltools.errors import DataError, ImageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.json_file import encode_json
 from evaltools.result.model import Tensor
@@ -74,17 +74,6 @@ class Manifest:
     input_files: list[SavedFile]
     configurations: list[SavedConfiguration]
     kinds: dict[str, str] = field(default_factory=dict)
-
-
-def require_new_folder(folder: Path) -> None:
-    """Raise :class:`UsageError` where a folder cannot be made, or holds files already."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        taken = any(folder.iterdir())
-    except OSError as error:
-        raise UsageError(f"--save_outputs={folder} cannot be made: {error.strerror}") from error
-    if taken:
-        raise UsageError(f"--save_outputs={folder} is not empty; give a new folder")
 
 
 class OutputsWriter:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.model import Tensor
 from evaltools.runtime.fake import FakeSession
@@ -21,7 +20,6 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     SavingInputs,
     SavingSession,
     read_saved_reference,
-    require_new_folder,
 )
 
 IMAGE, TEXT = Tensor("image", "float32", [2], None, None), Tensor("text", "string", [1, 2], None, None)
@@ -132,16 +130,6 @@ def test_inputs_that_are_asked_for_again_are_saved_once(tmp_path: Path) -> None:
     assert [entry.run for entry in writer.input_files] == [0, 1]
     assert [entry.run for entry in writer.outputs("a")] == [0]
     assert writer.outputs("unknown") == []
-
-
-def test_only_a_new_or_empty_folder_is_written_to(tmp_path: Path) -> None:
-    require_new_folder(tmp_path / "a" / "b")
-    require_new_folder(tmp_path / "a" / "b")
-    with pytest.raises(UsageError, match="is not empty; give a new folder"):
-        require_new_folder(tmp_path / "a")
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be made: File exists"):
-        require_new_folder(tmp_path / "file")
 
 
 def test_a_folder_that_has_gone_is_a_failure_that_ends_nothing(tmp_path: Path) -> None:
