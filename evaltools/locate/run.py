@@ -28,9 +28,9 @@ from evaltools.model.contents import read_contents
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult
 from evaltools.result.locate import SCHEMA_VERSION, Inputs, LocateResult, Verdict
+from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
-from evaltools.tasks.inference_diff.saved_outputs import require_new_folder
 
 _IDENTITY: Final = "locate"
 OnPart = Callable[[int, int], None]
@@ -45,7 +45,7 @@ def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None)
     """
     bundle = request.options.path("bundle")
     if bundle is not None:
-        require_new_folder(bundle)
+        require_new_folder(bundle, "bundle")
     assembly = _Assembly(request, _described(request), datetime.now(timezone.utc), time.monotonic())
     if assembly.described.status != "measured":
         return assembly.result(Findings(), 0, assembly.described.reason or "")
