@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks import verdicts
-from tests import interpreters, tiny_models
+from tests import interpreters, locate_models, tiny_models
 from tests.command import evaltools_here
 from tests.tflite_writer import Graph, Quantization
 
@@ -173,11 +173,14 @@ def test_a_name_with_separators_stands_in_quotes_on_the_command_line(faulty_dele
     assert difference["different"] == difference["elements"]
 
 
+SAMPLES = {name: (MODELS / f"{name}.tflite").read_bytes() for name in ("float32", "int8", "float16", "dynamic_range")}
+ALL = SAMPLES | locate_models.all_models()
+
+
 @in_every_runtime
-@pytest.mark.parametrize("name", ["float32", "int8", "float16", "dynamic_range"])
-def test_all_nodes_without_a_fault_give_what_the_cpu_gives(runtime: str, name: str, faulty_delegate: Path) -> None:
-    """Bit for bit, in as few partitions as there are rows of neighbours."""
-    model = (MODELS / f"{name}.tflite").read_bytes()
+@pytest.mark.parametrize("model", ALL.values(), ids=ALL)
+def test_all_nodes_without_a_fault_give_what_the_cpu_gives(runtime: str, model: bytes, faulty_delegate: Path) -> None:
+    """Bit for bit, with a state that is kept and constants that are converted once."""
     delegate = interpreters.load_delegate(runtime, faulty_delegate, tensor="elsewhere", fault="zero")
     alone = interpreters.make_interpreter(runtime, model)
     whole = interpreters.make_interpreter(runtime, model, delegate)
