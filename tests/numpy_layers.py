@@ -28,7 +28,9 @@ def windows(image: Array, size: int, stride: int, padding: Padding) -> Array:
     if padding == "SAME":
         edges = [same_padding(length, size, stride) for length in image.shape[1:3]]
         image = np.pad(image, [(0, 0), *edges, (0, 0)])
-    return np.lib.stride_tricks.sliding_window_view(image, (size, size), (1, 2))[:, ::stride, ::stride]
+    rows = np.lib.stride_tricks.sliding_window_view(image, size, 1)[:, ::stride]
+    seen: Array = np.lib.stride_tricks.sliding_window_view(rows, size, 2)[:, :, ::stride]
+    return seen
 
 
 def same_padding(length: int, size: int, stride: int) -> tuple[int, int]:
