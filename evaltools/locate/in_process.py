@@ -266,8 +266,11 @@ class _Measurement:
         """By output: what CPU kernels do among themselves, and what rounding inputs and constants does."""
         found: dict[int, dict[str, float]] = {place: {} for place in range(len(self._cut.outputs))}
         content, reference = self._cut.content, self._session.reference
-        self._add_floor(found, "kernels", content, other_kernels(self._part.configuration), "")
-        if not any(self._session.forms[tensor].dtype == "float32" for tensor in self._cut.inputs + self._cut.outputs):
+        tensors = self._cut.inputs + self._cut.outputs
+        has_floats = any(self._session.forms[tensor].dtype == "float32" for tensor in tensors)
+        if not (has_floats and is_xnnpack(self._part.configuration)):  # reference kernels take seconds for floats
+            self._add_floor(found, "kernels", content, other_kernels(self._part.configuration), "")
+        if not has_floats:
             return found
         if self._part.floors == "cpu and fp16" and not is_xnnpack(self._part.configuration):
             self._add_floor(found, "xnnpack fp16", content, other_kernels(self._part.configuration, half=True), "")
