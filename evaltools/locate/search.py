@@ -190,10 +190,8 @@ class Search:
         if len(evidence) > 1:
             status = "confirmed" if any(each.agrees for each in evidence[1:]) else "only alone"
         elif self._is_alone():
-            status = "confirmed" if self._whole_agrees(runs.tensor) else "only alone"
-            evidence.append(
-                _evidence("whole model", (place, place), self._whole_runs(runs.tensor), limits[runs.tensor])
-            )
+            evidence.append(_evidence("whole model", (place, place), self._whole(runs.tensor), limits[runs.tensor]))
+            status = "confirmed" if evidence[-1].agrees else "only alone"
         return Found(place, place, place, runs.tensor, status, tuple(evidence), self._reaches_output(place))
 
     def _island(self, first: int, last: int, tensor: int, limit: float) -> Evidence:
