@@ -152,8 +152,9 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
         return Verdict("operator at fault", tuple(by_status["confirmed"]))
     if "crashes alone" in by_status:
         return Verdict("crash", tuple(by_status["crashes alone"]))
-    if "only in context" in by_status:
-        return Verdict("fault in context", tuple(by_status["only in context"]))
+    in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
+    if in_context:
+        return Verdict("fault in context", tuple(in_context))
     if not findings.whole.ran:
         return Verdict("not decided", (), findings.whole.died or findings.whole.refused)
     if by_status:

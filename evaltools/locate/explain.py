@@ -18,6 +18,7 @@ from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
+_SURE: Final = ("confirmed", "confirmed in context")
 
 
 class Explainer:
@@ -34,7 +35,9 @@ class Explainer:
 
     def explain(self) -> None:
         """Look at the culprits; where a limit is reached, the others stay unexplained."""
-        surest = sorted(self._findings.culprits, key=lambda found: found.status not in ("confirmed", "only in context"))
+        surest = sorted(
+            self._findings.culprits, key=lambda found: found.status not in ("confirmed", "confirmed in context")
+        )
         try:
             for found in surest[:_MOST_EXPLAINED]:
                 if found.status != "crashes alone":

@@ -314,8 +314,8 @@ class _Measurement:
         arrays |= {"expected": self._session.read(run, worst.tensor), "given": worst.kept}
         arrays["before"] = self._session.read((run - 1) % self._inputs, worst.tensor)
         path = self._session.folder / self._part.keep
-        np.savez(path, allow_pickle=False, **arrays)
-        path.with_suffix(".tflite").write_bytes(self._cut.content)
+        np.savez(path, **arrays)
+        path.with_suffix(".tflite").write_bytes(self._cut.content or self._session.file.read())
 
 
 class _Watched:

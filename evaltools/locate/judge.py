@@ -64,14 +64,14 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     """
     approximated = operator in _APPROXIMATED
     if runs.unit == "steps":
-        return max(1.0, runs.floors.get("kernels", 0.0)) + approximated
+        return max(1.0, _finite(runs, "kernels")) + approximated
     names = ["kernels"]
     if precision != FP32:
         names += [precision] + (["xnnpack fp16"] if precision == FP16 else [])
     if hybrid:
         names.append("int8")
-    floors = [_TIMES_FLOOR * runs.floors.get(name, 0.0) for name in names]
-    floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * runs.floors.get("float32", 0.0))
+    floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
+    floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * _finite(runs, "float32"))
     least = max(_ROUNDINGS * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
     return max(*floors, least)
 
@@ -79,7 +79,13 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
 def floor(runs: TensorRuns, precision: str) -> float:
     """What the CPU itself makes: its kernels among themselves, and one rounding to the precision."""
     names = ["kernels", "float32"] + ([] if precision == FP32 else [precision, "xnnpack fp16"])
-    return max(runs.floors.get(name, 0.0) for name in names)
+    return max(_finite(runs, name) for name in names)
+
+
+def _finite(runs: TensorRuns, name: str) -> float:
+    """A floor, 0 where there is none: kernels that overflow excuse nothing."""
+    found = runs.floors.get(name, 0.0)
+    return found if math.isfinite(found) else 0.0
 
 
 def found_precision(singles: Sequence[tuple[TensorRuns, str, int]]) -> str:

@@ -301,22 +301,34 @@ class Search:
         if runs is None:
             return None
         evidence = [_evidence("range", (start, end), runs, least_tolerance(runs, self.found.precision))]
-        if low + 1 < len(starts):
+        evidence.append(self._whole_says(runs))
+        passes = low + 1 < len(starts)
+        if passes:
             self.found.neighbour = self._part(starts[low + 1], end)
             count = len(runs.largest)
             evidence.append(Evidence("range", f"{starts[low + 1]}-{end}", True, 0, count, "without the first: right"))
-        if self.found.taps is not None and self.found.taps.ran:
-            evidence.append(self._taps_say(runs))
-        return Found(self._model.makers[runs.tensor], start, end, runs.tensor, "only in context", tuple(evidence))
+        evidence += self._taps_say(start, end, runs)
+        is_confirmed = passes and all(each.agrees for each in evidence[:2])
+        status: CulpritStatus = "confirmed in context" if is_confirmed else "only in context"
+        return Found(self._model.makers[runs.tensor], start, end, runs.tensor, status, tuple(evidence))
 
-    def _taps_say(self, runs: TensorRuns) -> Evidence:
-        """What the copy of a tensor shows that is wrong without it."""
-        assert self.found.taps is not None
+    def _whole_says(self, runs: TensorRuns) -> Evidence:
+        """The same tensor in the whole model where that gives it, else the output that is furthest off."""
+        last = len(self._model.operators) - 1
+        looked_at = [each for each in self.found.whole.outputs if each.tensor == runs.tensor]
+        found = looked_at[0] if looked_at else max(self.found.whole.outputs, key=lambda each: each.relative)
+        return _evidence("whole model", (0, last), found, least_tolerance(found, self.found.precision))
+
+    def _taps_say(self, first: int, last: int, runs: TensorRuns) -> list[Evidence]:
+        """What a copy of the tensor shows, which shares no memory with it."""
+        outcome = self._bench.measure(replace(self._part(first, last), taps=(runs.tensor,)))
+        if not outcome.ran or not outcome.is_evidence:
+            return []
+        tapped = outcome.outputs[-1]
         limit = least_tolerance(runs, self.found.precision)
-        tapped = _of(self.found.taps, runs.tensor)
-        agrees = tapped.worst > limit and tapped.worst > runs.worst / 2
-        note = "" if agrees else "right where tensors are copied: fusion or memory"
-        return replace(_evidence("taps", (0, len(self._model.operators) - 1), tapped, limit), agrees=agrees, note=note)
+        wrong = tapped.worst > limit and tapped.worst > runs.worst / 2
+        note = "a copy of the tensor is wrong, too" if wrong else "a copy of the tensor is right: fusion or memory"
+        return [replace(_evidence("taps", (first, last), tapped, limit), agrees=wrong, note=note)]
 
     def _prefix(self) -> None:
         """The shortest beginning of the model that fails."""

@@ -33,11 +33,14 @@ right: within its tolerance. wrong: beyond it. precision: as far off as rounding
 alone, refused alone: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it
 alone. no evidence: the part differs from the model already on the CPU, so that it shows nothing.
 """
-CulpritStatus = Literal["confirmed", "only in context", "only alone", "not confirmed", "crashes alone"]
+CulpritStatus = Literal[
+    "confirmed", "confirmed in context", "only in context", "only alone", "not confirmed", "crashes alone"
+]
 """How sure a culprit is.
 
 confirmed: wrong alone and in the model, by two methods. only in context: its operators are right alone and wrong
-together (fusion or memory). only alone: wrong alone, right in the model. not confirmed: seen by one method.
+together (fusion or memory); confirmed in context: so in the whole model and in the smallest part, and right without one
+of them. only alone: wrong alone, right in the model. not confirmed: seen by one method.
 """
 VerdictKind = Literal[
     "operator at fault",

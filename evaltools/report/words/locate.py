@@ -10,6 +10,7 @@ from evaltools.result.locate import Culprit, Evidence, LocateResult, Operator
 _PRECISIONS: Final = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _STATUS: Final = {
     "confirmed": "confirmed: wrong alone and in the model",
+    "confirmed in context": "confirmed: its operators are right alone and wrong together (fusion or memory)",
     "only in context": "only in context: its operators are right alone and wrong together (fusion or memory)",
     "only alone": "only alone: in the model it is right, so that the delegate does something else there",
     "not confirmed": "not confirmed: one method alone shows it",
