@@ -83,7 +83,7 @@ def script(facts: ScriptFacts) -> str:
         tolerance=repr(facts.tolerance),
         unit="steps of the quantised output" if facts.unit == "steps" else "in the unit of the output",
         runs=facts.runs,
-        constants="" if compiled else f"DELEGATES = {_literal(_libraries(facts.configuration))}\n",
+        constants="" if compiled else _delegates(facts.configuration),
         open=(_compiled(facts.configuration) if compiled else _interpreter(facts.configuration, facts.runtime)).strip(),
         before_each_run=_LEFT_BEHIND if facts.zeros_between else "",
         packages=_literal((*packages, "numpy")),
@@ -111,13 +111,15 @@ def _interpreter(configuration: Configuration, runtime: str) -> str:
     )
 
 
-def _libraries(configuration: Configuration) -> list[tuple[str, dict[str, str]]]:
+def _delegates(configuration: Configuration) -> str:
     """The libraries of delegates in order, each with its options."""
     settings = configuration.delegates
     libraries = [
         each.library(settings.effective_options(each)) for each in settings.requested if each.library is not None
     ]
-    return [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
+    given = [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
+    comment = "  # put in where they lie on your machine" if given else ""
+    return f"DELEGATES = {_literal(given)}{comment}\n"
 
 
 def _compiled(configuration: Configuration) -> str:
