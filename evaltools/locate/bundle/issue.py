@@ -15,6 +15,7 @@ from evaltools.delegates import PARAMETERS
 from evaltools.delegates.external import EXTERNAL
 from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.locate.bundle.anatomy import Anatomy, PartOperator, PartTensor
+from evaltools.locate.bundle.script import FAILING, PASSING
 from evaltools.locate.bundle.trial import Trial
 from evaltools.locate.case import Case
 from evaltools.locate.difference import difference
@@ -210,14 +211,20 @@ def _value(value: Array) -> str:
 
 
 def _how(facts: Facts) -> str:
-    models = f"{code('failing.tflite')} has {facts.model_bytes} bytes"
+    models = f"{code(FAILING)} has {facts.model_bytes} bytes"
     if facts.neighbour_bytes is not None:
-        models += f"; {code('passing.tflite')}, of {facts.neighbour_bytes} bytes, is right"
+        models += f"; {code(PASSING)}, of {facts.neighbour_bytes} bytes, is {_neighbour(facts.trial)}"
     if facts.trial is None:
         return f"{models}; {code('inputs.npz')} has its inputs, and what the CPU and the delegate gave."
     commands = block(f"pip install {' '.join(facts.install)}\npython reproduce.py", "sh")
     printed = f"\n\nIt prints\n\n{block(facts.trial.printed)}" if facts.trial.printed else ""
     return f"{models}.\n\n{commands}{printed}"
+
+
+def _neighbour(trial: Trial | None) -> str:
+    """A neighbour is called right where the script has just found it so."""
+    was_right = trial is not None and f"{PASSING}: wrong in 0 of " in trial.printed
+    return "right" if was_right else "another part of the same model"
 
 
 def _causes(causes: Sequence[Cause]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,16 +32,17 @@ _KERNEL_MODES: Final = {"default": "DELEGATE", "builtin": "BUILTIN"}
 _LEFT_BEHIND: Final = (
     "        run([np.zeros_like(values) for values in inputs])  # what a run leaves behind shows in the next one\n"
 )
-_OPENVINO: Final = """\
-    import ctypes
-
+_OPENVINO: Final = '''\
+def load_openvino():
+    """Load what LiteRT's libraries need of OpenVINO, which lies where no loader looks."""
     import openvino
 
-    libraries = Path(openvino.__file__).parent / "libs"
     for name in ("libopenvino.so.*", "libopenvino_tensorflow_lite_frontend.so.*"):
-        for path in libraries.glob(name):
+        for path in (Path(openvino.__file__).parent / "libs").glob(name):
             ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-"""
+
+
+'''
 
 
 class NoScript(EvaltoolsError):
@@ -75,12 +77,13 @@ def script(facts: ScriptFacts) -> str:
     return _template("reproduce").substitute(
         headline=_plain(facts.headline),
         requirements=" ".join(requirements(facts.configuration, facts.runtime)),
+        more_imports="import ctypes\n" if _needs_openvino(facts.configuration) else "",
         imports="" if compiled else "from collections import Counter\n",
         outputs=_literal(dict(facts.outputs)),
         tolerance=repr(facts.tolerance),
         unit="steps of the quantised output" if facts.unit == "steps" else "in the unit of the output",
         runs=facts.runs,
-        constants="" if compiled else f"DELEGATES = {_literal(_libraries(facts.configuration))}\n",
+        constants="" if compiled else _delegates(facts.configuration),
         open=(_compiled(facts.configuration) if compiled else _interpreter(facts.configuration, facts.runtime)).strip(),
         before_each_run=_LEFT_BEHIND if facts.zeros_between else "",
         packages=_literal((*packages, "numpy")),
@@ -108,13 +111,15 @@ def _interpreter(configuration: Configuration, runtime: str) -> str:
     )
 
 
-def _libraries(configuration: Configuration) -> list[tuple[str, dict[str, str]]]:
+def _delegates(configuration: Configuration) -> str:
     """The libraries of delegates in order, each with its options."""
     settings = configuration.delegates
     libraries = [
         each.library(settings.effective_options(each)) for each in settings.requested if each.library is not None
     ]
-    return [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
+    given = [(str(Path(library.path).resolve()), dict(library.options)) for library in libraries]
+    comment = "  # put in where they lie on your machine" if given else ""
+    return f"DELEGATES = {_literal(given)}{comment}\n"
 
 
 def _compiled(configuration: Configuration) -> str:
@@ -125,7 +130,8 @@ def _compiled(configuration: Configuration) -> str:
         cpu_options=_cpu_options(configuration),
         settings="".join(f"    {line}\n" for line in lines),
         environment=_environment(configuration if accelerator == NPU.name else None),
-        compile=(_OPENVINO if _needs_openvino(configuration) else "") + _compile_lines(accelerator),
+        vendor=_OPENVINO if _needs_openvino(configuration) else "",
+        compile=("    load_openvino()\n" if _needs_openvino(configuration) else "") + _compile_lines(accelerator),
     )
 
 
@@ -206,8 +212,10 @@ def _qualcomm_line(key: str, text: str) -> str:
 
 
 def _needs_openvino(configuration: Configuration) -> bool:
+    """Whether OpenVINO comes from its wheel, whose libraries are in no folder that the loader looks in."""
     settings = configuration.delegates
-    return bool(settings.value("use_npu")) and settings.value("npu_vendor") == "intel_openvino"
+    asked_for = bool(settings.value("use_npu")) and settings.value("npu_vendor") == "intel_openvino"
+    return asked_for and importlib.util.find_spec("openvino") is not None
 
 
 def _literal(value: object) -> str:

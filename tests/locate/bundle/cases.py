@@ -71,7 +71,9 @@ def case_of(
     configuration = Configuration.from_text("tested", flags)
     expected = outputs_of(path, CPU, model.inputs, 1)[0]
     given = outputs_of(path, flags, model.inputs, runs)
-    off = [np.nan_to_num(np.abs(each.astype(np.float64) - expected), nan=np.inf).max() for each in given]
+    off = [
+        np.nan_to_num(np.abs(each.astype(np.float64) - expected.astype(np.float64)), nan=np.inf).max() for each in given
+    ]
     arrays = {f"input_{place + 7}": values for place, values in enumerate(model.inputs)}
     arrays |= {"expected": expected, "given": given[int(np.argmax(off))], "before": expected}
     np.savez(folder / "part.npz", **arrays)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -11,13 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.case import Case
+from evaltools.model import read_model
 from evaltools.result.locate import Evidence
-from tests.locate.bundle.cases import addition, case_of, large_sum, result_of
+from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, result_of
+from tests.runtime.openers import gpu_or_skip
+from tests.tflite_writer import Graph
 
 EVERY_FILE = ("failing.tflite", "inputs.npz", "issue.md", "node_data.json", "reproduce.py", "result.json")
 FP16 = "runtime=compiled use_xnnpack=true xnnpack_force_fp16=true"
@@ -63,6 +68,26 @@ def test_a_sum_beyond_fp16_is_reproduced_with_compiled_model(tmp_path: Path) -> 
     assert f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {len(small)} bytes" in text
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_a_gpu_gives_is_reproduced_as_far_as_it_is_wrong(exact: bool, tmp_path: Path) -> None:
+    (tmp_path / "probe.tflite").write_bytes(addition().content)
+    gpu_or_skip(read_model(tmp_path / "probe.tflite"))
+    flags = f"runtime=compiled use_gpu=true gpu_precision_loss_allowed={'false' if exact else 'true'}"
+    case = case_of(large_sum(), flags, tmp_path, tolerance=100.0)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, addition().content)
+    assert bundle.reproduced != exact, bundle.printed
+    assert "failing.tflite: fully accelerated: True" in bundle.printed
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="OpenVINO is not installed")
+def test_an_npu_is_tried_with_its_libraries(tmp_path: Path) -> None:
+    flags = "runtime=compiled use_npu=true npu_vendor=intel_openvino npu_options=device:cpu"
+    case = case_of(addition(), flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert bundle.printed.splitlines()[-1] == "not reproduced"
+    assert "failing.tflite: fully accelerated: True" in bundle.printed
+
+
 def test_what_is_within_the_tolerance_is_called_not_reproduced(rounding_delegate: Path, tmp_path: Path) -> None:
     flags = f"runtime=litert external_delegate_path={rounding_delegate}"
     case = case_of(addition(), flags, tmp_path, tolerance=1000.0)
@@ -71,6 +96,7 @@ def test_what_is_within_the_tolerance_is_called_not_reproduced(rounding_delegate
     assert bundle.printed.splitlines()[-1] == "not reproduced"
     assert run_script(tmp_path / "bundle").returncode == 0
     assert "**Not reproduced:**" in (tmp_path / "bundle" / "issue.md").read_text()
+    assert "np.zeros_like" not in (tmp_path / "bundle" / "reproduce.py").read_text()
 
 
 def test_a_fault_of_some_runs_is_run_often(faulty_delegate: Path, tmp_path: Path) -> None:
@@ -81,6 +107,17 @@ def test_a_fault_of_some_runs_is_run_often(faulty_delegate: Path, tmp_path: Path
     bundle = write_bundle(tmp_path / "bundle", result, case, None)
     assert "wrong in 5 of 50 runs" in bundle.printed
     assert bundle.reproduced
+
+
+def test_a_part_with_a_state_is_run_once(faulty_delegate: Path, tmp_path: Path) -> None:
+    graph = Graph()
+    fed, state = graph.tensor("fed", (1, 4)), graph.tensor("state", (1, 4), variable=True)
+    graph.node("ADD", [fed, state], graph.tensor("sum", (1, 4)), "AddOptions")
+    model = SmallModel(graph.to_bytes([fed], [2]), (np.ones((1, 4), np.float32),), "ADD", "sum")
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:scale"
+    case = case_of(model, flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
+    assert "wrong in 1 of 1 runs" in bundle.printed
 
 
 @pytest.mark.parametrize("fault", ["stale", "frozen"])
@@ -94,6 +131,17 @@ def test_an_output_of_another_run_is_reproduced_with_runs_in_between(
     case = changed(case)
     bundle = write_bundle(tmp_path / "bundle", result_of(case), case, None)
     assert bundle.reproduced, bundle.printed
+    assert "np.zeros_like" in (tmp_path / "bundle" / "reproduce.py").read_text()
+
+
+def test_a_neighbour_that_cannot_be_run_spoils_nothing(faulty_delegate: Path, tmp_path: Path) -> None:
+    graph = Graph()
+    graph.node("Unknown", [graph.tensor("x", (2, 4))], graph.tensor("sum", (2, 4)), b"options")
+    flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
+    case = case_of(addition(), flags, tmp_path)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, graph.to_bytes([0], [1]))
+    assert bundle.reproduced
+    assert "passing.tflite" not in bundle.printed
 
 
 def test_nan_where_the_cpu_has_numbers_is_wrong(faulty_delegate: Path, tmp_path: Path) -> None:
@@ -174,10 +222,13 @@ def test_names_of_a_model_do_no_harm(faulty_delegate: Path, tmp_path: Path) -> N
     bundle = write_bundle(folder, result_of(odd), odd, None)
     assert bundle.reproduced, bundle.printed
     text = (folder / "issue.md").read_text()
-    assert "\n## What happens\n" in text
-    assert '```a"""b `c``d|é<script>@someone #1 \\ $x {y} ?```' in text
-    assert "@<!-- -->someone" in text.splitlines()[0]
-    assert "&lt;script&gt;" in text.splitlines()[0]
+    shown = 'a"""b `c``d|é<script>@someone #1 \\ $x {y} ?'
+    tokens = [child for token in MarkdownIt().enable("table").parse(text) for child in (token.children or [token])]
+    assert {each.content for each in tokens if each.type == "html_inline"} == {"<!-- -->"}
+    assert not [each for each in tokens if each.type in ("html_block", "link_open")]
+    assert [each.content for each in tokens if each.type == "code_inline"].count(shown) == 2
+    title = "".join(each.content for each in tokens[1:20] if each.type in ("text", "text_special", "html_inline"))
+    assert title.replace("<!-- -->", "").startswith(f"{shown} gives wrong values with faulty_delegate.so")
 
 
 def test_without_a_case_there_is_nothing_to_reproduce(tmp_path: Path) -> None:
