@@ -18,6 +18,7 @@ from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 
 _MOST_EXPLAINED: Final = 5
+_NEIGHBOUR: Final = "neighbour.npz"
 _SURE: Final = ("confirmed", "confirmed in context")
 
 
@@ -67,7 +68,7 @@ class Explainer:
         if runs is None:
             return
         limit = self._limit(found, runs)
-        case = self._case(found, runs, limit, self._bench.folder / name)
+        case = self._case(found.place, runs, limit, self._bench.folder / name)
         self._cases[found.place] = case
         self._causes[found.place] = find_causes(case)
 
@@ -80,10 +81,10 @@ class Explainer:
         known = self._findings.limits.get(found.place, {})
         return known.get(found.tensor, least_tolerance(runs, self._findings.precision))
 
-    def _case(self, found: Found, runs: TensorRuns, limit: float, arrays: Path) -> Case:
+    def _case(self, place: int, runs: TensorRuns, limit: float, arrays: Path) -> Case:
         return Case(
-            index=found.place,
-            operator=self._model.operators[found.place],
+            index=place,
+            operator=self._model.operators[place],
             tensor=runs.name,
             unit=runs.unit,
             tolerance=limit,
@@ -92,16 +93,22 @@ class Explainer:
             configuration=self._whole.configuration,
         )
 
-    def neighbour(self) -> bytes | None:
+    def neighbour(self) -> Case | None:
         """A part that is right: the one next to what fails, or an operator of the same kind that is right alone."""
         wanted = self._findings.neighbour or self._right_one()
         if wanted is None:
             return None
         try:
-            outcome = self._bench.measure(replace(wanted, keep="neighbour.npz"))
+            outcome = self._bench.measure(replace(wanted, keep=_NEIGHBOUR))
         except GivenUp:
             return None
-        return (self._bench.folder / "neighbour.tflite").read_bytes() if outcome.ran else None
+        if not outcome.ran:
+            return None
+        runs = max(outcome.outputs, key=lambda each: each.worst)
+        place = self._model.makers[runs.tensor]
+        known = self._findings.limits.get(place, {})
+        limit = known.get(runs.tensor, least_tolerance(runs, self._findings.precision))
+        return self._case(place, runs, limit, self._bench.folder / _NEIGHBOUR)
 
     def _right_one(self) -> Part | None:
         """The nearest operator of the same kind that is right alone, else the nearest one."""

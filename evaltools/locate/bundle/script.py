@@ -53,14 +53,14 @@ class NoScript(EvaltoolsError):
 class ScriptFacts:
     """What the script is about.
 
-    ``outputs`` says which output of each model is compared. ``zeros_between``: each run is preceded by one with zeros,
-    which shows outputs that are left over from the run before.
+    ``outputs`` says which output of each model is compared, ``tolerances`` how far that may be off. ``zeros_between``:
+    each run is preceded by one with zeros, which shows outputs that are left over from the run before.
     """
 
     headline: str
     configuration: Configuration
     runtime: str
-    tolerance: float
+    tolerances: Mapping[str, float]
     unit: str
     runs: int
     outputs: Mapping[str, int]
@@ -80,7 +80,7 @@ def script(facts: ScriptFacts) -> str:
         more_imports="import ctypes\n" if _needs_openvino(facts.configuration) else "",
         imports="" if compiled else "from collections import Counter\n",
         outputs=_literal(dict(facts.outputs)),
-        tolerance=repr(facts.tolerance),
+        tolerances=_literal(dict(facts.tolerances)),
         unit="steps of the quantised output" if facts.unit == "steps" else "in the unit of the output",
         runs=facts.runs,
         constants="" if compiled else _delegates(facts.configuration),

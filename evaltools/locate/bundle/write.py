@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import ConfigurationUnavailable, OutputError
-from evaltools.locate.bundle.anatomy import Anatomy, PartTensor, anatomy
+from evaltools.locate.bundle.anatomy import Anatomy, anatomy
 from evaltools.locate.bundle.issue import Facts, headline, issue
 from evaltools.locate.bundle.node_data import node_data
 from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, requirements, script
@@ -22,7 +22,6 @@ from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Bundle, LocateResult
 from evaltools.result.new_folder import require_new_folder
 from evaltools.runtime.registry import find_runtime
-from evaltools.runtime.session import Array
 
 SCRIPT, INPUTS, ISSUE, NODE_DATA, RESULT = "reproduce.py", "inputs.npz", "issue.md", "node_data.json", "result.json"
 _RUNS: Final = 3
@@ -34,14 +33,14 @@ def write_bundle(
     folder: Path,
     result: LocateResult,
     case: Case | None,
-    neighbour: bytes | None,
+    neighbour: Case | None,
     timeout_s: float = _TIMEOUT_S,
 ) -> Bundle:
     """Write a bundle into a new folder, and run its script, which has ``timeout_s`` seconds.
 
-    ``neighbour`` is a part that is right. Without a ``case`` there is nothing to reproduce: then the result and Model
-    Explorer's data are all. Raises :class:`~evaltools.errors.UsageError` for a folder that is not empty, and
-    :class:`~evaltools.errors.OutputError`.
+    ``neighbour`` is a part that is right, with a run of its own. Without a ``case`` there is nothing to reproduce: then
+    the result and Model Explorer's data are all. Raises :class:`~evaltools.errors.UsageError` for a folder that is not
+    empty, and :class:`~evaltools.errors.OutputError`.
     """
     require_new_folder(folder, "bundle")
     try:
@@ -64,7 +63,7 @@ def _finished(folder: Path, result: LocateResult, graph: str, trial: Trial | Non
 class _Writer:
     """Writes the bundle of one case."""
 
-    def __init__(self, folder: Path, result: LocateResult, case: Case, neighbour: bytes | None) -> None:
+    def __init__(self, folder: Path, result: LocateResult, case: Case, neighbour: Case | None) -> None:
         self._folder = folder
         self._result = result
         self._case = case
@@ -78,7 +77,7 @@ class _Writer:
         """All files; the script is tried before the issue says what it shows."""
         (self._folder / FAILING).write_bytes(self._content)
         passing = self._write_neighbour()
-        self._write_inputs(passing)
+        self._write_inputs()
         trial, install, no_script = self._write_script(passing, timeout_s)
         facts = Facts(
             result=self._result,
@@ -86,7 +85,7 @@ class _Writer:
             culprit=self._culprit,
             part=self._part,
             model_bytes=len(self._content),
-            neighbour_bytes=len(self._neighbour) if self._neighbour is not None else None,
+            neighbour_bytes=self._neighbour.model.stat().st_size if self._neighbour is not None else None,
             install=install,
             trial=trial,
             no_script=no_script,
@@ -97,18 +96,17 @@ class _Writer:
     def _write_neighbour(self) -> Anatomy | None:
         if self._neighbour is None:
             return None
-        (self._folder / PASSING).write_bytes(self._neighbour)
-        return anatomy(self._neighbour)
+        content = self._neighbour.model.read_bytes()
+        (self._folder / PASSING).write_bytes(content)
+        return anatomy(content)
 
-    def _write_inputs(self, passing: Anatomy | None) -> None:
-        """The inputs by their places; the neighbour's are taken from them, as far as they fit."""
+    def _write_inputs(self) -> None:
+        """The inputs of both models by their places, and what the CPU and the delegate gave."""
         case = self._case
         arrays = {f"input_{place}": values for place, values in enumerate(case.inputs)}
         arrays |= {name: case.loaded[name] for name in ("expected", "given") if name in case.loaded}
-        if passing is not None:
-            known = list(zip(self._part.inputs, case.inputs, strict=True))
-            for place, tensor in enumerate(passing.inputs):
-                arrays[f"{PASSING_INPUT}{place}"] = _values_for(tensor, known)
+        if self._neighbour is not None:
+            arrays |= {f"{PASSING_INPUT}{place}": values for place, values in enumerate(self._neighbour.inputs)}
         np.savez(self._folder / INPUTS, **arrays)
 
     def _write_script(self, passing: Anatomy | None, timeout_s: float) -> tuple[Trial | None, Sequence[str], str]:
@@ -137,22 +135,20 @@ class _Writer:
 
     def _script_facts(self, passing: Anatomy | None) -> ScriptFacts:
         case = self._case
-        outputs = {FAILING: self._place_in(self._part)}
-        if passing is not None:
-            outputs[PASSING] = self._place_in(passing)
+        outputs = {FAILING: _place_in(self._part, case)}
+        tolerances = {FAILING: case.tolerance}
+        if passing is not None and self._neighbour is not None:
+            outputs[PASSING] = _place_in(passing, self._neighbour)
+            tolerances[PASSING] = self._neighbour.tolerance
         return ScriptFacts(
             headline=headline(case, self._culprit, self._crashes),
             configuration=case.configuration,
             runtime=find_runtime(case.configuration).name,
-            tolerance=case.tolerance,
+            tolerances=tolerances,
             unit=case.unit,
             runs=self._runs(),
             outputs=outputs,
         )
-
-    def _place_in(self, part: Anatomy) -> int:
-        expected = self._case.expected
-        return part.output_named(self._case.tensor, expected.dtype.name, expected.shape)
 
     def _runs(self) -> int:
         """A part with a state starts as it should only once; a fault that is not seen in each run may need many."""
@@ -167,13 +163,6 @@ class _Writer:
         return read_model(self._folder / FAILING).stateful
 
 
-def _values_for(tensor: PartTensor, known: Sequence[tuple[PartTensor, Array]]) -> Array:
-    """Values for an input of the neighbour: those of the same tensor, else of one alike, else of one of its type."""
-    alike = [
-        (other, values) for other, values in known if (values.dtype.name, values.shape) == (tensor.dtype, tensor.shape)
-    ]
-    same = [values for other, values in alike if other.name == tensor.name]
-    if same or alike:
-        return same[0] if same else alike[0][1]
-    typed = [values for _, values in known if values.dtype.name == tensor.dtype and values.size]
-    return np.resize(typed[0], tensor.shape) if typed else np.zeros(tensor.shape, tensor.dtype)
+def _place_in(part: Anatomy, case: Case) -> int:
+    """Which output of the part the case is about."""
+    return part.output_named(case.tensor, case.expected.dtype.name, case.expected.shape)

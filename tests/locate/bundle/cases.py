@@ -80,6 +80,12 @@ def case_of(
     return Case(0, model.operator, model.tensor, unit, tolerance, path, folder / "part.npz", configuration)
 
 
+def neighbour_of(model: SmallModel, folder: Path) -> Case:
+    """A part that is right, with a run of its own."""
+    (folder / "neighbour").mkdir()
+    return case_of(model, CPU, folder / "neighbour")
+
+
 def outputs_of(path: Path, flags: str, inputs: Sequence[Array], runs: int) -> list[Array]:
     session = open_session(read_model(path), Configuration.from_text("run", flags))
     try:

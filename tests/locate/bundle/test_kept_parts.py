@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,9 @@ def test_a_part_that_was_kept_is_reproduced(first: int, last: int, faulty_delega
         first, session.model.operators[first], worst.name, worst.unit, 1e-4,
         tmp_path / "worst.tflite", tmp_path / "worst.npz", tested,
     )  # fmt: skip
-    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, session.model.cut(0, 0, session.forms).content)
+    measure(session, Part(0, 0, tested, keep="neighbour.npz"), 2)
+    neighbour = replace(case, model=tmp_path / "neighbour.tflite", arrays=tmp_path / "neighbour.npz")
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour)
     assert bundle.reproduced, bundle.printed
     assert "passing.tflite: wrong in 0" not in bundle.printed  # the delegate spoils whatever ends a model
     text = (tmp_path / "bundle" / "issue.md").read_text()

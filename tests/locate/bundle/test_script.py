@@ -18,7 +18,7 @@ def facts_of(flags: str, runtime: str, **changed: object) -> ScriptFacts:
         "headline": "it is wrong",
         "configuration": Configuration.from_text("tested", flags),
         "runtime": runtime,
-        "tolerance": 0.5,
+        "tolerances": {"failing.tflite": 0.5},
         "unit": "absolute",
         "runs": 3,
         "outputs": {"failing.tflite": 0, "passing.tflite": 1},

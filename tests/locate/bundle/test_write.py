@@ -20,7 +20,7 @@ from evaltools.locate.bundle import write_bundle
 from evaltools.locate.case import Case
 from evaltools.model import read_model
 from evaltools.result.locate import Evidence
-from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, result_of
+from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, neighbour_of, result_of
 from tests.runtime.openers import gpu_or_skip
 from tests.tflite_writer import Graph
 
@@ -58,14 +58,17 @@ def test_a_sum_beyond_fp16_is_reproduced_with_compiled_model(tmp_path: Path) -> 
     case = case_of(large_sum(), FP16, tmp_path, tolerance=100.0)
     assert case.expected.item() > 120_000
     assert not abs(case.given.item() - case.expected.item()) < 50_000  # 65 504 or infinity
-    small = addition("total").content
+    small = neighbour_of(addition("total"), tmp_path)
     bundle = write_bundle(tmp_path / "bundle", result_of(case), case, small)
     assert bundle.reproduced, bundle.printed
     assert "passing.tflite" in bundle.files
     assert "passing.tflite: wrong in 0 of 3 runs" in bundle.printed
     text = (tmp_path / "bundle" / "issue.md").read_text()
     assert text.startswith("# SUM gives wrong values with XNNPACK in fp16\n")
-    assert f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {len(small)} bytes" in text
+    assert (
+        f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {small.model.stat().st_size} bytes"
+        in text
+    )
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -74,7 +77,7 @@ def test_what_a_gpu_gives_is_reproduced_as_far_as_it_is_wrong(exact: bool, tmp_p
     gpu_or_skip(read_model(tmp_path / "probe.tflite"))
     flags = f"runtime=compiled use_gpu=true gpu_precision_loss_allowed={'false' if exact else 'true'}"
     case = case_of(large_sum(), flags, tmp_path, tolerance=100.0)
-    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, addition().content)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour_of(addition(), tmp_path))
     assert bundle.reproduced != exact, bundle.printed
     assert "failing.tflite: fully accelerated: True" in bundle.printed
 
@@ -139,7 +142,9 @@ def test_a_neighbour_that_cannot_be_run_spoils_nothing(faulty_delegate: Path, tm
     graph.node("Unknown", [graph.tensor("x", (2, 4))], graph.tensor("sum", (2, 4)), b"options")
     flags = f"runtime=litert external_delegate_path={faulty_delegate} external_delegate_options=fault:zero"
     case = case_of(addition(), flags, tmp_path)
-    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, graph.to_bytes([0], [1]))
+    unknown = tmp_path / "unknown.tflite"
+    unknown.write_bytes(graph.to_bytes([0], [1]))
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, replace(case, model=unknown))
     assert bundle.reproduced
     assert "passing.tflite" not in bundle.printed
 
@@ -156,7 +161,7 @@ def test_nan_where_the_cpu_has_numbers_is_wrong(faulty_delegate: Path, tmp_path:
 @pytest.mark.parametrize("flags", ["runtime=litert use_xnnpack=true", "runtime=tflite_runtime", "runtime=compiled"])
 def test_scripts_of_configurations_without_a_fault_run(flags: str, tmp_path: Path) -> None:
     case = case_of(addition(), flags, tmp_path)
-    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, addition("sum", (4,)).content)
+    bundle = write_bundle(tmp_path / "bundle", result_of(case), case, neighbour_of(addition("sum", (4,)), tmp_path))
     assert bundle.printed.splitlines()[-1] == "not reproduced", bundle.printed
     assert "passing.tflite: wrong in 0 of 3 runs" in bundle.printed
 
