@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.locate.bench import Bench, GivenUp
-from evaltools.locate.case import Case
 from evaltools.locate.causes import find_causes
-from evaltools.locate.judge import least_tolerance
-from evaltools.locate.parts import Outcome, Part, TensorRuns
-from evaltools.locate.search import Findings, Found
-from evaltools.locate.sweep import sweep
+from evaltools.locate.parts.bench import Bench, GivenUp
+from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.search.judge import least_tolerance
+from evaltools.locate.search.search import Findings, Found
+from evaltools.locate.search.sweep import sweep
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Cause, LocateResult, SweptOption
 

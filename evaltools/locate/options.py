@@ -6,7 +6,7 @@ from typing import Final
 
 from evaltools.configuration import OWN_PARAMETERS
 from evaltools.delegates import COMMON, DELEGATES
-from evaltools.locate.search import METHODS
+from evaltools.locate.search.search import METHODS
 from evaltools.parameter import Parameter
 from evaltools.tasks.inference_diff.options import OPTIONS as DIFF
 from evaltools.tasks.shared.options import configurations, execution

@@ -17,13 +17,13 @@ from evaltools.engine import NotMeasured, open_configuration
 from evaltools.engine.describe import describe_entry, describe_model
 from evaltools.engine.journal import Journal, open_journal, temporary_journal
 from evaltools.errors import ConfigurationUnavailable, InferenceError, UsageError
-from evaltools.locate.assemble import culprits, operators, outputs, verdict
-from evaltools.locate.bench import Bench
 from evaltools.locate.bundle import write_bundle
 from evaltools.locate.explain import Explainer
-from evaltools.locate.parts import WHOLE, Part
+from evaltools.locate.parts.bench import Bench
+from evaltools.locate.parts.part import WHOLE, Part
 from evaltools.locate.request import LocateRequest
-from evaltools.locate.search import Findings, Search
+from evaltools.locate.search.assemble import culprits, operators, outputs, verdict
+from evaltools.locate.search.search import Findings, Search
 from evaltools.model.contents import read_contents
 from evaltools.result.environment import describe_environment
 from evaltools.result.evaluation import ConfigurationResult

@@ -17,8 +17,8 @@ from evaltools.delegates.xnnpack import XNNPACK
 from evaltools.locate.bundle.anatomy import Anatomy, PartOperator, PartTensor
 from evaltools.locate.bundle.script import FAILING, PASSING
 from evaltools.locate.bundle.trial import Trial
-from evaltools.locate.case import Case
-from evaltools.locate.difference import difference
+from evaltools.locate.parts.case import Case
+from evaltools.locate.parts.difference import difference
 from evaltools.report.words.markdown import escape, table
 from evaltools.result.locate import Cause, Culprit, Evidence, LocateResult, SweptOption
 from evaltools.runtime.session import Array

@@ -16,7 +16,7 @@ from evaltools.locate.bundle.issue import Facts, headline, issue
 from evaltools.locate.bundle.node_data import node_data
 from evaltools.locate.bundle.script import FAILING, PASSING, PASSING_INPUT, NoScript, ScriptFacts, requirements, script
 from evaltools.locate.bundle.trial import Trial, try_script
-from evaltools.locate.case import Case
+from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
 from evaltools.result.json_file import encode_json
 from evaltools.result.locate import Bundle, LocateResult

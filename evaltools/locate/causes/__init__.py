@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltools.locate.case import Case
+from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause
 
 

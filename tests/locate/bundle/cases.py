@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evaltools.configuration import Configuration
-from evaltools.locate.case import Case
+from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
 from evaltools.result.evaluation import ConfigurationResult, Environment, RuntimeUsed
 from evaltools.result.locate import (

@@ -11,7 +11,7 @@ from evaltools.configuration import Configuration
 from evaltools.locate.bundle.anatomy import anatomy
 from evaltools.locate.bundle.issue import Facts, block, code, delegate_words, headline, issue
 from evaltools.locate.bundle.trial import Trial
-from evaltools.locate.case import Case
+from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause, Evidence, LocateResult, SweptOption
 from evaltools.runtime.session import Array
 from tests.locate.bundle.cases import CPU, addition, case_of, result_of

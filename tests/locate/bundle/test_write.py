@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from evaltools.configuration import Configuration
 from evaltools.errors import OutputError, UsageError
 from evaltools.locate.bundle import write_bundle
-from evaltools.locate.case import Case
+from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
 from evaltools.result.locate import Evidence
 from tests.locate.bundle.cases import SmallModel, addition, case_of, large_sum, neighbour_of, result_of

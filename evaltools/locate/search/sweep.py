@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.locate.parts import Outcome
+from evaltools.locate.parts.part import Outcome
 from evaltools.result.locate import SweptOption
 
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from evaltools.configuration import Configuration
 from evaltools.errors import ConfigurationUnavailable, EvaltoolsError, InferenceError
-from evaltools.locate.difference import difference, is_rounded
-from evaltools.locate.kernels import is_xnnpack, other_kernels
-from evaltools.locate.parts import Outcome, Part, TensorRuns
+from evaltools.locate.parts.difference import difference, is_rounded
+from evaltools.locate.parts.kernels import is_xnnpack, other_kernels
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns
 from evaltools.model import ModelFile, read_model
 from evaltools.model.cut import Cut, CuttableModel, Form, NotCuttable
 from evaltools.model.rounding import UNIT_ROUNDOFF, disturb, disturb_constants

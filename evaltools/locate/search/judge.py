@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaltools.configuration import Configuration
-from evaltools.locate.parts import TensorRuns
+from evaltools.locate.parts.part import TensorRuns
 from evaltools.result.locate import Errors
 
 FP32, FP16, BF16 = "fp32", "fp16", "bf16"

@@ -16,8 +16,8 @@ import numpy as np
 from evaltools.configuration import Configuration
 from evaltools.engine.journal import Journal
 from evaltools.errors import DataError, EvaltoolsError, SessionEnded
-from evaltools.locate.in_process import capture, measure, open_parts
-from evaltools.locate.parts import Outcome, Part, decode, encode
+from evaltools.locate.parts.in_process import capture, measure, open_parts
+from evaltools.locate.parts.part import Outcome, Part, decode, encode
 from evaltools.model import ModelFile
 from evaltools.runtime.process.isolated import IsolatedSession, open_isolated
 from evaltools.runtime.session import Array

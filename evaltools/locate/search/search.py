@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.locate.arithmetic import is_hybrid, sum_length
-from evaltools.locate.bench import Bench, GivenUp
-from evaltools.locate.judge import (
+from evaltools.locate.parts.bench import Bench, GivenUp
+from evaltools.locate.parts.kernels import other_kernels
+from evaltools.locate.parts.part import Outcome, Part, TensorRuns
+from evaltools.locate.search.arithmetic import is_hybrid, sum_length
+from evaltools.locate.search.judge import (
     FP32,
     JUMPS,
     beyond_noise,
@@ -18,8 +20,6 @@ from evaltools.locate.judge import (
     stated_precision,
     tolerance,
 )
-from evaltools.locate.kernels import other_kernels
-from evaltools.locate.parts import Outcome, Part, TensorRuns
 from evaltools.model.contents import Graph
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import CulpritStatus, Evidence

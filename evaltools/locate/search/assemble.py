@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evaltools.locate.judge import FP32, errors, floor, furthest, least_tolerance
-from evaltools.locate.parts import Outcome, TensorRuns
-from evaltools.locate.search import Findings, Found
+from evaltools.locate.parts.part import Outcome, TensorRuns
+from evaltools.locate.search.judge import FP32, errors, floor, furthest, least_tolerance
+from evaltools.locate.search.search import Findings, Found
 from evaltools.model.cut import CuttableModel
 from evaltools.result.locate import Culprit, Operator, OperatorStatus, OutputErrors, Unit, Verdict
 
