@@ -89,7 +89,7 @@ def _row(operator: Operator) -> dict[str, Any]:
 
 
 @contextmanager
-def _telling(progress: bool | OnPart | None) -> Iterator[Callable[[int, int], object]]:
+def _telling(progress: bool | OnPart | None) -> Iterator[OnPart]:
     if callable(progress):
         yield progress
     elif progress:
@@ -117,4 +117,4 @@ def locate(
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
     request = python_request({"model_file": str(model), **options}, configurations[0], Path.cwd())
     with _telling(progress) as tell:
-        return Located(search(read_request(request), lambda done, total: tell(done, total)))
+        return Located(search(read_request(request), tell))

@@ -33,7 +33,7 @@ from evaltools.runtime.process.isolated import open_isolated
 from evaltools.runtime.session import Array
 
 _IDENTITY: Final = "locate"
-OnPart = Callable[[int, int], None]
+OnPart = Callable[[int, int], object]
 """Told after each part: how many were measured, and of how many, as far as is known."""
 
 

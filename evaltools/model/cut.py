@@ -344,9 +344,9 @@ class _Writer:
 
 def _builder(size: int) -> Any:
     """A FlatBuffer builder that puts constants at multiples of 16, where the schema wants them."""
-    flatbuffers = importlib.import_module("flatbuffers")
+    base: Any = importlib.import_module("flatbuffers").Builder
 
-    class Builder(flatbuffers.Builder):  # type: ignore[misc]
+    class Builder(base):  # type: ignore[misc]
         def CreateNumpyVector(self, x: Any) -> Any:  # noqa: N802 - the name that generated code calls
             if x.dtype != np.uint8:
                 return super().CreateNumpyVector(x)

@@ -70,7 +70,8 @@ class PartsSession:
 
     def read(self, run: int, tensor: int) -> Array:
         """What the reference had in a tensor, in the run with one of the inputs."""
-        return _load_once(self._place("values", run, tensor))
+        values: Array = _load_once(self._place("values", run, tensor))
+        return values
 
     def write(self, kind: str, run: int, tensor: int, values: Array) -> None:
         """Keep the values of a tensor."""
@@ -299,8 +300,10 @@ class _Measurement:
             if configuration.delegates.requested and not opened.delegation.delegated_nodes:
                 return
             for run in range(min(self._inputs, _FLOOR_INPUTS)):
-                values = [
-                    disturb(array, precision, random) if precision and array.dtype == np.float32 else array
+                values: list[Array] = [
+                    disturb(array.astype(np.float32), precision, random)
+                    if precision and array.dtype == np.float32
+                    else array
                     for array in self._values(run)
                 ]
                 for place, output in enumerate(opened.run(values).outputs):

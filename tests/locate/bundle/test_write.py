@@ -65,10 +65,8 @@ def test_a_sum_beyond_fp16_is_reproduced_with_compiled_model(tmp_path: Path) -> 
     assert "passing.tflite: wrong in 0 of 3 runs" in bundle.printed
     text = (tmp_path / "bundle" / "issue.md").read_text()
     assert text.startswith("# SUM gives wrong values with XNNPACK in fp16\n")
-    assert (
-        f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {small.model.stat().st_size} bytes"
-        in text
-    )
+    passing = small.model.stat().st_size
+    assert f"`failing.tflite` has {len(large_sum().content)} bytes; `passing.tflite`, of {passing} bytes" in text
 
 
 @pytest.mark.parametrize("exact", [True, False])
