@@ -50,13 +50,13 @@ class BenchmarkRequest:
         ]
 
 
-def read_request(request: Request, libraries_here: bool = True) -> BenchmarkRequest:
+def read_request(request: Request, libraries_on_host: bool = True) -> BenchmarkRequest:
     """Check the options and read the models; raises :class:`UsageError` and its kinds.
 
-    ``libraries_here``: those of external delegates are on this computer.
+    ``libraries_on_host``: the libraries of external delegates must be on the host, else they are on devices.
     """
     flags, configurations = request.options, request.tests
-    if libraries_here:
+    if libraries_on_host:
         _require_libraries(configurations)
     paths = _model_paths(flags)
     is_one = len(paths) * len(configurations) == 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evaltools.result.evaluation import EvaluationResult
     from evaltools.tasks.inference_diff.evaluation import DiffEvaluation
     from evaltools.tasks.inference_diff.request import DiffRequest
-    from evaltools.tasks.shared.names_here import NamesHere
+    from evaltools.tasks.shared.host_names import HostNames
 
 
 class _InferenceDiff(EvaluationKind):
@@ -122,19 +122,19 @@ class _InferenceDiff(EvaluationKind):
         return PartsOfTask(len(material.task.examples), pictures, shared=1, in_one_part=material.stateful)
 
     def saving_reference(self, request: Request, folder: Path) -> Request | None:
-        from evaltools.tasks.inference_diff.reference_here import saving_reference
+        from evaltools.tasks.inference_diff.host_reference import saving_reference
 
         return saving_reference(request, folder)
 
     def against_saved(self, request: Request, folder: Path) -> Request:
-        from evaltools.tasks.inference_diff.reference_here import against_saved
+        from evaltools.tasks.inference_diff.host_reference import against_saved
 
         return against_saved(request, folder)
 
-    def named_here(self, result: EvaluationResult, names: NamesHere) -> EvaluationResult:
-        from evaltools.tasks.inference_diff.reference_here import named_here
+    def with_host_names(self, result: EvaluationResult, names: HostNames) -> EvaluationResult:
+        from evaltools.tasks.inference_diff.host_reference import with_host_names
 
-        return replace(result, part=named_here(result.part, names))
+        return replace(result, part=with_host_names(result.part, names))
 
 
 KIND: Final = _InferenceDiff()
