@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Generic
 
-from evaltools.engine.journal import Journal
+from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
 from evaltools.engine.preparation import InThisProcess, Preparer, Ready
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
@@ -86,7 +86,7 @@ def _number(record: Record[Any]) -> int:
 def run_pass(
     task: Task[Observation],
     workers: Sequence[Mapping[str, Session]],
-    journal: Journal[Observation],
+    journal: Journal,
     reference: str | None = None,
     options: PassOptions = PassOptions(),
     examples: Sequence[Example] | None = None,
@@ -94,39 +94,39 @@ def run_pass(
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
     makers: Sequence[Preparer] = (),
 ) -> Outcome[Observation]:
-    """Run examples on all configurations; ``reference`` names the one that the others are observed against.
+    """Run examples on all configurations, and write their records to the journal.
 
-    ``workers`` has the sessions of each worker by configuration, ``makers`` what makes its inputs, this process where
-    there are none. ``examples`` are those to run, None for all; what the
-    journal holds of them already is not run again. An example that fails is recorded and the pass goes on. Ctrl-C ends
-    the pass after turns that end within a second.
+    ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
+    by configuration, ``makers`` the preparer of each worker's inputs; without ``makers`` this process prepares them.
+    ``examples`` are those to run, None for all; those with records in the journal are not run again. An example that
+    fails is recorded, and the pass goes on. Ctrl-C ends the pass; turns that end within a second are still recorded.
     """
     wanted = task.examples if examples is None else examples
-    journal.expect(task.examples, task.observation_type)
+    records = TaskJournal(journal, task.examples, task.observation_type)
     names = list(workers[0])
     tests = [name for name in names if name != reference]
     ledger = Ledger(wanted, names, tests, options.max_crashes, options.max_failed_examples)
     makers = makers or [InThisProcess(task) for _ in workers]
-    return _Pass(task, workers, makers, journal, reference, options, wanted, ledger, on_progress, on_spans).run()
+    return _Pass(task, workers, makers, records, reference, options, wanted, ledger, on_progress, on_spans).run()
 
 
 def settle(
     task: Task[Observation],
     configurations: Sequence[str],
-    journal: Journal[Observation],
+    journal: Journal,
     reference: str | None,
     options: PassOptions,
 ) -> Outcome[Observation]:
-    """The outcome of what a journal holds; nothing is run.
+    """The outcome of the records in a journal; nothing is run.
 
-    Where an example lacks a configuration, that was given up elsewhere.
+    A configuration that has no record of an example counts as given up before it.
     """
-    journal.expect(task.examples, task.observation_type)
+    records = TaskJournal(journal, task.examples, task.observation_type)
     tests = [name for name in configurations if name != reference]
     ledger = Ledger(task.examples, configurations, tests, options.max_crashes, options.max_failed_examples)
-    for example, fates in journal.fates():
+    for example, fates in records.fates():
         ledger.add(example, fates)
-    return _outcome(journal, ledger, configurations)
+    return _outcome(records, ledger, configurations)
 
 
 class _Pass(Generic[Observation]):
@@ -137,7 +137,7 @@ class _Pass(Generic[Observation]):
         task: Task[Observation],
         sessions: Sequence[Mapping[str, Session]],
         makers: Sequence[Preparer],
-        journal: Journal[Observation],
+        journal: TaskJournal[Observation],
         reference: str | None,
         options: PassOptions,
         examples: Sequence[Example],
@@ -304,7 +304,7 @@ class _Pass(Generic[Observation]):
 
 
 def _outcome(
-    journal: Journal[Observation],
+    journal: TaskJournal[Observation],
     ledger: Ledger,
     configurations: Iterable[str],
     interrupted: bool = False,

@@ -77,9 +77,9 @@ class RunIdentity:
 
 
 @contextmanager
-def run_journal(run_dir: Path | None) -> Iterator[Journal[Any]]:
+def run_journal(run_dir: Path | None) -> Iterator[Journal]:
     """The journal of a run: in its folder, or a temporary one."""
-    journal: Journal[Any] = temporary_journal() if run_dir is None else open_journal(run_dir)
+    journal: Journal = temporary_journal() if run_dir is None else open_journal(run_dir)
     try:
         yield journal
     finally:
@@ -87,9 +87,9 @@ def run_journal(run_dir: Path | None) -> Iterator[Journal[Any]]:
 
 
 @contextmanager
-def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
+def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
     """The journals of finished runs."""
-    opened: list[Journal[Any]] = []
+    opened: list[Journal] = []
     try:
         for folder in folders:
             opened.append(existing_journal(folder))
@@ -99,7 +99,7 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal[Any]]]:
             journal.close()
 
 
-def require_same_run(journal: Journal[Any], identity: RunIdentity, begun: bool = False) -> None:
+def require_same_run(journal: Journal, identity: RunIdentity, begun: bool = False) -> None:
     """Write down what a new run is made of; raises :class:`UsageError` where an earlier one was made of something else.
 
     A run without a single example has not begun, unless ``begun`` says so.
@@ -118,7 +118,7 @@ def require_same_run(journal: Journal[Any], identity: RunIdentity, begun: bool =
         )
 
 
-def identity_of(journal: Journal[Any]) -> RunIdentity | None:
+def identity_of(journal: Journal) -> RunIdentity | None:
     """What the run in a folder is made of, None where it has not begun."""
     text = journal.fact(IDENTITY)
     return None if text is None else decode(text, RunIdentity, journal.folder)

@@ -97,7 +97,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         for session in opened.sessions.values():
             require_stated(self.model, session, "input", stated, session.inputs[0], "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[FoundObjects]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[FoundObjects]:
         """The task, after a few pictures have told the outputs apart."""
         notes = _Notes(None)
         if opened.runnable:

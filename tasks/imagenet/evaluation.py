@@ -78,7 +78,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         for session in opened.sessions.values():
             check_session(session, self.model)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[object]) -> Ready[TopKObservation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[TopKObservation]:
         """The task, after the labels were tried on the first configuration that runs."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))

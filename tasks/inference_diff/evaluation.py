@@ -88,7 +88,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             for stated, actual in zip(model.inputs, entry.session.inputs, strict=True):
                 require_stated(model, entry.session, "input", stated, actual, advice)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[DiffObservation]) -> Ready[DiffObservation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[DiffObservation]:
         """The task with sessions that take the planned inputs; the first of their runs warms up."""
         request, material, sessions = self.request, self.material, opened.sessions
         first_run_us: dict[str, float | None] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from evaltools.engine import Example, Journal, Prepared
 from evaltools.engine.describe import comparison_pairs
@@ -62,7 +62,7 @@ class OwnEvaluation(Evaluation[Scores]):
             for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Scores]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[Scores]:
         """The task, after a few of its examples were tried on the first configuration that runs."""
         if opened.runnable:
             try_examples(self.task, next(iter(opened.sessions.values())))

@@ -108,7 +108,7 @@ class Evaluation(ABC, Generic[Observation]):
         """Refuse a model that the runtime makes another than its file states; raises :class:`ModelError`."""
 
     @abstractmethod
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Observation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[Observation]:
         """The task, after trying what must be tried first."""
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -132,7 +132,7 @@ class PassSetup:
 def carry_out(
     task: Task[Observation],
     opened: OpenConfigurations,
-    journal: Journal[Observation],
+    journal: Journal,
     setup: PassSetup,
     execution: Execution,
     observer: Observer,
@@ -195,7 +195,7 @@ def carry_out(
                 session.close()
 
 
-def _most_workers(journal: Journal[Any], count: int) -> int:
+def _most_workers(journal: Journal, count: int) -> int:
     """The largest number of workers in any part of this run, whose records may come from a busy machine."""
     most = max(count, int(journal.fact(_WORKERS) or 0))
     journal.state({_WORKERS: str(most)})

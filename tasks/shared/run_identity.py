@@ -35,7 +35,7 @@ _WHOLE: Final = "0/1"
 
 
 def begin_run(
-    journal: Journal[Any],
+    journal: Journal,
     described: Sequence[ConfigurationResult],
     identity: RunIdentity,
     shard: Shard,
@@ -50,7 +50,7 @@ def begin_run(
         journal.state({REQUEST: encode(to_plain(request))})
 
 
-def changed_meanwhile(journal: Journal[Any], before: RunIdentity, now: RunIdentity) -> list[str]:
+def changed_meanwhile(journal: Journal, before: RunIdentity, now: RunIdentity) -> list[str]:
     """Warnings about what was changed while the run read it, and about a journal that is gone."""
     found = [f"during the run, {change}; figures may be of both" for change in before.changes(now)]
     if journal.folder is not None and not (journal.folder / JOURNAL_NAME).exists():
@@ -58,7 +58,7 @@ def changed_meanwhile(journal: Journal[Any], before: RunIdentity, now: RunIdenti
     return found
 
 
-def described_in(journal: Journal[Any]) -> list[ConfigurationResult]:
+def described_in(journal: Journal) -> list[ConfigurationResult]:
     """What the configurations of a run ran on."""
     text = journal.fact(DESCRIBED)
     found: list[ConfigurationResult] = decode(text or "null", list[ConfigurationResult], journal.folder)
@@ -167,7 +167,7 @@ class MergedRun:
 
 
 def merged_run(
-    journal: Journal[Observation],
+    journal: Journal,
     places: Sequence[RunAtPlace],
     task: Task[Observation],
     identity: RunIdentity,
@@ -218,13 +218,13 @@ def merged_run(
     return MergedRun(described, measured)
 
 
-def _quiet_of(shard: Journal[Any]) -> QuietTimes | None:
+def _quiet_of(shard: Journal) -> QuietTimes | None:
     text = shard.fact(QUIET)
     found: QuietTimes | None = None if text is None else decode(text, QuietTimes | None, shard.folder)
     return found
 
 
-def _require_one_run(place: RunAtPlace, shards: Sequence[Journal[Any]], identity: RunIdentity) -> None:
+def _require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
     begun = [_identity_in(shard) for shard in shards]
@@ -290,7 +290,7 @@ def differences_of_runs(one: Path, other: Path) -> list[str]:
         return _identity_in(first).portable().changes(_identity_in(second).portable())
 
 
-def _identity_in(shard: Journal[Any]) -> RunIdentity:
+def _identity_in(shard: Journal) -> RunIdentity:
     """What a shard is made of; raises :class:`UsageError` where it never began."""
     identity = identity_of(shard)
     if identity is None:

@@ -88,7 +88,7 @@ class Firsts(Evaluation[Seen]):
 
     def check_sessions(self, opened: OpenConfigurations) -> None: ...
 
-    def ready(self, opened: OpenConfigurations, journal: Journal[Any]) -> Ready[Seen]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[Seen]:
         return Ready(self._task, PassSetup(self.request.reference_name, self.pass_options), runs=bool(opened.runnable))
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Seen]:

@@ -110,7 +110,7 @@ class _RunStart:
         return jobs_of(split, self.serials, self.count)
 
 
-def _read_run_start(journal: Journal[object], own: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
+def _read_run_start(journal: Journal, own: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
     """How the run in the journal's folder was started, None for a new folder.
 
     Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
@@ -127,7 +127,7 @@ def _read_run_start(journal: Journal[object], own: DeviceFlags, sent: DeviceRequ
 
 
 def _write_run_start(
-    journal: Journal[object], request: Request, run: _RunStart, serials: Sequence[str], is_new: bool
+    journal: Journal, request: Request, run: _RunStart, serials: Sequence[str], is_new: bool
 ) -> _RunStart:
     """Write to the journal how a run was started, and return that.
 
@@ -186,7 +186,7 @@ def _carry_out(
     sent: DeviceRequest,
     examples: PartsOfTask,
     folder: Path,
-    journal: Journal[object],
+    journal: Journal,
     console: Console,
     observer: Observer,
 ) -> tuple[_DeviceEvaluation, _RunState]:
