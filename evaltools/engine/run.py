@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final, Generic
 
@@ -51,8 +51,8 @@ class Outcome(Generic[Observation]):
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
     per example whose input could be made. ``examples_done`` counts finished examples, failed ones included, up to the
     first that is not finished; ``examples_run`` those that were finished now and not in an earlier part of the run.
-    ``stopped`` says why the pass ended before the last example, if it did. ``given_up`` are configurations whose
-    process died or hung too often.
+    ``stopped`` says why the pass, or what was measured after it, ended too early, if it did. ``given_up`` are
+    configurations whose process died or hung too often.
     """
 
     records: Mapping[str, Collection[Record[Observation]]]
@@ -64,6 +64,10 @@ class Outcome(Generic[Observation]):
     stopped: Stop | None = None
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
     stages: StageTimes = field(default_factory=StageTimes)
+
+    def interrupted(self) -> Outcome[Observation]:
+        """The same after Ctrl-C, which is why the pass stopped unless it had stopped before."""
+        return self if self.stopped is not None else replace(self, stopped="interrupted")
 
     def by_example(self) -> Iterator[dict[str, Record[Observation]]]:
         """The records of each example by configuration, all of them in one go, in the order of the examples.
@@ -170,26 +174,26 @@ class _Pass(Generic[Observation]):
     def run(self) -> Outcome[Observation]:
         """The whole pass."""
         start = time.perf_counter()
-        interrupted = False
+        is_interrupted = False
         try:
             self._take_from_journal()
             if self._todo and self._ledger.stopped is None:
                 self._run_workers()
         except KeyboardInterrupt:
-            interrupted = True
+            is_interrupted = True
         self._journal.flush()
-        return _outcome(
+        outcome = _outcome(
             self._journal,
             self._ledger,
             self._sessions[0],
-            interrupted,
             examples_run=self._tally.done - self._known,
             elapsed_s=time.perf_counter() - start,
             stages=self._stages,
         )
+        return outcome.interrupted() if is_interrupted else outcome
 
     def _take_from_journal(self) -> None:
-        """What was finished before."""
+        """Count the examples that the journal has from an earlier part of the run; the others are to be run."""
         names, known = set(self._sessions[0]), set()
         written = dict(self._journal.fates())
         if self._task.keeps_state and len(written) < len(self._examples):
@@ -307,10 +311,9 @@ def _outcome(
     journal: TaskJournal[Observation],
     ledger: Ledger,
     configurations: Iterable[str],
-    interrupted: bool = False,
     **carried_out: Any,
 ) -> Outcome[Observation]:
-    """What was settled; records of a configuration end where it was given up."""
+    """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
     ends = {
         name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
     }
@@ -319,7 +322,7 @@ def _outcome(
         preprocessing_us=journal.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,
         failed_examples=ledger.tally.failed_examples,
-        stopped=ledger.stopped or ("interrupted" if interrupted else None),
+        stopped=ledger.stopped,
         given_up=ledger.given_up,
         **carried_out,
     )

@@ -177,7 +177,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         with_repeats: bool = True,
     ) -> YardstickRuns:
         """Measure the yardsticks, where that was asked for and the pass went to its end."""
-        if not self.request.yardstick_runs or measured.stopped is not None:
+        if not self.request.yardstick_runs or measured.outcome.stopped is not None:
             return YardstickRuns()
         reruns = plan_reruns(self.material, opened, self.request.reference, with_repeats)
         with counted(observer, _YARDSTICKS, len(reruns)) as step:
