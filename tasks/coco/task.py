@@ -18,7 +18,7 @@ from evaltools.metrics.boxes import Detections
 from evaltools.metrics.coco_stats import CocoEvaluator
 from evaltools.metrics.difference import Scale
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Letterbox, use_reference_kernel
+from evaltools.preprocess import ImageToTensor, Letterbox, resizing_by_kernel
 from evaltools.runtime.session import Array
 from evaltools.tasks.coco.result import OutputMap
 from evaltools.tasks.coco.truth import EvaluatedPictures
@@ -136,8 +136,8 @@ class CocoTask:
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor) -> Prepared:
-    use_reference_kernel()
-    return _prepare(path, to_tensor)
+    with resizing_by_kernel():
+        return _prepare(path, to_tensor)
 
 
 def _prepare(path: Path, to_tensor: ImageToTensor) -> Prepared:

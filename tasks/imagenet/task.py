@@ -17,7 +17,7 @@ from evaltools.errors import DataError, ModelError
 from evaltools.metrics.shortest import shortest
 from evaltools.metrics.topk import best_classes, rank_of_label
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import ImageToTensor, Normalization, use_reference_kernel
+from evaltools.preprocess import ImageToTensor, Normalization, resizing_by_kernel
 from evaltools.runtime import Session
 from evaltools.runtime.session import Array
 from evaltools.tasks.shared.image_input import (
@@ -142,8 +142,8 @@ class ImagenetTask:
 
 
 def _prepare_elsewhere(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:
-    use_reference_kernel()
-    return _prepare(path, to_tensor, truth)
+    with resizing_by_kernel():
+        return _prepare(path, to_tensor, truth)
 
 
 def _prepare(path: Path, to_tensor: ImageToTensor, truth: str) -> Prepared:

@@ -16,7 +16,7 @@ from evaltools.engine import Example as NumberedExample
 from evaltools.engine import Prepared
 from evaltools.errors import DataError, EvaltoolsError, ImageError, TaskError, UsageError
 from evaltools.model import ModelFile, TensorInfo
-from evaltools.preprocess import use_reference_kernel
+from evaltools.preprocess import resizing_by_kernel
 from evaltools.result.metrics import METRICS
 from evaltools.runtime.session import Array
 from evaltools.tasks.own.definition import Example, Mean, Task
@@ -187,9 +187,9 @@ def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
 def _prepare_elsewhere(
     origin: Origin, options: tuple[tuple[str, Any], ...], inputs: tuple[TaskTensor, ...], example: NumberedExample
 ) -> Prepared:
-    use_reference_kernel()
     try:
-        task = _loaded_again(origin, options)
+        with resizing_by_kernel():
+            task = _loaded_again(origin, options)
     except UsageError as error:
         raise TaskError(str(error)) from error
     known = task.examples[example.index].id if example.index < len(task.examples) else None
@@ -198,7 +198,7 @@ def _prepare_elsewhere(
             f"{origin} gives other examples each time: number {example.index} was {example.id!r}, then {known!r}; "
             "list them in a fixed order"
         )
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), resizing_by_kernel():
         return _prepared(task, example.index, inputs)
 
 
