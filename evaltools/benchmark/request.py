@@ -1,4 +1,4 @@
-"""What the flags of ``evaltools benchmark`` ask for: models, configurations, how they are measured."""
+"""The request of a benchmark: models, configurations, and how they are measured."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _LONGEST_REST_S: Final = 3600.0
 
 @dataclass(frozen=True)
 class BenchmarkRequest:
-    """Everything that is measured. ``inputs`` and ``notes`` are those of each model; ``warnings`` are of all.
+    """Everything that a benchmark measures.
 
-    ``may_be_missing`` are the names of configurations that were asked for as whatever this machine has, so that it is
-    no failure where it does not have them. ``uses_list``: some come from the native tool's list of options.
+    ``inputs`` and ``notes`` have one entry per model; ``warnings`` are about the request as a whole. ``may_be_missing``
+    are the names of configurations that the machine need not have, so that it is no failure if they cannot run.
+    ``uses_list``: some configurations come from the native tool's list of options.
     """
 
     models: tuple[ModelFile, ...]
@@ -98,7 +99,10 @@ def _model_paths(flags: Options) -> list[Path]:
 
 
 def _model(path: Path, signature: str) -> ModelFile:
-    """The model with its signature; where it has several, one must be named."""
+    """The model of a file, with the signature that is run.
+
+    Raises :class:`UsageError` if it has several and none is named.
+    """
     model = read_model(path)
     if signature in model.signatures or (not signature and len(model.signatures) < 2):
         return read_model(path, signature) if signature else model

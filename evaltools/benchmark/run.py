@@ -1,4 +1,4 @@
-"""Measures every model with every configuration, in turns, each time in a fresh process; what the rounds say."""
+"""Measures every model with every configuration, in turns, each time in a fresh process, and computes the figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INTERRUPTED: Final = "it was interrupted"
 
 @dataclass(frozen=True)
 class Benchmarked:
-    """The rows in the order of the candidates, and the outputs of each that were asked for."""
+    """The rows in the order of the candidates, and the outputs of each candidate for which they were asked for."""
 
     rows: list[BenchmarkRow]
     outputs: list[Inputs | None]
@@ -34,9 +34,10 @@ class Benchmarked:
 def run_benchmark(
     candidates: Sequence[Candidate], options: BenchmarkOptions, inputs: Sequence[Inputs], watcher: Watcher
 ) -> Benchmarked:
-    """Measure; a candidate that fails costs only itself. Ctrl-C ends it with what was measured so far.
+    """Measure all candidates; ``inputs`` are those of each model, by its number.
 
-    ``inputs`` are those of each model, by its number.
+    A candidate that fails does not end the others. Ctrl-C ends the benchmark, and what was measured until then is
+    returned.
     """
     entries = [Progress(candidate, _unmeasured(candidate)) for candidate in candidates]
     interrupted = False
@@ -71,7 +72,10 @@ def _finished(entry: Progress) -> BenchmarkRow:
 
 
 def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
-    """Each measured row against the first one of its model; rounds are paired as they took turns."""
+    """Each measured row with its time as a multiple of the first row's of the same model.
+
+    The rounds of both are paired in their order.
+    """
     first: dict[int, BenchmarkRow] = {}
     found = []
     for row in rows:
@@ -84,7 +88,7 @@ def _with_ratios(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
 
 
 def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
-    """Figures over the runs of all rounds, one after the other; at least one round."""
+    """Figures over the runs of all rounds together; there must be at least one round."""
     series = [entry.regular.invokes_us for entry in rounds]
     runs = list(chain.from_iterable(series))
     reads = list(chain.from_iterable(entry.regular.reads_us for entry in rounds))
@@ -103,5 +107,5 @@ def figures_of(rounds: Sequence[Round]) -> BenchmarkFigures:
 
 
 def _first_run_us(warm_up: Phase, regular: Phase) -> float | None:
-    """The very first invocation in its process; None in a dry run."""
+    """The time of the first invocation in the process, in microseconds; None in a dry run."""
     return next(iter([*warm_up.invokes_us[:1], *regular.invokes_us[:1]]), None)

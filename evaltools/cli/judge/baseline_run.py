@@ -50,7 +50,7 @@ _TESTED: Final = ("top1", "top5", "ap", "ap50", "ap75")
 
 
 def act(action: str, result_file: str, flags: GivenFlags) -> int:
-    """Save, compare, or both; returns the exit code."""
+    """Save, compare or update a baseline; returns the exit code."""
     margin = read_margin(flags.options())
     result = read_result(Path(result_file))
     baseline_file = _baseline_file(flags, result)
@@ -91,7 +91,7 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
 
 
 def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
-    """The one that is stated, or the one of that name, or of the task and its data."""
+    """The file that ``--baseline_file`` or ``--name`` names, else the default one for the task and its data."""
     stated = flags.path("baseline_file")
     if "name" not in flags:
         return stated or _FOLDER / f"{default_name(result)}.json"
@@ -107,7 +107,7 @@ def _baseline_file(flags: GivenFlags, result: EvaluationResult) -> Path:
 
 
 def _require_there(path: Path) -> None:
-    """Name the other baselines where there is no such one."""
+    """Raise :class:`DataError`, naming the other baselines, where the baseline does not exist."""
     others = sorted(other.stem for other in _FOLDER.glob("*.json")) if path.parent == _FOLDER else []
     if others and not path.exists():
         raise DataError(
@@ -117,7 +117,7 @@ def _require_there(path: Path) -> None:
 
 
 def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
-    """Read; raises :class:`UsageError` for one on a figure that this task never has."""
+    """Parse ``--limit``; raises :class:`UsageError` for a limit on a figure that the result's task never has."""
     is_own = result.task == OWN or result.task not in tree_kinds()
     own = {metric.name for metric in kind_of(result.task).metrics}
     own |= {name for entry in result.configurations for name in entry.figures}
@@ -163,7 +163,10 @@ def _allowance(held_to: HeldTo, margin: float) -> str:
 
 
 def default_name(result: EvaluationResult) -> str:
-    """By task and data, so that a renamed model has the same; by the model where the data are no folder."""
+    """The name of a baseline by task and data, so that it stays the same for a renamed model.
+
+    Where the data are no folder, the model's name stands for them.
+    """
     images = getattr(getattr(result.part, "data", None), "images", "")
     data = Path(images).resolve().name if images else Path(result.model.file).stem
     name = f"{kind_of(result.task).evidence.subject(result)}-{data}"
@@ -200,7 +203,7 @@ def _write(now: Baseline, path: Path, done: str) -> int:
 
 
 def print_comparison(compared: BaselineComparison, before: Baseline, console: Console) -> None:
-    """What was set up in another way, what changed, and what that means."""
+    """Print what was set up in another way, which figures changed, and which of them are worse."""
     console.print(f"baseline: {printable(before.about)}, {before.example_count} examples, evaltools "
                   f"{before.evaltools}, {before.started_at}")  # fmt: skip
     for line in compared.setup:
@@ -242,7 +245,7 @@ def _difference(change: FigureChange) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Six digits, more before the point where there are more."""
+    """A number with six digits, with more where there are more before the point."""
     return "no number" if value is None else f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 

@@ -34,7 +34,7 @@ class Pace:
 
 
 class Stopwatch:
-    """Measures the pace from the first steps on; steps that an earlier run did take no time in this one."""
+    """Measures the pace from the first steps on. Steps that an earlier run did do not count."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -42,7 +42,7 @@ class Stopwatch:
         self._before: int | None = None
 
     def pace(self, done: int) -> Pace:
-        """After so many steps."""
+        """The pace after ``done`` steps."""
         elapsed = time.perf_counter() - self._start
         if self._before is None:
             self._before = done if done > 1 else 0
@@ -52,7 +52,10 @@ class Stopwatch:
 
 @contextmanager
 def show_progress(phase: str, total: int, console: Console, style: str = "auto") -> Iterator[Update]:
-    """Yields what takes the counts after each step; ``style`` is the value of ``--progress``."""
+    """A context that yields a function which takes the counts after each step.
+
+    ``style`` is the value of ``--progress``.
+    """
     if style == "none":
         yield lambda _tally: None
     elif style == "json":
@@ -87,7 +90,7 @@ def _bar(phase: str, total: int, console: Console) -> Iterator[Update]:
 
 
 def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> Update:
-    """Show the first step after so many seconds, again and again, and the last one."""
+    """Show the first step after so many seconds, then one each time so many have passed, and the last step."""
     stopwatch, last = Stopwatch(total), time.perf_counter()
 
     def update(tally: Tally) -> None:
@@ -127,7 +130,7 @@ def _left(pace: Pace) -> str:
 
 
 def _failures(tally: Tally) -> str:
-    """Failed examples, and which configurations failed where not all did alike."""
+    """The number of failed examples; and by configuration, unless all failed alike."""
     if not tally.failed_examples:
         return ""
     named = [f"{name} {count}" for name, count in tally.failed.items() if count]

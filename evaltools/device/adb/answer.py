@@ -1,4 +1,4 @@
-"""How a command is sent to a device's shell so that its answer proves that it is whole."""
+"""Sends a command to a device's shell in a form by which the answer proves that it is whole."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wrap_command(command: str, mark: str) -> str:
 
 
 def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
-    r"""The answer in what adb printed, None where the marks do not prove that it is whole.
+    r"""The answer in the output of adb; None where the marks do not prove that it is whole.
 
     Devices without shell_v2 have a terminal that puts CR before each LF, and send stderr with stdout.
 
@@ -83,6 +83,9 @@ def read_answer(out: bytes, err: bytes, mark: str) -> Answer | None:
 
 
 def _without_terminal(printed: bytes) -> bytes:
-    """Undo what a terminal does with line ends; a device whose lines do not all end so has none."""
+    """Undo the line ends of a terminal.
+
+    If some line does not end in CR LF, there is no terminal, and nothing is changed.
+    """
     has_terminal = printed.count(b"\n") == printed.count(b"\r\n")
     return printed.replace(b"\r\n", b"\n") if has_terminal else printed

@@ -61,9 +61,9 @@ fi
 
 
 def _run_script(tick_s: int, ticks: int) -> str:
-    """The leader of a run's session: of several only the first goes on.
+    """The script of the leader of a run's session; if several are started, only the first goes on.
 
-    The watch leaves the session before it ends it, and the mark, so that it does not end itself.
+    The watch leaves the session and drops the mark before it ends them, so that it does not end itself.
     """
     return f"""\
 t=$1
@@ -90,9 +90,10 @@ mv code.part code
 
 
 def look_script(folder: str, out_offset: int, err_offset: int, mark: str) -> str:
-    """Print what is new, and how it goes: is it alive, was it abandoned, and its exit code if it has ended.
+    """Print new output, whether the run is alive, whether it was abandoned, and its exit code if it has ended.
 
-    Alive is asked before the code, and that before the output: so a code comes with all that was printed.
+    The script asks whether the run is alive before it asks for the code, and for the code before the output. So a code
+    always comes with all output.
     """
     return f"""\
 cd {shlex.quote(folder)} || exit 1
@@ -110,11 +111,11 @@ echo $a $x $c
 
 
 def end_script(folder: str) -> str:
-    """End the session of a run and every process with its mark, until none is left; it fails where some stay.
+    """End the session of a run and every process with its mark, until none is left; the script fails where some stay.
 
-    A run without a pid gets one that no process has, so that a start that comes late does nothing. A leader that has
-    ended leaves a group that is still its own; a process of its number with another start time is a stranger. The grep
-    of busybox sees nothing behind a zero byte.
+    A run without a pid gets one that no process has, so that a start that arrives late does nothing. If the leader has
+    ended, its group is still the run's own; a process with the leader's number but another start time is a stranger.
+    The grep of busybox finds nothing behind a zero byte.
     """
     return f"""\
 exec 2>/dev/null
@@ -249,7 +250,7 @@ def _watch(
     patience_s: float,
     stop: threading.Event | None,
 ) -> Answer:
-    """As :func:`wait`, except that a stop leaves the command running."""
+    """Wait as :func:`wait` does, but leave the command running on a stop."""
     limit = time.monotonic() + timeout_s
     out, err = bytearray(), bytearray()
     while True:
@@ -290,7 +291,7 @@ def _why_gone(run: DetachedRun, progress: Progress, printed: Answer) -> CommandF
 
 
 def end(adb: Adb, run: DetachedRun) -> None:
-    """End the command and its children; nothing where they have ended. Raises :class:`CommandFailed` if they stay."""
+    """End the command and its children, unless they have ended. Raises :class:`CommandFailed` if some stay."""
     answer = adb.shell(run.serial, end_script(run.folder))
     if answer.code != 0:
         raise CommandFailed(

@@ -1,4 +1,4 @@
-"""The devices of one run: chosen, looked at, made ready when they are first needed, left clean."""
+"""The devices of one run: choosing, locking, preparing and cleaning them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DevicesUsed:
 
     @property
     def serials(self) -> tuple[str, ...]:
-        """Of the devices that can be used."""
+        """The serial numbers of the devices that can be used."""
         return tuple(facts.serial for facts in self.facts)
 
     def __enter__(self) -> DevicesUsed:
@@ -122,7 +122,7 @@ class DevicesUsed:
                 self._leave(serial, lock)
 
     def _leave(self, serial: str, lock: DeviceLock) -> None:
-        """End what is left on a device, and delete the files there where none are to be kept."""
+        """End what still runs on a device, and delete evaltools' files there unless they are to be kept."""
         problem = self._devices[serial].clean_up()
         if problem is not None:
             self._console.print(
@@ -149,7 +149,7 @@ class DevicesUsed:
         return shlex.join(words)
 
     def facts_of(self, serial: str) -> DeviceFacts:
-        """A device as it was at the beginning, with the Python that is used where one was named."""
+        """The facts about a device at the beginning; the Python in them is the one that is used."""
         facts = next(facts for facts in self.facts if facts.serial == serial)
         program = self._pythons.get(serial)
         if program is None or not self._own.python:
@@ -157,13 +157,13 @@ class DevicesUsed:
         return replace(facts, python=program.version, python_path=program.python)
 
     def device(self, serial: str) -> PartDevice:
-        """A device, for parts; raises :class:`DeviceBusy` where another has taken it meanwhile."""
+        """A device to run parts on; raises :class:`DeviceBusy` where another process has taken its lock."""
         if serial in self._locks:
             self._locks[serial].require()
         return self._devices[serial]
 
     def python(self, serial: str, kind: RequestKind) -> PythonProgram:
-        """Evaltools on a device, where it is put if it is not there; raises :class:`DeviceError`."""
+        """Evaltools on a device, which is installed if necessary; raises :class:`DeviceError`."""
         store, program = self._devices[serial].store, self._pythons.get(serial)
         if program is None:
             needed = Needed(kind.command, kind.modules_on_devices)
@@ -176,9 +176,9 @@ class DevicesUsed:
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def is_back(self, serial: str) -> bool:
-        """Whether a device that was lost can be used again, within the time that it may be away.
+        """Whether a device that was lost can be used again; waits as long as a device may be away.
 
-        What was there before may be gone, so that it is looked at anew.
+        Its files may be gone, so that they are looked for again.
         """
         self._pythons.pop(serial, None)
         self._devices[serial].store.forget()
@@ -196,7 +196,7 @@ class DevicesUsed:
 
 
 class Sending:
-    """Says on stderr how far a file has come that takes long."""
+    """Prints on stderr how much of a large file has arrived."""
 
     def __init__(self, serial: str, console: Console) -> None:
         self._serial = serial
@@ -206,7 +206,10 @@ class Sending:
         self._last = 0.0
 
     def __call__(self, file: Path, arrived: int, size: int) -> None:
-        """Take how many of the ``size`` bytes of a file have arrived; fewer than before: it is sent again."""
+        """Take the number of bytes that have arrived, of ``size``.
+
+        If they are fewer than before, the file is sent again.
+        """
         if file != self._file or arrived < self._arrived:
             self._file, self._last = file, time.monotonic()
         self._arrived = arrived
@@ -219,9 +222,9 @@ class Sending:
 
 
 def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
-    """The wheels without those of evaltools, which is sent as it is here; all are unpacked into one folder.
+    """The given wheels without those of evaltools, of which the host's version is sent.
 
-    Raises :class:`UsageError` where two are of one package.
+    Raises :class:`UsageError` where two are of one package: all are unpacked into one folder.
     """
     found: dict[str, Path] = {}
     for wheel in wheels:
@@ -239,9 +242,10 @@ def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
 
 
 def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
-    """The devices asked for. One that is named must be there or be reached; of ``all`` those that can be used.
+    """The devices that can be used, and those that are left out.
 
-    Raises :class:`DeviceError` where there is none, or one that was named cannot be used.
+    A device that is named must be usable; with ``all`` the usable ones are taken. Raises :class:`DeviceError` where
+    there is none, or one that was named cannot be used.
     """
     wanted = own.serials
     if not own.all_devices and not wanted:
@@ -269,7 +273,10 @@ def _none_usable(left_out: Iterable[DeviceLeftOut]) -> NoSuchDevice:
 
 
 def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) -> DeviceError | None:
-    """Why a device cannot be used beside others; None where it can."""
+    """The error of a device that is the same as one of ``others``, or lacks the CPUs of the mask.
+
+    None if it can be used.
+    """
     for other in others:
         if facts.identity and facts.identity == other.identity:
             return DeviceError(
@@ -281,7 +288,7 @@ def _why_not_used(facts: DeviceFacts, mask: str, others: Sequence[DeviceFacts]) 
 
 
 def _why_not_bound(facts: DeviceFacts, mask: str) -> DeviceError | None:
-    """Why a program cannot be bound to the CPUs of a mask; None where it can, or the device does not say."""
+    """The error of a device that has none of the mask's CPUs; None if it has some, or does not say."""
     if not mask or facts.cpus is None:
         return None
     count = max([facts.cpus, *(cpu.cpu + 1 for cpu in facts.cpu_frequencies)])
