@@ -31,7 +31,7 @@ from evaltools.request.flags import parse_flags
 from evaltools.runtime.session import Array
 from evaltools.tasks.imagenet.figures import imagenet_figures
 from evaltools.tasks.imagenet.task import TOP_K, TopKObservation
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import latency_comparisons, with_conditions
 
 PARAMETERS = (
@@ -104,7 +104,7 @@ def sum_up(folder: Path, examples: list[Example], names: list[str]) -> tuple[flo
     outcome = settle(RecordedTask(examples), names, journal, names[0], PassOptions())
     settled = time.perf_counter()
     figures = imagenet_figures(
-        described, Measured(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
+        described, MeasuredPass(outcome), TOP_K, [str(number) for number in range(CLASSES)], ["0"] * len(examples)
     )
     configurations = with_conditions(figures.configurations, figures.sums)
     latency_comparisons(figures.sums)

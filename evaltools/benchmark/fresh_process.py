@@ -56,7 +56,7 @@ class Watcher(Protocol):
 
 
 @dataclass
-class Progress:
+class CandidateProgress:
     """What is known of a candidate so far, written down as soon as it is known; ``row`` has no figures."""
 
     candidate: Candidate
@@ -70,7 +70,7 @@ class Progress:
 
 
 def measure_in_fresh_process(
-    progress: Progress, inputs: Inputs, options: BenchmarkOptions, turn: int, is_last: bool, watcher: Watcher
+    progress: CandidateProgress, inputs: Inputs, options: BenchmarkOptions, turn: int, is_last: bool, watcher: Watcher
 ) -> None:
     """Measure one round of a candidate; ``turn`` is its place among all rounds.
 
@@ -188,7 +188,7 @@ def _change_of_model(candidate: Candidate) -> str | None:
 
 
 def _add_extras(
-    progress: Progress, opened: Opened, inputs: Inputs, options: BenchmarkOptions, watcher: Watcher
+    progress: CandidateProgress, opened: Opened, inputs: Inputs, options: BenchmarkOptions, watcher: Watcher
 ) -> None:
     """Take outputs and the profile of operators, where they are asked for, after all times were measured."""
     session = opened.session

@@ -30,7 +30,7 @@ class PhaseLimits:
 
 
 @dataclass(frozen=True)
-class Pace:
+class RunPace:
     """How long to rest between runs.
 
     ``run_delay`` seconds after each, or so that ``run_frequency`` of them end per second.
@@ -51,7 +51,7 @@ def run_phase(
     session: Session,
     inputs: Sequence[Array],
     limits: PhaseLimits,
-    pace: Pace = Pace(),
+    pace: RunPace = RunPace(),
     begun_ns: int = 0,
     clock: Callable[[], int] = time.perf_counter_ns,
     sleep: Callable[[float], None] = time.sleep,
@@ -89,7 +89,7 @@ def run_phase(
 class _Rest:
     """The rests between the runs of one phase."""
 
-    def __init__(self, pace: Pace, start_ns: int, sleep: Callable[[float], None]) -> None:
+    def __init__(self, pace: RunPace, start_ns: int, sleep: Callable[[float], None]) -> None:
         self._delay_s = pace.run_delay
         self._period_ns = _NS_PER_S / pace.run_frequency if pace.run_frequency > 0 else 0.0
         self._next_end_ns = start_ns + self._period_ns

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.benchmark.conditions import sample_conditions, set_affinity
 from evaltools.benchmark.footprint import PeakMonitor, anonymous_kb, peak_kb, resident_kb
-from evaltools.benchmark.loop import Pace, PhaseLimits, run_phase
+from evaltools.benchmark.loop import PhaseLimits, RunPace, run_phase
 from evaltools.configuration import Configuration
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.model import ModelFile
@@ -86,12 +86,12 @@ def opening_of(session: Session) -> Opening:
     return _measured(session).opening
 
 
-def run_warm_up(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Phase:
+def run_warm_up(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: RunPace) -> Phase:
     """Run the warm-up; returns its times."""
     return run_phase(_measured(session).session, inputs, limits, pace, _measured(session).begun_ns)
 
 
-def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: Pace) -> Regular:
+def run_regular(session: Session, inputs: Sequence[Array], limits: PhaseLimits, pace: RunPace) -> Regular:
     """Run the regular runs; returns their times and conditions."""
     measured = _measured(session)
     before = sample_conditions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from evaltools.benchmark.inputs import BenchmarkInputOptions
-from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.configuration import Configuration
 from evaltools.model import ModelFile
 
@@ -23,7 +23,7 @@ class BenchmarkOptions:
 
     warm_up: PhaseLimits
     regular: PhaseLimits
-    pace: Pace = field(default_factory=Pace)
+    pace: RunPace = field(default_factory=RunPace)
     dry_run: bool = False
     inputs: BenchmarkInputOptions = field(default_factory=BenchmarkInputOptions)
     affinity: tuple[int, ...] = ()

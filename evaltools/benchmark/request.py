@@ -10,7 +10,7 @@ from typing import Final
 from evaltools.benchmark.conditions import parse_affinity, require_cpus
 from evaltools.benchmark.fresh_process import Inputs
 from evaltools.benchmark.inputs import BenchmarkInputOptions, make_inputs, with_input_shapes
-from evaltools.benchmark.loop import Pace, PhaseLimits
+from evaltools.benchmark.loop import PhaseLimits, RunPace
 from evaltools.benchmark.matrix import NONE, optional_names, overruled_flags
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.configuration import CONFIGURATION_PARAMETERS, Configuration
@@ -156,8 +156,8 @@ def _options(flags: Options, is_one: bool) -> BenchmarkOptions:
     )
 
 
-def _pace(flags: Options) -> Pace:
-    pace = Pace(flags.real("run_delay"), flags.real("run_frequency"))
+def _pace(flags: Options) -> RunPace:
+    pace = RunPace(flags.real("run_delay"), flags.real("run_frequency"))
     if pace.longest_rest_s > _LONGEST_REST_S:
         flag = "run_frequency" if pace.run_frequency > 0 else "run_delay"
         raise UsageError(f"--{flag}={flags.text(flag)} means a rest of more than an hour behind every run; use less")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Final
 
-from evaltools.benchmark.fresh_process import Inputs, Progress, Watcher, describe_row, measure_in_fresh_process
+from evaltools.benchmark.fresh_process import CandidateProgress, Inputs, Watcher, describe_row, measure_in_fresh_process
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.engine import NotMeasured
 from evaltools.metrics.latency import summarise_latency
@@ -39,7 +39,7 @@ def run_benchmark(
     A candidate that fails does not end the others. Ctrl-C ends the benchmark, and what was measured until then is
     returned.
     """
-    entries = [Progress(candidate, _unmeasured(candidate)) for candidate in candidates]
+    entries = [CandidateProgress(candidate, _unmeasured(candidate)) for candidate in candidates]
     interrupted = False
     turns = count()
     try:
@@ -67,7 +67,7 @@ def _unmeasured(candidate: Candidate) -> BenchmarkRow:
     return describe_row(candidate, NotMeasured(candidate.configuration, _INTERRUPTED))
 
 
-def _finished(entry: Progress) -> BenchmarkRow:
+def _finished(entry: CandidateProgress) -> BenchmarkRow:
     return replace(entry.row, rounds=entry.rounds, figures=figures_of(entry.rounds) if entry.rounds else None)
 
 

@@ -32,7 +32,7 @@ _SECONDS_TO_START: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyExample:
     """An example with its inputs, or why it has none; it was made from ``start_ns`` on, ``time.perf_counter_ns``."""
 
     example: Example
@@ -44,7 +44,7 @@ class Ready:
 class Preparer(Protocol):
     """What makes the inputs of one worker."""
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make inputs; they are valid until the next are asked for."""
 
     def stop(self) -> None:
@@ -57,7 +57,7 @@ class InThisProcess:
     def __init__(self, task: Task[Any]) -> None:
         self._task = task
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Make them one after the other."""
         return [prepare_one(self._task, example) for example in examples]
 
@@ -74,7 +74,7 @@ class InOtherProcess:
         self._number = number
         self._timeout_s = timeout_s
 
-    def make(self, examples: Sequence[Example]) -> list[Ready]:
+    def make(self, examples: Sequence[Example]) -> list[ReadyExample]:
         """Have a process make them; where it dies or hangs, find out at which example."""
         start_ns = time.perf_counter_ns()
         recipes = [self._task.recipe(example) for example in examples]
@@ -84,7 +84,7 @@ class InOtherProcess:
             if len(examples) > 1:
                 return [self._detached(self.make([example])[0]) for example in examples]
             duration_us = (time.perf_counter_ns() - start_ns) // 1000
-            return [Ready(examples[0], Failure("input", str(error)), start_ns, duration_us)]
+            return [ReadyExample(examples[0], Failure("input", str(error)), start_ns, duration_us)]
         memory = self._pool.memories[self._number]
         return [_unpacked(example, entry, memory) for example, entry in zip(examples, sent, strict=True)]
 
@@ -92,7 +92,7 @@ class InOtherProcess:
         """End the processes of all workers."""
         self._pool.stop()
 
-    def _detached(self, ready: Ready) -> Ready:
+    def _detached(self, ready: ReadyExample) -> ReadyExample:
         """With inputs of its own, for the next call uses the same memory."""
         if isinstance(ready.prepared, Failure):
             return ready
@@ -100,9 +100,9 @@ class InOtherProcess:
         return replace(ready, prepared=replace(ready.prepared, inputs=copies))
 
 
-def prepare_one(task: Task[Any], example: Example) -> Ready:
+def prepare_one(task: Task[Any], example: Example) -> ReadyExample:
     """Make the inputs of an example here."""
-    return Ready(example, *_made(partial(task.prepare, example)))
+    return ReadyExample(example, *_made(partial(task.prepare, example)))
 
 
 def _made(recipe: Callable[[], Prepared]) -> tuple[Prepared | Failure, int, int]:
@@ -225,7 +225,7 @@ def _result(pool: ProcessPool, future: Future[list[_Sent]] | None) -> list[_Sent
 
 @dataclass(frozen=True)
 class _Sent:
-    """What a :class:`Ready` has beside the example; the inputs lie in shared memory."""
+    """What a :class:`ReadyExample` has beside the example; the inputs lie in shared memory."""
 
     prepared: Prepared | Failure
     parcel: Parcel | None
@@ -253,8 +253,8 @@ def _packed(slot: int, recipe: Callable[[], Prepared], memory: SharedArrays) -> 
     return _Sent(replace(prepared, inputs=()), memory.put_inputs(slot, prepared.inputs), *times)
 
 
-def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> Ready:
+def _unpacked(example: Example, sent: _Sent, memory: SharedArrays) -> ReadyExample:
     prepared = sent.prepared
     if isinstance(prepared, Prepared) and sent.parcel is not None:
         prepared = replace(prepared, inputs=memory.inputs(sent.parcel))
-    return Ready(example, prepared, sent.start_ns, sent.duration_us)
+    return ReadyExample(example, prepared, sent.start_ns, sent.duration_us)

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Journal, TaskJournal
 from evaltools.engine.ledger import GivenUp, Ledger, Stop, Tally
-from evaltools.engine.preparation import InThisProcess, Preparer, Ready
+from evaltools.engine.preparation import InThisProcess, Preparer, ReadyExample
 from evaltools.engine.stages import JOURNAL, Span, StageTimes
 from evaltools.engine.task import Example, Observation, Record, Task
 from evaltools.engine.worker import FinishedBlock, Worker
@@ -45,7 +45,7 @@ class PassOptions:
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Observation]):
+class PassOutcome(Generic[Observation]):
     """Everything measured in a pass.
 
     ``records`` holds the records of each configuration in the order of the examples. ``preprocessing_us`` has one value
@@ -65,7 +65,7 @@ class Outcome(Generic[Observation]):
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
     stages: StageTimes = field(default_factory=StageTimes)
 
-    def interrupted(self) -> Outcome[Observation]:
+    def interrupted(self) -> PassOutcome[Observation]:
         """The same after Ctrl-C, which is why the pass stopped unless it had stopped before."""
         return self if self.stopped is not None else replace(self, stopped="interrupted")
 
@@ -75,7 +75,7 @@ class Outcome(Generic[Observation]):
         >>> first, second = Example(0, "a.jpg"), Example(1, "b.jpg")
         >>> cpu = [Record(first, "cpu", (7,), 0.5), Record(second, "cpu", (8,), 0.25)]
         >>> gpu = [Record(second, "gpu", (2,), 0.25)]
-        >>> [list(together) for together in Outcome({"cpu": cpu, "gpu": gpu}).by_example()]
+        >>> [list(together) for together in PassOutcome({"cpu": cpu, "gpu": gpu}).by_example()]
         [['cpu'], ['cpu', 'gpu']]
         """
         in_order = heapq.merge(*self.records.values(), key=_number)
@@ -97,7 +97,7 @@ def run_pass(
     on_progress: OnProgress = lambda _tally: None,
     on_spans: Callable[[Sequence[Span]], None] = lambda _spans: None,
     makers: Sequence[Preparer] = (),
-) -> Outcome[Observation]:
+) -> PassOutcome[Observation]:
     """Run examples on all configurations, and write their records to the journal.
 
     ``reference`` names the configuration that the others are compared with. ``workers`` has the sessions of each worker
@@ -120,7 +120,7 @@ def settle(
     journal: Journal,
     reference: str | None,
     options: PassOptions,
-) -> Outcome[Observation]:
+) -> PassOutcome[Observation]:
     """The outcome of the records in a journal; nothing is run.
 
     A configuration that has no record of an example counts as given up before it.
@@ -171,7 +171,7 @@ class _Pass(Generic[Observation]):
             for number, own in enumerate(sessions)
         ]
 
-    def run(self) -> Outcome[Observation]:
+    def run(self) -> PassOutcome[Observation]:
         """The whole pass."""
         start = time.perf_counter()
         is_interrupted = False
@@ -263,7 +263,7 @@ class _Pass(Generic[Observation]):
             self._results.put(error)
         self._results.put(None)
 
-    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[Ready]:
+    def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[ReadyExample]:
         """Empty at the end. Blocks become shorter towards it, so that all workers end at the same time."""
         with self._choosing:
             chosen = self._choose(worker.block_size)
@@ -312,12 +312,12 @@ def _outcome(
     ledger: Ledger,
     configurations: Iterable[str],
     **carried_out: Any,
-) -> Outcome[Observation]:
+) -> PassOutcome[Observation]:
     """The outcome of the examples that the ledger has settled; records of a configuration end where it was given up."""
     ends = {
         name: ledger.given_up[name].after if name in ledger.given_up else ledger.last_settled for name in configurations
     }
-    return Outcome(
+    return PassOutcome(
         records={name: journal.records(name, end) for name, end in ends.items()},
         preprocessing_us=journal.preprocessing_us(ledger.last_settled),
         examples_done=ledger.tally.done,

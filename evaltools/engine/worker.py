@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic
 
 from evaltools.engine.journal import Finished
-from evaltools.engine.preparation import Ready
+from evaltools.engine.preparation import ReadyExample
 from evaltools.engine.stages import INFERENCE, METRICS, PREPARATION, Span
 from evaltools.engine.task import Failure, Observation, Prepared, Record, Task
 from evaltools.errors import InferenceError, SessionEnded, TaskError
@@ -54,7 +54,7 @@ class Worker(Generic[Observation]):
         self._turn = number
         self._spans: list[Span] = []
 
-    def run(self, block: Sequence[Ready]) -> FinishedBlock[Observation]:
+    def run(self, block: Sequence[ReadyExample]) -> FinishedBlock[Observation]:
         """Run a block on every session, each turn beginning with another one, so that none always has warm caches."""
         self._note_preparation(block)
         names = [name for name in self._sessions if name not in self._given_up]
@@ -77,7 +77,7 @@ class Worker(Generic[Observation]):
         spans, self._spans = self._spans, []
         return FinishedBlock(finished, spans)
 
-    def _finish(self, ready: Ready, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
+    def _finish(self, ready: ReadyExample, runs: Runs, names: Sequence[str]) -> Finished[Observation]:
         if isinstance(ready.prepared, Failure):
             failed = [Record[Observation](ready.example, name, (), None, ready.prepared) for name in names]
             return Finished(ready.example, None, failed)
@@ -103,7 +103,7 @@ class Worker(Generic[Observation]):
         self._spans.append(Span(stage, start_ns, duration_ns, self._number, label))
         return duration_ns
 
-    def _note_preparation(self, block: Sequence[Ready]) -> None:
+    def _note_preparation(self, block: Sequence[ReadyExample]) -> None:
         """The steps that the task names, and the rest of the time that its example took."""
         for ready in block:
             start_ns = ready.start_ns

@@ -14,7 +14,7 @@ from msgspec import Meta
 from evaltools.errors import DataError
 from evaltools.gates.hold import evidence_of
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Mean
+from evaltools.result.evidence import ScoreMean
 from evaltools.result.json_file import encode_json, read_json
 from evaltools.task_kind import kind_of
 
@@ -46,7 +46,7 @@ class BaselineConfiguration:
     ranks: Annotated[str, Meta(pattern="^[0-9-]*$")] = ""
     resampled: dict[str, list[Annotated[int, Meta(ge=0, le=100_000)] | None]] = field(default_factory=dict)
     answered: Annotated[int, Meta(ge=0, le=_MOST_EXAMPLES)] = 0
-    means: dict[str, Mean] = field(default_factory=dict)
+    means: dict[str, ScoreMean] = field(default_factory=dict)
     times_us: list[Annotated[float, Meta(ge=0)]] = field(default_factory=list)
 
 

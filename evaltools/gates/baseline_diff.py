@@ -11,7 +11,7 @@ from evaltools.gates.accuracy_verdict import accuracy_verdict, change_verdict
 from evaltools.gates.baseline import Baseline, BaselineConfiguration, resampled_values
 from evaltools.gates.mean_verdict import mean_verdict, unpaired_mean_verdict
 from evaltools.metrics.metric import Metric, metric_of_own_task
-from evaltools.result.evidence import Mean
+from evaltools.result.evidence import ScoreMean
 from evaltools.result.verdict import Reason, Verdict, VerdictKind
 from evaltools.stats.interval import Interval
 from evaltools.stats.means import mean_change
@@ -199,7 +199,7 @@ def _verdict(
     return None
 
 
-def _of_means(figure: str, before: Mean, now: Mean, conditions: _Conditions) -> Verdict | None:
+def _of_means(figure: str, before: ScoreMean, now: ScoreMean, conditions: _Conditions) -> Verdict | None:
     """On the same examples where both recorded all scores, else by what is known of both means."""
     if conditions.paired and before.scores and len(before.scores) == len(now.scores):
         margin = conditions.margin if now.margin is None else now.margin

@@ -81,7 +81,7 @@ class GateFile:
     gates: tuple[Gate, ...]
 
 
-class _Run(msgspec.Struct, forbid_unknown_fields=True):
+class _RunEntry(msgspec.Struct, forbid_unknown_fields=True):
     command: str = ""
     result: str = ""
 
@@ -96,7 +96,7 @@ class _Gate(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     gates: list[_Gate] = []
-    runs: dict[str, _Run] = {}
+    runs: dict[str, _RunEntry] = {}
 
 
 def read_gate_file(path: Path) -> GateFile:
@@ -144,7 +144,7 @@ def _own_table(document: Any, path: Path) -> Any:
     return tools["evaltools"]
 
 
-def _run(name: str, run: _Run, path: Path) -> RunSource:
+def _run(name: str, run: _RunEntry, path: Path) -> RunSource:
     if bool(run.command) == bool(run.result):
         raise UsageError(f"{path}: runs.{name}: give either command or result")
     if "\0" in run.command + run.result:

@@ -21,7 +21,7 @@ from evaltools.task_kind import kind_of
 
 
 @dataclass(frozen=True)
-class GateReport:
+class GateDecisions:
     """What came of one gate for one result; ``run`` names where the result is from.
 
     ``elapsed_s`` is how long the run took, in seconds; 0 where there is none. ``own_s`` is what its configurations took
@@ -35,7 +35,7 @@ class GateReport:
     own_s: dict[str, float] = field(default_factory=dict)
 
 
-def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
+def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
     """Hold every gate against every result that it is about, by the name of the run.
 
     A gate that is about none of the results, or names no configuration of one, shows nothing: ``not measured``. Raises
@@ -50,7 +50,7 @@ def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -
         raise DataError(message) from error
 
 
-def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
+def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
     reports = []
     for gate in gates:
         about = {run: result for run, result in results.items() if _is_about(gate, run, result)}
@@ -58,11 +58,11 @@ def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> lis
         if not about:
             there_are = ", ".join(_described(*entry) for entry in results.items()) or "none"
             nothing = _nothing_shown(gate, Reason("no_result", names={"there_are": there_are}))
-            reports.append(GateReport(gate.run, gate.model, nothing))
+            reports.append(GateDecisions(gate.run, gate.model, nothing))
     return reports
 
 
-def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateReport]:
+def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
     """A report for each result that none of all gates is about, of which nothing is shown."""
     reports = []
     for run, result in results.items():
@@ -85,7 +85,7 @@ def _described(run: str, result: EvaluationResult) -> str:
     return f"{run} ({kind_of(result.task).evidence.subject(result)} of {_model_name(result)})"
 
 
-def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
+def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateDecisions:
     tests = [entry for entry in result.configurations if entry.role == "test"]
     named = [entry for entry in tests if gate.names(entry.name)]
     if not named:
@@ -97,8 +97,8 @@ def _hold(gate: Gate, run: str, result: EvaluationResult) -> GateReport:
     return _report(run, result, tuple(decide_together(held)))
 
 
-def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateReport:
-    return GateReport(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
+def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...]) -> GateDecisions:
+    return GateDecisions(run, _model_name(result), decisions, result.environment.elapsed_s, seconds_of(result))
 
 
 def seconds_of(result: EvaluationResult) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaltools.gates.decide import Decision, GateVerdict, worst_verdict
-from evaltools.gates.hold import GateReport
+from evaltools.gates.hold import GateDecisions
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class GateOutcome:
     evaltools: str
     gates: str
     verdict: GateVerdict
-    reports: list[GateReport]
+    reports: list[GateDecisions]
     command: str = "gate"
 
     @property
@@ -28,7 +28,7 @@ class GateOutcome:
         return [decision for report in self.reports for decision in report.decisions]
 
 
-def outcome_of(version: str, gates: str, reports: Sequence[GateReport], command: str = "gate") -> GateOutcome:
+def outcome_of(version: str, gates: str, reports: Sequence[GateDecisions], command: str = "gate") -> GateOutcome:
     """Put reports together; ``gates`` names the file, ``version`` is that of evaltools."""
     verdict = worst_verdict([decision for report in reports for decision in report.decisions])
     return GateOutcome(version, gates, verdict, list(reports), command)

@@ -27,7 +27,7 @@ class Agreement:
         return self.same_top1 / self.example_count if self.example_count else None
 
 
-class Answer(Protocol):
+class ClassifierAnswer(Protocol):
     """One configuration's answer to one example."""
 
     @property
@@ -54,7 +54,7 @@ class AnswerPairs:
         self._count = self._same = 0
         self._lost, self._gained = [0] * most, [0] * most
 
-    def add(self, baseline: Answer, other: Answer) -> None:
+    def add(self, baseline: ClassifierAnswer, other: ClassifierAnswer) -> None:
         """Take both answers to one example."""
         self._count += 1
         self._same += baseline.top1 == other.top1

@@ -137,7 +137,7 @@ def evaluate_with_matches(
 
 
 def _evaluate(
-    evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _Package
+    evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage
 ) -> tuple[CocoEvaluation, Any]:
     """The figures, and the ``COCOeval`` that gave them."""
     run = _matched(evaluated, detections, package)
@@ -148,7 +148,7 @@ def _evaluate(
     return CocoEvaluation(package.version, CocoStats(*values), _by_category(run, evaluated, _numbers(evaluated))), run
 
 
-def _matched(evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _Package) -> Any:
+def _matched(evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage) -> Any:
     """A ``COCOeval`` after ``evaluate()``."""
     numbers = _numbers(evaluated)
     truth_set = _filled(package.COCO, numbers, _truths(evaluated.truths, numbers))
@@ -188,20 +188,20 @@ def require_evaluator(evaluator: CocoEvaluator) -> None:
 
 
 @dataclass(frozen=True)
-class _Package:
+class _EvaluatorPackage:
     version: str
     COCO: Any
     COCOeval: Any
 
 
-def _load(evaluator: CocoEvaluator) -> _Package:
+def _load(evaluator: CocoEvaluator) -> _EvaluatorPackage:
     from importlib.metadata import version
 
     if evaluator == "pycocotools":
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
-        return _Package(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
+        return _EvaluatorPackage(f"pycocotools {version('pycocotools')}", COCO, COCOeval)
     try:
         import faster_coco_eval as faster
     except ImportError as error:
@@ -209,7 +209,7 @@ def _load(evaluator: CocoEvaluator) -> _Package:
             f"--coco_evaluator=faster-coco-eval is not installed here ({error}); "
             "pip install 'evaltools[fast]', or leave the flag out for pycocotools, which gives the same figures"
         ) from error
-    return _Package(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
+    return _EvaluatorPackage(f"faster-coco-eval {version('faster-coco-eval')}", faster.COCO, faster.COCOeval_faster)
 
 
 def _filled(make: Any, numbers: _Numbers, annotations: list[dict[str, Any]]) -> Any:

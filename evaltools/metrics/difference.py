@@ -61,7 +61,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Sums:
+class DifferenceSums:
     """Sums and maxima over the elements that are finite on both sides, in real units.
 
     ``signed``, ``absolute`` and ``squared`` are sums of the difference, test less reference; ``max_relative`` is its
@@ -95,7 +95,7 @@ class TensorDifference:
     same_not_finite: int
     different: int
     native_error: float
-    sums: Sums
+    sums: DifferenceSums
     regions: RegionSums
     magnitudes: Magnitudes
     quanta: tuple[int, int, int, int] | None
@@ -218,8 +218,8 @@ def _exact_errors(test: Array, reference: Array) -> Float64s:
     return (high.astype(np.uint64) - low.astype(np.uint64)).ravel().astype(np.float64)
 
 
-def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> Sums:
-    return Sums(
+def _sums(test: Float64s, reference: Float64s, errors: Float64s) -> DifferenceSums:
+    return DifferenceSums(
         signed=float((test - reference).sum()),
         absolute=float(errors.sum()),
         max_absolute=float(errors.max(initial=0.0)),

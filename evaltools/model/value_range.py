@@ -36,20 +36,20 @@ _SYMMETRIC: Final = ValueRange(-1, 1)
 
 
 @dataclass(frozen=True)
-class _Line:
+class _LinearChain:
     """``value = factor * input + term`` per channel, after the operators named."""
 
     factor: Floats
     term: Floats
     operators: tuple[str, ...] = ()
 
-    def after(self, operator: str, constant: Floats) -> _Line:
+    def after(self, operator: str, constant: Floats) -> _LinearChain:
         operators = (*self.operators, operator)
         if operator in ("ADD", "SUB"):
             change = constant if operator == "ADD" else -constant
-            return _Line(self.factor, self.term + change, operators)
+            return _LinearChain(self.factor, self.term + change, operators)
         scale = constant if operator == "MUL" else 1 / constant
-        return _Line(self.factor * scale, self.term * scale, operators)
+        return _LinearChain(self.factor * scale, self.term * scale, operators)
 
     def image(self, inputs: ValueRange) -> tuple[Floats, Floats]:
         """What the lowest and the highest input become, smallest first."""
@@ -94,7 +94,7 @@ def range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
 
 
 def _range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
-    line = _Line(np.ones(1), np.zeros(1))
+    line = _LinearChain(np.ones(1), np.zeros(1))
     for node, constant in _first_nodes(constants, tensor):
         if node.code == _QUANTIZE:
             held = quantized_range(constants.tensors[node.outputs[0]])
@@ -151,7 +151,7 @@ def _first_nodes(constants: Constants, tensor: int) -> Iterator[tuple[Node, Any]
         current = node.outputs[0]
 
 
-def _made_for(line: _Line) -> ValueRange | None:
+def _made_for(line: _LinearChain) -> ValueRange | None:
     """The range whose values a chain of operators normalises: pixels of 0..255, of 0..1, of -1..1."""
     low, high = line.image(PIXELS)
     mean_taken = bool(((low > -140) & (low < -90) & (np.abs(high - low - 255) < 1)).all())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaltools.model.flatbuffer import DamagedFlatbuffer, Table
-from evaltools.model.schema import MODEL, Nested, NestedList, TableSchema, Text, Union, Vector
+from evaltools.model.schema import MODEL, Nested, NestedList, NumberVector, TableSchema, Text, Union
 
 _MOST_TABLES: Final = 1_000_000
 """A sound file has far fewer; one that refers to the same tables over and over is refused."""
@@ -31,7 +31,7 @@ class _Walk:
         if self._visited > _MOST_TABLES:
             raise DamagedFlatbuffer(f"it holds more than {_MOST_TABLES} tables")
         for number, kind in schema.fields.items():
-            if isinstance(kind, Vector):
+            if isinstance(kind, NumberVector):
                 table.check_vector(number, kind.item_bytes)
             elif isinstance(kind, Text):
                 table.text(number)

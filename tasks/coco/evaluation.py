@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.datasets.labels import LabelFile, read_labels
-from evaltools.engine import Journal, Outcome, Record
+from evaltools.engine import Journal, PassOutcome, Record
 from evaltools.engine.describe import comparison_pairs
 from evaltools.engine.run_folder import RunIdentity, encode
 from evaltools.errors import DataError, InferenceError
@@ -43,8 +43,8 @@ from evaltools.tasks.coco.task import (
 )
 from evaltools.tasks.coco.truth import EvaluatedPictures, dense_category_ids, load_pictures
 from evaltools.tasks.coco.warnings import OddPictures, general_warnings
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     OpenConfigurations,
     PassSetup,
@@ -65,7 +65,7 @@ class _Notes:
     trouble: str | None = None
 
 
-class CocoEvaluation(Evaluation[FoundObjects]):
+class DetectionEvaluation(Evaluation[FoundObjects]):
     """An evaluation over annotated pictures; make it with :func:`prepare`."""
 
     name = "coco"
@@ -97,7 +97,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         for session in opened.sessions.values():
             require_stated(self.model, session, "input", stated, session.inputs[0], "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[FoundObjects]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[FoundObjects]:
         """The task, after a few pictures have told the outputs apart."""
         notes = _Notes(None)
         if opened.runnable:
@@ -114,18 +114,20 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         )
         return self._ready(notes)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[FoundObjects]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[FoundObjects]:
         """The task as the shards had it."""
         folder = places[0].folders[0]
         outputs: OutputMap | None = fact_in(folder, _OUTPUTS, OutputMap | None)
         return self._ready(_Notes(outputs or fact_in(folder, _HEAD, HeadUsed | None)))
 
-    def _ready(self, notes: _Notes) -> Ready[FoundObjects]:
+    def _ready(self, notes: _Notes) -> ReadyTask[FoundObjects]:
         task = _task(self.request, self.material, notes.reading)
-        return Ready(task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None)
+        return ReadyTask(
+            task, PassSetup(self.request.reference_name, self.pass_options), notes, notes.reading is not None
+        )
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[FoundObjects]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[FoundObjects]
     ) -> Findings:
         """Latency, the figures of COCO, and how far boxes agree."""
         outcome, material = measured.outcome, self.material
@@ -151,7 +153,7 @@ class CocoEvaluation(Evaluation[FoundObjects]):
         )
 
 
-def prepare(request: CocoRequest) -> CocoEvaluation:
+def prepare(request: CocoRequest) -> DetectionEvaluation:
     """Read and check model, labels, pictures and ground truth; raises :class:`~evaltools.errors.UsageError`."""
     options = request.options
     model = read_model(request.model_file)
@@ -184,7 +186,7 @@ def prepare(request: CocoRequest) -> CocoEvaluation:
         "1" if options.native and options.class_offset == "auto" else options.class_offset, category_ids
     )
     material = CocoMaterial(model, labels, pictures, to_tensor, outputs, mapping, category_ids, candidates)
-    return CocoEvaluation(request, material)
+    return DetectionEvaluation(request, material)
 
 
 def _require_valid_ids(pictures: EvaluatedPictures, labels: LabelFile | None) -> None:
@@ -221,7 +223,9 @@ def _task(request: CocoRequest, material: CocoMaterial, reading: Reading | None)
     )
 
 
-def _judged(described: ConfigurationResult, outcome: Outcome[FoundObjects], trouble: str | None) -> ConfigurationResult:
+def _judged(
+    described: ConfigurationResult, outcome: PassOutcome[FoundObjects], trouble: str | None
+) -> ConfigurationResult:
     judged = judge_records(described, outcome)
     is_lost = judged.status != described.status
     return replace(judged, reason=trouble) if trouble and is_lost else judged

@@ -20,7 +20,7 @@ SSD = "ssd"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DecoderCandidate:
     """A decoder that fits the output, the options that it makes of those given, and how pictures become inputs."""
 
     decoder: Decoder
@@ -72,7 +72,7 @@ def _best_first(boxes: Boxes) -> Boxes:
     return Boxes(boxes.corners[order], boxes.scores[order], boxes.classes[order])
 
 
-def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[Candidate, ...]:
+def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandidate, ...]:
     """The decoders that fit a model's output, that stated first; none where it has boxes, classes and scores already.
 
     Raises :class:`ModelError` where a decoder that was stated does not fit, and :class:`UsageError` for flags that have
@@ -135,7 +135,7 @@ def _refuse_without_head(options: CocoOptions) -> None:
         raise UsageError("--letterbox_fill has no effect without --resize=letterbox; add that, or leave it out")
 
 
-def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> Candidate:
+def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) -> DecoderCandidate:
     decoder = decoder_named(name)
     if options.nms_iou and decoder.nms_iou is None and options.decoder in ("auto", name):
         raise UsageError(
@@ -154,4 +154,4 @@ def _candidate(model: ModelFile, options: CocoOptions, name: str, head: Head) ->
     if options.normalization == "auto" and model.normalization is None and is_known:
         normalization = replace(parse_normalization(decoder.normalization), source=f"as {name} is trained")
         to_tensor = replace(to_tensor, normalization=normalization)
-    return Candidate(decoder, head, chosen, to_tensor)
+    return DecoderCandidate(decoder, head, chosen, to_tensor)

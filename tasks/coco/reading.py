@@ -17,7 +17,7 @@ from evaltools.preprocess import ImageToTensor
 from evaltools.runtime import Session
 from evaltools.tasks.coco.classes import ClassMapping, choose_mapping
 from evaltools.tasks.coco.decoders.kind import Coordinates
-from evaltools.tasks.coco.heads import Candidate
+from evaltools.tasks.coco.heads import DecoderCandidate
 from evaltools.tasks.coco.outputs import recognised_output_map, require_fitting
 from evaltools.tasks.coco.result import HeadUsed, OutputMap
 from evaltools.tasks.coco.task import Floats, FoundObjects, real_outputs
@@ -46,9 +46,9 @@ class CocoMaterial:
     outputs: OutputMap | None
     mapping: ClassMapping | None
     category_ids: tuple[int, ...]
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[DecoderCandidate, ...] = ()
 
-    def candidate(self, name: str) -> Candidate:
+    def candidate(self, name: str) -> DecoderCandidate:
         """The one with the decoder of that name."""
         return next(each for each in self.candidates if each.decoder.name == name)
 
@@ -147,7 +147,7 @@ def _head_used(material: CocoMaterial, session: Session) -> HeadUsed:
     return HeadUsed(name, shape, coordinates, source, compared, right, better)
 
 
-def _coordinates(material: CocoMaterial, candidate: Candidate, probes: Sequence[_Probe]) -> Coordinates:
+def _coordinates(material: CocoMaterial, candidate: DecoderCandidate, probes: Sequence[_Probe]) -> Coordinates:
     """In what the boxes are given, by all the rows of finite numbers; unknown where there are none."""
     for probe in probes:
         if probe.outputs[0].shape != candidate.head.shape:
@@ -184,7 +184,7 @@ def right_boxes(
 
 
 def _choice(
-    material: CocoMaterial, possible: Sequence[Candidate], stated: str, right: Mapping[str, int]
+    material: CocoMaterial, possible: Sequence[DecoderCandidate], stated: str, right: Mapping[str, int]
 ) -> tuple[str, Source, str | None]:
     """The decoder to take, why, and one that is clearly better than one that was stated."""
     names = [each.decoder.name for each in possible]

@@ -9,7 +9,7 @@ from typing import Final
 
 from evaltools.configuration import Configuration
 from evaltools.datasets.labels import LabelFile, labels_beside, read_labels
-from evaltools.engine import Journal, Open, Opened, Outcome, open_all
+from evaltools.engine import Journal, Open, Opened, PassOutcome, open_all
 from evaltools.engine.run_folder import RunIdentity, digest
 from evaltools.errors import DataError
 from evaltools.metrics.classification import ClassificationMetrics
@@ -35,9 +35,9 @@ from evaltools.tasks.imagenet.task import (
     class_count,
     load_labelled_images,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
 from evaltools.tasks.shared.image_input import describe_normalization
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup
 from evaltools.tasks.shared.run_identity import RunAtPlace, with_files
 
@@ -78,15 +78,15 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         for session in opened.sessions.values():
             check_session(session, self.model)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[TopKObservation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[TopKObservation]:
         """The task, after the labels were tried on the first configuration that runs."""
         if opened.runnable:
             self.try_labels(next(iter(opened.sessions.values())))
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[TopKObservation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[TopKObservation]:
         """The task as it is."""
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def check_here(self, open_with: Open = open_isolated) -> None:
         """Try the labels on the reference here, for a run that is done elsewhere; not where it cannot run here.
@@ -113,7 +113,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             require_fitting_labels(task, session, labels, options.label_offset or 0)
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[TopKObservation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[TopKObservation]
     ) -> Findings:
         """Data, accuracies, comparisons, and every answer where that was asked for."""
         outcome = measured.outcome
@@ -135,7 +135,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
             warnings=self._warnings(part),
         )
 
-    def _data(self, outcome: Outcome[TopKObservation]) -> Data:
+    def _data(self, outcome: PassOutcome[TopKObservation]) -> Data:
         options, images = self.request.options, self.images
         return Data(
             images=str(options.ground_truth_images_path),
@@ -214,7 +214,7 @@ def _signs_of_damage(name: str, metrics: ClassificationMetrics) -> list[str]:
     return found
 
 
-def _example_records(task: ImagenetTask, outcome: Outcome[TopKObservation]) -> list[ExampleRecord]:
+def _example_records(task: ImagenetTask, outcome: PassOutcome[TopKObservation]) -> list[ExampleRecord]:
     found = []
     for together in outcome.by_example():
         answers = {

@@ -16,8 +16,8 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.tasks.imagenet.paired import classified, topk_comparisons
 from evaltools.tasks.imagenet.result import ChangedAnswer, Classified, Comparison, Effect, FirstAnswer
 from evaltools.tasks.imagenet.task import TopKObservation
-from evaltools.tasks.shared.measured import Measured
-from evaltools.tasks.shared.one_pass import Sums, judge_records, sum_up
+from evaltools.tasks.shared.measured import MeasuredPass
+from evaltools.tasks.shared.one_pass import RunSums, judge_records, sum_up
 
 _MOST_CHANGES: Final = 1000
 
@@ -27,7 +27,7 @@ class ImagenetFigures:
     """Everything that is counted over the examples of a run; ``classified`` by configuration."""
 
     configurations: list[ConfigurationResult]
-    sums: Sums
+    sums: RunSums
     classified: dict[str, Classified]
     comparisons: list[Comparison]
 
@@ -107,7 +107,7 @@ def _is_best(answer: TopKObservation, number: int) -> bool:
 
 def imagenet_figures(
     described: Sequence[ConfigurationResult],
-    measured: Measured,
+    measured: MeasuredPass,
     top_k: int,
     labels: Sequence[str | None],
     truths: Sequence[str],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evaltools.engine import Outcome
+from evaltools.engine import PassOutcome
 from evaltools.engine.describe import comparison_pairs, describe_model, describe_tensor
 from evaltools.metrics.latency import summarise_latency
 from evaltools.model import TensorInfo
@@ -48,7 +48,7 @@ from evaltools.tasks.inference_diff.yardsticks import (
     YardstickRuns,
 )
 from evaltools.tasks.shared.evaluation import Findings
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 
@@ -61,7 +61,7 @@ class DiffNotes:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _MeasuredDifferences:
     """The differences of one configuration: over all runs, over those of the yardsticks, over those of each kind."""
 
     summary: DiffSummary | None
@@ -69,19 +69,19 @@ class _Seen:
     by_kind: tuple[OfOneKind, ...] = ()
 
 
-_NOTHING_SEEN: Final = _Seen(None, NOTHING_SAMPLED)
+_NO_DIFFERENCES: Final = _MeasuredDifferences(None, NOTHING_SAMPLED)
 
 
 def diff_findings(
     request: DiffRequest,
     material: DiffMaterial,
     described: Sequence[ConfigurationResult],
-    measured: Measured,
+    measured: MeasuredPass,
     notes: DiffNotes,
 ) -> Findings:
     """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
     outcome, look = measured.outcome, notes.look
-    seen = {name: _seen(material, differences_of(outcome, name), look) for name in outcome.records}
+    seen = {name: _measured_differences(material, differences_of(outcome, name), look) for name in outcome.records}
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
     configurations = [sums.with_figures(entry) for entry in judged]
@@ -100,7 +100,7 @@ def diff_findings(
     tested = {test.name: kernels_of(test) for test in request.tests}
     for entry in configurations:
         if entry.role == "test":
-            found = seen.get(entry.name, _NOTHING_SEEN)
+            found = seen.get(entry.name, _NO_DIFFERENCES)
             judge_by = OutputJudge(material.model, look, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
@@ -136,7 +136,9 @@ def _verdicts(
     return found
 
 
-def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: YardstickRuns) -> _Seen:
+def _measured_differences(
+    material: DiffMaterial, differences: Mapping[int, Difference], look: YardstickRuns
+) -> _MeasuredDifferences:
     """With whether the runs that differ most are among those of the yardsticks."""
     summarise = material.comparison.summarise
     inside = [difference for run, difference in differences.items() if run in look.runs]
@@ -149,7 +151,7 @@ def _seen(material: DiffMaterial, differences: Mapping[int, Difference], look: Y
         boxes = summary.boxes if most in look.runs else None
     sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
     of_all = summarise(list(differences.values())) if differences else None
-    return _Seen(of_all, sampled, _by_kind(material, differences))
+    return _MeasuredDifferences(of_all, sampled, _by_kind(material, differences))
 
 
 def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> tuple[OfOneKind, ...]:
@@ -166,7 +168,7 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> t
 
 
 def _judged(
-    described: ConfigurationResult, outcome: Outcome[DiffObservation], seen: Mapping[str, _Seen]
+    described: ConfigurationResult, outcome: PassOutcome[DiffObservation], seen: Mapping[str, _MeasuredDifferences]
 ) -> ConfigurationResult:
     """``not measured`` as well for a test that the reference has no outputs for."""
     judged = judge_records(described, outcome)
@@ -176,7 +178,7 @@ def _judged(
     return judged
 
 
-def _why(outcome: Outcome[DiffObservation]) -> str:
+def _why(outcome: PassOutcome[DiffObservation]) -> str:
     """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
     first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
     reasons = [failure.reason for failure in first if failure is not None]

@@ -27,8 +27,8 @@ from evaltools.tasks.inference_diff.yardsticks import (
     YardstickRuns,
     warm_up,
 )
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import (
     Observer,
     OpenConfigurations,
@@ -88,7 +88,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             for stated, actual in zip(model.inputs, entry.session.inputs, strict=True):
                 require_stated(model, entry.session, "input", stated, actual, advice)
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[DiffObservation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[DiffObservation]:
         """The task, on sessions that take the planned inputs; each session warms up before its first run."""
         request, material, sessions = self.request, self.material, opened.sessions
         first_run_us: dict[str, float | None] = {}
@@ -121,25 +121,25 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         )
         has_reference = material.loaded is not None or request.reference_name in sessions
         runs = has_reference and any(configuration.name in sessions for configuration in request.tests)
-        return Ready(material.task, setup, DiffNotes(first_run_us), runs)
+        return ReadyTask(material.task, setup, DiffNotes(first_run_us), runs)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[DiffObservation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[DiffObservation]:
         """The task, with the times of the first runs of all places."""
         first_run_us = {name: time for place in places for name, time in _first_runs_at(place).items()}
         plan = self.material.plan
         if plan is not None and any(_fact_at(place, _NARROWED) for place in places):
             plan.source.draw_from(plan.narrowed())
         setup = PassSetup(self.request.reference_name, self.pass_options)
-        return Ready(self.material.task, setup, DiffNotes(first_run_us))
+        return ReadyTask(self.material.task, setup, DiffNotes(first_run_us))
 
     def after_pass(
         self,
-        ready: Ready[DiffObservation],
-        measured: Measured,
+        ready: ReadyTask[DiffObservation],
+        measured: MeasuredPass,
         opened: Sequence[Opened],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[DiffObservation]:
+    ) -> ReadyTask[DiffObservation]:
         """Measure the yardsticks; those of shards are measured once, when they are merged."""
         if self.request.execution.shard.count > 1:
             return ready
@@ -149,12 +149,12 @@ class DiffEvaluation(Evaluation[DiffObservation]):
 
     def after_merge(
         self,
-        ready: Ready[DiffObservation],
-        measured: Measured,
+        ready: ReadyTask[DiffObservation],
+        measured: MeasuredPass,
         places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[DiffObservation]:
+    ) -> ReadyTask[DiffObservation]:
         """Measure the yardsticks on the host; if several places are compared, those of the host's CPU alone."""
         elsewhere = any(place.name for place in places)
         wanted = self.wanted
@@ -171,7 +171,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
     def _look(
         self,
         opened: Sequence[Opened],
-        measured: Measured,
+        measured: MeasuredPass,
         observer: Observer,
         open_with: Open,
         with_repeats: bool = True,
@@ -184,7 +184,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             return measure_yardsticks(self.request, self.material, opened, reruns, measured.outcome, open_with, step)
 
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[DiffObservation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[DiffObservation]
     ) -> Findings:
         """Judge how far outputs differ; the folder of saved outputs gets its manifest."""
         return diff_findings(self.request, self.material, described, measured, ready.notes)

@@ -238,7 +238,7 @@ def _saying(words: str) -> Words:
 
 
 @dataclass(frozen=True)
-class _Pictures:
+class _PictureInputs:
     """The pictures of a folder for one input, in every run or, ``with_noise``, in every other one.
 
     ``is_sample``: they are those that come with the package.
@@ -294,7 +294,7 @@ def _grey(values: Array) -> Array:
 
 def _pictures(
     model: ModelFile, tensors: Sequence[TensorInfo], options: InputOptions, given: Mapping[int, DrawnRange]
-) -> _Pictures | None:
+) -> _PictureInputs | None:
     """The pictures that were asked for, or the sample if it suits the model; None if no input gets pictures.
 
     Raises :class:`UsageError` for pictures that no input can take.
@@ -311,7 +311,7 @@ def _pictures(
         return None
     own = sample.detection_images_dir() if model.detection else sample.images_dir()
     folder = options.images or own
-    return _Pictures(
+    return _PictureInputs(
         model,
         tensors[position],
         position,
@@ -362,7 +362,7 @@ def _require_one_source(
     options: InputOptions,
     given: Mapping[int, DrawnRange],
     files: Mapping[int, Sequence[Array]],
-    pictures: _Pictures | None,
+    pictures: _PictureInputs | None,
 ) -> None:
     for position, tensor in enumerate(tensors):
         gets_pictures = pictures is not None and position == pictures.position
@@ -382,7 +382,9 @@ def _require_one_source(
             raise UsageError(f"{' and '.join(sources)} are both for the input {tensor}; keep one")
 
 
-def _kinds(options: InputOptions, files: Mapping[int, Sequence[Array]], pictures: _Pictures | None) -> tuple[str, ...]:
+def _kinds(
+    options: InputOptions, files: Mapping[int, Sequence[Array]], pictures: _PictureInputs | None
+) -> tuple[str, ...]:
     """The kind of each run; noise and pictures take turns."""
     available = max((len(arrays) for arrays in files.values()), default=0)
     if pictures is None:
@@ -393,7 +395,7 @@ def _kinds(options: InputOptions, files: Mapping[int, Sequence[Array]], pictures
     return tuple(turns[index % len(turns)] for index in range(count))
 
 
-def _own_pictures(pictures: _Pictures | None, count: int) -> Sequence[Path]:
+def _own_pictures(pictures: _PictureInputs | None, count: int) -> Sequence[Path]:
     if pictures is None or pictures.is_sample:
         return ()
     return tuple(map(pictures.path, range(count))) if pictures.with_noise else pictures.paths
@@ -405,7 +407,7 @@ def _ranges(
     options: InputOptions,
     given: Mapping[int, DrawnRange],
     files: Mapping[int, Sequence[Array]],
-    pictures: _Pictures | None,
+    pictures: _PictureInputs | None,
 ) -> dict[int, DrawnRange]:
     """The range of each input of numbers that is not read from files."""
     found = {}
@@ -423,7 +425,7 @@ def _ranges(
     return found
 
 
-def _saying_both(say_noise: Words, pictures: _Pictures, kinds: Sequence[str]) -> Words:
+def _saying_both(say_noise: Words, pictures: _PictureInputs, kinds: Sequence[str]) -> Words:
     def say(ranges: Ranges) -> str:
         words = pictures.words(ranges[pictures.position])
         if NOISE not in kinds:

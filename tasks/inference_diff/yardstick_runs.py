@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from evaltools.engine import Open, Opened, Outcome
+from evaltools.engine import Open, Opened, PassOutcome
 from evaltools.errors import ImageError
 from evaltools.metrics.boxes import BoxAgreement
 from evaltools.runtime.session import Array
@@ -32,7 +32,7 @@ def measure_yardsticks(
     material: DiffMaterial,
     opened: Sequence[Opened],
     reruns: Sequence[Rerun],
-    outcome: Outcome[DiffObservation],
+    outcome: PassOutcome[DiffObservation],
     open_with: Open,
     on_step: Callable[[], None],
 ) -> YardstickRuns:
@@ -68,7 +68,9 @@ def measure_yardsticks(
     )
 
 
-def choose_sample(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> tuple[int, ...]:
+def choose_sample(
+    request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]
+) -> tuple[int, ...]:
     """The runs for the yardsticks, in order: half of them spread evenly, the others where differences are largest.
 
     So what a rare input does to a test is held against what it does to the CPU. Of a model with a state, the first
@@ -98,7 +100,7 @@ class RunChanges:
     boxes: dict[int, float]
 
 
-def differences_of(outcome: Outcome[DiffObservation], name: str) -> dict[int, Difference]:
+def differences_of(outcome: PassOutcome[DiffObservation], name: str) -> dict[int, Difference]:
     """The differences of one configuration by run, read once."""
     return {
         record.example.index: record.observation.difference
@@ -136,7 +138,7 @@ def _box_change(boxes: BoxAgreement) -> float:
     return boxes.lost + boxes.new + boxes.class_changes + boxes.score_shift + boxes.moved
 
 
-def _rankings(request: DiffRequest, material: DiffMaterial, outcome: Outcome[DiffObservation]) -> list[list[int]]:
+def _rankings(request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]) -> list[list[int]]:
     """Per test configuration, of boxes and of each output, the kept runs that differ, the farthest first."""
     rankings = []
     for configuration in request.tests:
@@ -160,7 +162,7 @@ def _readable(material: DiffMaterial, sample: Sequence[int]) -> dict[int, tuple[
     return inputs
 
 
-def _kept(outcome: Outcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
+def _kept(outcome: PassOutcome[DiffObservation], name: str, sample: Sequence[int]) -> list[tuple[Array, ...]]:
     """The remembered outputs of a configuration, up to the first failure."""
     wanted = set(sample)
     kept: list[tuple[Array, ...]] = []

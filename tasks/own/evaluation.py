@@ -18,15 +18,15 @@ from evaltools.tasks.own.faults import place_of
 from evaltools.tasks.own.figures import ScoresByExample, ScoresSeen, comparisons, means, verdicts
 from evaltools.tasks.own.request import OwnRequest
 from evaltools.tasks.own.result import ExampleScores, OwnPart
-from evaltools.tasks.own.task import OwnTask, Scores, build
-from evaltools.tasks.shared.evaluation import Evaluation, Findings, Ready
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.own.task import ObservedScores, OwnTask, build
+from evaltools.tasks.shared.evaluation import Evaluation, Findings, ReadyTask
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.measuring import OpenConfigurations, PassSetup, require_stated
 from evaltools.tasks.shared.one_pass import judge_records, sum_up
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
 
-class OwnEvaluation(Evaluation[Scores]):
+class OwnEvaluation(Evaluation[ObservedScores]):
     """An evaluation of the examples that a task gives; make it with :func:`prepare`."""
 
     name = "own"
@@ -62,17 +62,19 @@ class OwnEvaluation(Evaluation[Scores]):
             for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
 
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[Scores]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[ObservedScores]:
         """The task, after a few of its examples were tried on the first configuration that runs."""
         if opened.runnable:
             try_examples(self.task, next(iter(opened.sessions.values())))
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Scores]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
         """The task as it is."""
-        return Ready(self.task, PassSetup(self.request.reference_name, self.pass_options))
+        return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
-    def findings(self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Scores]) -> Findings:
+    def findings(
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]
+    ) -> Findings:
         """Means, comparisons, and every score where that was asked for."""
         request, task, outcome = self.request, self.task.task, measured.outcome
         origin = request.loaded.origin

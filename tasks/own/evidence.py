@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltools.result.evaluation import ConfigurationResult, EvaluationResult
-from evaltools.result.evidence import Judged, Mean
+from evaltools.result.evidence import Judged, ScoreMean
 from evaltools.result.places import against_reference
 from evaltools.stats.changes import Change
 from evaltools.tasks.own.result import OwnPart
@@ -38,7 +38,7 @@ def judged(result: EvaluationResult, configuration: ConfigurationResult) -> Judg
     return Judged(means=_means(result, configuration), changes=changes)
 
 
-def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, Mean]:
+def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict[str, ScoreMean]:
     part: OwnPart = result.part
     recorded = [example.scores.get(configuration.name) for example in part.scores or []]
     found = {}
@@ -47,7 +47,7 @@ def _means(result: EvaluationResult, configuration: ConfigurationResult) -> dict
         scores = scores if len(scores) == part.example_count else []
         for entry in part.means:
             if (entry.configuration, entry.metric) == (configuration.name, metric.name):
-                found[metric.name] = Mean(
+                found[metric.name] = ScoreMean(
                     entry.mean, entry.deviation, entry.examples, metric.better, scores, metric.margin
                 )
     return found

@@ -12,7 +12,7 @@ from evaltools.result.verdict import Verdict
 from evaltools.stats.means import mean_change, mean_interval
 from evaltools.tasks.own.definition import Mean
 from evaltools.tasks.own.result import MetricComparison, MetricMean
-from evaltools.tasks.own.task import Scores
+from evaltools.tasks.own.task import ObservedScores
 
 ScoresByExample = Mapping[int, tuple[float, ...]]
 
@@ -24,7 +24,7 @@ class ScoresSeen:
         self.values: dict[int, tuple[float, ...]] = {}
         self.unknown: tuple[str, ...] = ()
 
-    def add(self, example: Example, observation: Scores) -> None:
+    def add(self, example: Example, observation: ObservedScores) -> None:
         """Take one example."""
         self.values[example.index] = observation.values
         self.unknown = self.unknown or tuple(observation.unknown)

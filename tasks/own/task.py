@@ -40,7 +40,7 @@ class _Unfit(Exception):
 
 
 @dataclass(frozen=True)
-class Scores:
+class ObservedScores:
     """What ``score`` gave for one example, in the order of the metrics; ``unknown`` are names that no metric has."""
 
     values: tuple[float, ...]
@@ -50,7 +50,7 @@ class Scores:
 class OwnTask:
     """Follows :class:`evaltools.engine.Task`; :func:`build` makes it."""
 
-    observation_type: Final = Scores
+    observation_type: Final = ObservedScores
     in_order: Final = False
     keeps_state: Final = False
 
@@ -64,7 +64,9 @@ class OwnTask:
         """The inputs that the task makes, checked; the context is the example's number."""
         return _prepared(self.task, example.index, self.inputs)
 
-    def observe(self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None) -> Scores:
+    def observe(
+        self, prepared: Prepared, outputs: Sequence[Array], reference: Sequence[Array] | None = None
+    ) -> ObservedScores:
         """Score the outputs; raises :class:`TaskError`."""
         return scores(self.task, self.task.examples[prepared.context], Outputs(outputs, self._outputs))
 
@@ -265,7 +267,7 @@ def _number(name: str, value: Any, example: Example) -> float:
     return float(value)
 
 
-def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
+def scores(task: Task, example: Example, outputs: Outputs) -> ObservedScores:
     """What ``score`` gives, checked; raises :class:`TaskError`."""
     try:
         with calling_task():
@@ -286,7 +288,7 @@ def scores(task: Task, example: Example, outputs: Outputs) -> Scores:
                 f"{_LARGEST_SCORE:g}"
             )
     unknown = tuple(name for name in found if name not in names)
-    return Scores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
+    return ObservedScores(tuple(found[name] for name in names), unknown[:_MOST_NAMED])
 
 
 def _kind(value: Any) -> str:

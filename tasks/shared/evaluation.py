@@ -21,9 +21,9 @@ from evaltools.result.evaluation import SCHEMA_VERSION, ConfigurationResult, Eva
 from evaltools.result.verdict import Verdict
 from evaltools.runtime.process.isolated import open_isolated
 from evaltools.task_kind import with_task_figures
-from evaltools.tasks.shared.measured import Measured, describe_execution, nothing_measured
+from evaltools.tasks.shared.measured import MeasuredPass, describe_execution, nothing_measured
 from evaltools.tasks.shared.measuring import Observer, OpenConfigurations, PassSetup, carry_out
-from evaltools.tasks.shared.one_pass import Sums, latency_comparisons, with_conditions
+from evaltools.tasks.shared.one_pass import RunSums, latency_comparisons, with_conditions
 from evaltools.tasks.shared.request import TaskRequest
 from evaltools.tasks.shared.run_identity import RunAtPlace, begin_run, changed_meanwhile, libraries_of, merged_run
 from evaltools.tasks.shared.startup import CHECKS, OPENING, Startup
@@ -32,7 +32,7 @@ Asked = TypeVar("Asked", bound=TaskRequest)
 
 
 @dataclass(frozen=True)
-class Ready(Generic[Observation]):
+class ReadyTask(Generic[Observation]):
     """A task, and how its pass is set up.
 
     ``runs``: whether the pass is run; it is not where no configuration can run. ``notes`` are what the evaluation
@@ -55,7 +55,7 @@ class Findings:
     """
 
     configurations: list[ConfigurationResult]
-    sums: Sums
+    sums: RunSums
     part: Any
     verdicts: Mapping[str, list[Verdict]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
@@ -108,32 +108,32 @@ class Evaluation(ABC, Generic[Observation]):
         """Raise :class:`ModelError` for a model whose inputs or outputs are others in the runtime than in its file."""
 
     @abstractmethod
-    def ready(self, opened: OpenConfigurations, journal: Journal) -> Ready[Observation]:
+    def ready(self, opened: OpenConfigurations, journal: Journal) -> ReadyTask[Observation]:
         """The task, and how its pass is set up; what can only be found out with open sessions is found out here."""
 
     @abstractmethod
-    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> Ready[Observation]:
+    def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[Observation]:
         """The task and its setup for :func:`merge`, where the records are in run folders and no session is open."""
 
     def after_pass(
         self,
-        ready: Ready[Observation],
-        measured: Measured,
+        ready: ReadyTask[Observation],
+        measured: MeasuredPass,
         opened: Sequence[Opened],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[Observation]:
+    ) -> ReadyTask[Observation]:
         """Measure what is measured after the pass; returns ``ready`` with notes about it."""
         return ready
 
     def after_merge(
         self,
-        ready: Ready[Observation],
-        measured: Measured,
+        ready: ReadyTask[Observation],
+        measured: MeasuredPass,
         places: Sequence[RunAtPlace],
         observer: Observer,
         open_with: Open,
-    ) -> Ready[Observation]:
+    ) -> ReadyTask[Observation]:
         """Measure what is measured after the records of run folders are merged.
 
         Returns ``ready`` with notes about it.
@@ -142,7 +142,7 @@ class Evaluation(ABC, Generic[Observation]):
 
     @abstractmethod
     def findings(
-        self, described: Sequence[ConfigurationResult], measured: Measured, ready: Ready[Observation]
+        self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[Observation]
     ) -> Findings:
         """Compute the figures of all records. A configuration that was not measured has none."""
 
@@ -216,8 +216,8 @@ def _in_own_process(request: TaskRequest) -> Open:
 def _assemble(
     evaluation: Evaluation[Observation],
     described: Sequence[ConfigurationResult],
-    measured: Measured,
-    ready: Ready[Observation],
+    measured: MeasuredPass,
+    ready: ReadyTask[Observation],
     started_at: str,
     observer: Observer,
 ) -> EvaluationResult:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltools.engine import Execution, Outcome, QuietTimes
+from evaltools.engine import Execution, PassOutcome, QuietTimes
 from evaltools.result.evaluation import ExecutionUsed, Restarted
 from evaltools.runtime.process.restarting import Restarts
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPass:
     """The outcome of a pass, with the latency measured after it and how both were carried out.
 
     ``quiet`` has the latencies of the quiet phase, None if there was none: with one worker the pass itself is quiet.
@@ -22,7 +22,7 @@ class Measured:
     not be written, None if it was or none was wanted.
     """
 
-    outcome: Outcome[Any]
+    outcome: PassOutcome[Any]
     workers: int = 1
     quiet: QuietTimes | None = None
     restarts: Mapping[str, Restarts] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class Measured:
     peak_memory_kb: Mapping[str, int] = field(default_factory=dict)
 
 
-def nothing_measured(configurations: Mapping[str, object]) -> Measured:
+def nothing_measured(configurations: Mapping[str, object]) -> MeasuredPass:
     """What is measured where no test configuration can run: no records of any configuration."""
-    return Measured(Outcome({name: [] for name in configurations}))
+    return MeasuredPass(PassOutcome({name: [] for name in configurations}))
 
 
-def describe_execution(execution: Execution, measured: Measured) -> ExecutionUsed:
+def describe_execution(execution: Execution, measured: MeasuredPass) -> ExecutionUsed:
     """The result's account of how the evaluation was carried out."""
     quiet, stages = measured.quiet, measured.outcome.stages
     return ExecutionUsed(

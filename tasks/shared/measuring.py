@@ -37,7 +37,7 @@ from evaltools.result.evaluation import ConfigurationResult
 from evaltools.runtime import Session, TensorSpec, WatchedSession
 from evaltools.runtime.process.restarting import RestartingSession, Restarts
 from evaltools.stats.series import FEWEST_PROCESSES
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 from evaltools.tasks.shared.run_identity import QUIET
 from evaltools.tasks.shared.startup import FIRST_TURN, PROBING, Startup
 
@@ -139,7 +139,7 @@ def carry_out(
     observer: Observer,
     open_with: Open,
     startup: Startup,
-) -> Measured:
+) -> MeasuredPass:
     """Run the pass with as many workers as fit, then measure latency in quiet.
 
     With one worker the pass itself is quiet, and there is no such phase unless it was asked for.
@@ -180,7 +180,7 @@ def carry_out(
                 outcome = outcome.interrupted() if quiet.interrupted else outcome
                 quiet = quiet if quiet.examples else None
                 journal.state({QUIET: encode(quiet)})
-        return Measured(
+        return MeasuredPass(
             outcome,
             count,
             quiet,

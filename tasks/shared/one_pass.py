@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from evaltools.engine import Example, Outcome, Record
+from evaltools.engine import Example, PassOutcome, Record
 from evaltools.metrics.latency import summarise_latency
 from evaltools.result.evaluation import ConfigurationResult, FailedExample, LatencyComparison
 from evaltools.stats.latency_ratio import LatencyRatio, drift, latency_ratio
-from evaltools.tasks.shared.measured import Measured
+from evaltools.tasks.shared.measured import MeasuredPass
 
 Seen = TypeVar("Seen", contravariant=True)
 Pair = tuple[str, str]
@@ -77,10 +77,10 @@ class PairTimes:
 
 
 @dataclass(frozen=True)
-class Sums:
+class RunSums:
     """What all records of a run come to. Times are those of the quiet phase where there was one."""
 
-    measured: Measured
+    measured: MeasuredPass
     configurations: Mapping[str, ConfigurationSums]
     pairs: Mapping[Pair, PairTimes]
 
@@ -125,14 +125,14 @@ class Sums:
 
 
 def sum_up(
-    measured: Measured,
+    measured: MeasuredPass,
     pairs: Sequence[Pair],
     of_configurations: Mapping[str, Sequence[Accumulator[Any]]] | None = None,
     of_pairs: Mapping[Pair, Sequence[PairAccumulator[Any]]] | None = None,
-) -> Sums:
+) -> RunSums:
     """Go through all records once, and give each example to the accumulators of its configurations and pairs."""
     own, paired = of_configurations or {}, of_pairs or {}
-    sums = Sums(
+    sums = RunSums(
         measured,
         {name: ConfigurationSums() for name in measured.outcome.records},
         {pair: _quiet_times(measured, pair) for pair in pairs},
@@ -155,7 +155,7 @@ def sum_up(
     return sums
 
 
-def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
+def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:
     """Those of the quiet phase, none where there was none."""
     times = PairTimes()
     if measured.quiet is not None:
@@ -167,7 +167,7 @@ def _quiet_times(measured: Measured, pair: Pair) -> PairTimes:
     return times
 
 
-def latency_comparisons(sums: Sums) -> list[LatencyComparison]:
+def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
     """The ratios of times on the examples that both ran, for each pair that ran here."""
     found = []
     for baseline, other in sums.pairs:
@@ -177,7 +177,7 @@ def latency_comparisons(sums: Sums) -> list[LatencyComparison]:
     return found
 
 
-def with_conditions(configurations: Sequence[ConfigurationResult], sums: Sums) -> list[ConfigurationResult]:
+def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums) -> list[ConfigurationResult]:
     """With the trend of the times that each latency sums up, and the memory that each took.
 
     The times of several shards have no common order, and their memory was that of other hosts.
@@ -192,7 +192,7 @@ def with_conditions(configurations: Sequence[ConfigurationResult], sums: Sums) -
     return found
 
 
-def judge_records(described: ConfigurationResult, outcome: Outcome[Any]) -> ConfigurationResult:
+def judge_records(described: ConfigurationResult, outcome: PassOutcome[Any]) -> ConfigurationResult:
     """The configuration, ``not measured`` where its records give no figures."""
     name = described.name
     if described.status == "not measured" or (name not in outcome.given_up and _has_success(outcome, name)):
@@ -200,11 +200,11 @@ def judge_records(described: ConfigurationResult, outcome: Outcome[Any]) -> Conf
     return replace(described, status="not measured", reason=described.reason or _why_no_figures(outcome, name))
 
 
-def _has_success(outcome: Outcome[Any], name: str) -> bool:
+def _has_success(outcome: PassOutcome[Any], name: str) -> bool:
     return any(record.failure is None for record in outcome.records[name])
 
 
-def _why_no_figures(outcome: Outcome[Any], name: str) -> str:
+def _why_no_figures(outcome: PassOutcome[Any], name: str) -> str:
     if name in outcome.given_up:
         end = outcome.given_up[name]
         return f"its process died or hung too often in a row (--max_crashes); the last time: {end.reason}"

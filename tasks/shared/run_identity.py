@@ -27,7 +27,7 @@ from evaltools.metrics.latency import summarise_latency
 from evaltools.request import Request
 from evaltools.request.plain import to_plain
 from evaltools.result.evaluation import ConfigurationResult
-from evaltools.tasks.shared.measured import Measured, nothing_measured
+from evaltools.tasks.shared.measured import MeasuredPass, nothing_measured
 
 DESCRIBED: Final = "configurations"
 QUIET: Final = "latency in quiet"
@@ -163,7 +163,7 @@ class MergedRun:
     """What shards give together."""
 
     described: list[ConfigurationResult]
-    measured: Measured
+    measured: MeasuredPass
 
 
 def merged_run(
@@ -209,7 +209,7 @@ def merged_run(
             f"{missing} of {len(task.examples)} examples are in none of the {folder_count} folders; give all shards, "
             "and finish those that were interrupted with evaltools resume"
         )
-    measured = Measured(outcome, workers=0, merged_shards=folder_count)
+    measured = MeasuredPass(outcome, workers=0, merged_shards=folder_count)
     if quiet:
         apart = replace(pooled(quiet), examples=quiet_examples)
         for name in names if len(places) > 1 else ():

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from evaltools.engine import Example, Outcome, PassOptions, Prepared, Record, Tally, run_pass
+from evaltools.engine import Example, PassOptions, PassOutcome, Prepared, Record, Tally, run_pass
 from evaltools.engine.journal import temporary_journal
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference, Session
@@ -56,13 +56,13 @@ def failing_on_two(inputs: Sequence[Array]) -> tuple[Array, ...]:
 
 def run(
     task: CountingTask, sessions: Mapping[str, Session], reference: str | None = None, **options: Any
-) -> Outcome[int]:
+) -> PassOutcome[int]:
     """With one worker."""
     journal = temporary_journal()
     return run_pass(task, [sessions], journal, reference, PassOptions(**options))
 
 
-def failures(outcome: Outcome[int]) -> list[Record[int]]:
+def failures(outcome: PassOutcome[int]) -> list[Record[int]]:
     return [record for records in outcome.records.values() for record in records if record.failure]
 
 

@@ -28,7 +28,7 @@ from evaltools.gates.baseline_diff import (
 from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import Criterion, parse_criterion
 from evaltools.gates.decide import Decision, Found, GateVerdict
-from evaltools.gates.hold import GateReport, seconds_of
+from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.columns import Column, print_columns, ranked
@@ -72,7 +72,7 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
     compared = compare_with_baseline(before, now, margin)
     console = make_console(sys.stdout)
     print_comparison(compared, before, console)
-    report = GateReport(
+    report = GateDecisions(
         Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
     )
     if limits:

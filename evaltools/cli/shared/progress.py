@@ -20,7 +20,7 @@ Update = Callable[[Tally], None]
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepPace:
     """How fast the steps of this run are done; ``rate`` per second, None until two were seen."""
 
     done: int
@@ -41,13 +41,13 @@ class Stopwatch:
         self._start = time.perf_counter()
         self._before: int | None = None
 
-    def pace(self, done: int) -> Pace:
+    def pace(self, done: int) -> StepPace:
         """The pace after ``done`` steps."""
         elapsed = time.perf_counter() - self._start
         if self._before is None:
             self._before = done if done > 1 else 0
         new = done - self._before
-        return Pace(done, self._total, new / elapsed if new > 0 and elapsed > 0 else None)
+        return StepPace(done, self._total, new / elapsed if new > 0 and elapsed > 0 else None)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _bar(phase: str, total: int, console: Console) -> Iterator[Update]:
         yield update
 
 
-def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> Update:
+def _every(seconds: float, total: int, show: Callable[[StepPace, Tally], None]) -> Update:
     """Show the first step after so many seconds, then one each time so many have passed, and the last step."""
     stopwatch, last = Stopwatch(total), time.perf_counter()
 
@@ -104,7 +104,7 @@ def _every(seconds: float, total: int, show: Callable[[Pace, Tally], None]) -> U
     return update
 
 
-def _print_line(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+def _print_line(phase: str, pace: StepPace, tally: Tally, console: Console) -> None:
     percent = 100 * pace.done // max(1, pace.total)
     parts = [f"{phase or 'evaluated'}{':' * bool(phase)} {pace.done} of {pace.total} ({percent} %)"]
     if pace.rate:
@@ -112,7 +112,7 @@ def _print_line(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
     console.print(", ".join([*parts, *([_failures(tally)] if _failures(tally) else [])]))
 
 
-def _print_object(phase: str, pace: Pace, tally: Tally, console: Console) -> None:
+def _print_object(phase: str, pace: StepPace, tally: Tally, console: Console) -> None:
     fields = {
         "phase": phase or "evaluation",
         "done": pace.done,
@@ -125,7 +125,7 @@ def _print_object(phase: str, pace: Pace, tally: Tally, console: Console) -> Non
     console.out(json.dumps(fields), highlight=False)
 
 
-def _left(pace: Pace) -> str:
+def _left(pace: StepPace) -> str:
     return f"{pace.seconds_left:.0f} s left" if pace.seconds_left is not None else ""
 
 

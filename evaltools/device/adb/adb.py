@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from evaltools.device.adb.answer import LONGEST_COMMAND, Answer, read_answer, wrap_command
+from evaltools.device.adb.answer import LONGEST_COMMAND, ShellAnswer, read_answer, wrap_command
 from evaltools.device.adb.errors import DeviceError, DeviceTimeout, NoSuchDevice, ServerFailed, SeveralDevices
 from evaltools.device.adb.patience import stop_if_asked
 from evaltools.device.adb.process import AdbRun, find_adb, run_adb
@@ -109,7 +109,7 @@ class Adb:
 
     def shell(
         self, serial: str, command: str, timeout_s: float = SHELL_TIMEOUT_S, stop: threading.Event | None = None
-    ) -> Answer:
+    ) -> ShellAnswer:
         """Run a command in the device's shell, with empty stdin; an exit code other than 0 is no error here.
 
         Raises :class:`DeviceTimeout` after ``timeout_s`` seconds, :class:`DeviceStopped` where ``stop`` is set

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceError, DeviceStopped, DeviceTimeout
 from evaltools.device.adb.patience import patiently, rest, stop_if_asked
 
@@ -155,7 +155,7 @@ class DetachedRun:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """What came since the last look: ``code`` is None while it runs; ``is_gone``: it ended without leaving a code.
 
     ``is_abandoned``: it ended itself, because nobody looked.
@@ -196,7 +196,7 @@ def start(
     return DetachedRun(serial, folder)
 
 
-def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -> Progress:
+def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -> RunProgress:
     """What the command printed behind these offsets (bytes), and whether it has ended; it is not abandoned then."""
     mark = f"evaltools-{uuid.uuid4().hex}"
     answer = adb.shell(run.serial, look_script(run.folder, out_offset, err_offset, mark))
@@ -208,7 +208,7 @@ def look(adb: Adb, run: DetachedRun, out_offset: int = 0, err_offset: int = 0) -
     out, err, end = parts
     alive, abandoned, *code = end.split()
     is_gone = not code and alive == b"0"
-    return Progress(out, err, int(code[0]) if code else None, is_gone, is_gone and abandoned == b"1")
+    return RunProgress(out, err, int(code[0]) if code else None, is_gone, is_gone and abandoned == b"1")
 
 
 def wait(
@@ -219,7 +219,7 @@ def wait(
     poll_s: float = _POLL_S,
     patience_s: float = _PATIENCE_S,
     stop: threading.Event | None = None,
-) -> Answer:
+) -> ShellAnswer:
     """Wait for the end; ``on_output`` gets what is new on stdout and stderr.
 
     A device that is away is waited for ``patience_s`` seconds at a time. Raises :class:`DeviceTimeout` after
@@ -249,7 +249,7 @@ def _watch(
     poll_s: float,
     patience_s: float,
     stop: threading.Event | None,
-) -> Answer:
+) -> ShellAnswer:
     """Wait as :func:`wait` does, but leave the command running on a stop."""
     limit = time.monotonic() + timeout_s
     out, err = bytearray(), bytearray()
@@ -261,22 +261,22 @@ def _watch(
         if on_output is not None and (progress.out or progress.err):
             on_output(progress.out, progress.err)
         if progress.code is not None:
-            return Answer(progress.code, bytes(out), bytes(err))
+            return ShellAnswer(progress.code, bytes(out), bytes(err))
         if progress.is_gone:
             patiently(adb, run.serial, partial(end, adb, run), patience_s)
-            raise _why_gone(run, progress, Answer(0, bytes(out), bytes(err)))
+            raise _why_gone(run, progress, ShellAnswer(0, bytes(out), bytes(err)))
         if is_late:
             patiently(adb, run.serial, partial(end, adb, run), patience_s)
             raise DeviceTimeout(
                 f"{run.serial}: the command in {run.folder} did not end within {timeout_s:g} s and was ended"
-                f"{Answer(0, bytes(out), bytes(err)).quote()}; allow more time",
+                f"{ShellAnswer(0, bytes(out), bytes(err)).quote()}; allow more time",
                 run.serial,
             )
         rest(max(0.0, min(poll_s, limit - time.monotonic())), stop)
         stop_if_asked(run.serial, stop)
 
 
-def _why_gone(run: DetachedRun, progress: Progress, printed: Answer) -> CommandFailed:
+def _why_gone(run: DetachedRun, progress: RunProgress, printed: ShellAnswer) -> CommandFailed:
     if progress.is_abandoned:
         return CommandFailed(
             f"{run.serial}: the command in {run.folder} ended itself, because nobody had looked at it for its time; "

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceBusy, DeviceError, NoPermission, NoSpace
 from evaltools.device.adb.facts import free_bytes
 from evaltools.device.adb.patience import patiently
@@ -177,7 +177,7 @@ class DeviceLock:
         self._require_taken(answer)
         self._tell(f"{self._serial}: {self.root} is taken over from {who}, {why}")
 
-    def _require_taken(self, answer: Answer) -> None:
+    def _require_taken(self, answer: ShellAnswer) -> None:
         serial, root = self._serial, self.root
         if answer.code == OTHERS_FILES:
             raise CommandFailed(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.detached import DetachedRun, end
 from evaltools.device.adb.errors import CommandFailed
 from evaltools.device.adb.patience import patiently
@@ -92,7 +92,7 @@ class DeviceStore:
                 self.serial,
             )
 
-    def _shell(self, command: str) -> Answer:
+    def _shell(self, command: str) -> ShellAnswer:
         """Run a command that may be repeated."""
         act = partial(self.adb.shell, self.serial, command, stop=self.stop)
         return patiently(self.adb, self.serial, act, self._patience_s, self.stop)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import (
     MAY_PASS,
     CommandFailed,
@@ -323,7 +323,7 @@ def _remote_size(adb: Adb, serial: str, path: str) -> int:
     return int(answer.text)
 
 
-def _why_not_read(adb: Adb, serial: str, path: str, answer: Answer) -> DeviceError:
+def _why_not_read(adb: Adb, serial: str, path: str, answer: ShellAnswer) -> DeviceError:
     if adb.shell(serial, f"test -f {shlex.quote(path)}").code == 0:
         return NoPermission(f"{serial}: {path} cannot be read; look at its permissions with ls -l", serial)
     return TransferFailed(

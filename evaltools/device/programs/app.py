@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evaltools.device.adb.adb import Adb
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import CommandFailed, DeviceError, NoSpace, ProgramMissing
 from evaltools.device.adb.patience import patiently, rest, stop_if_asked
 from evaltools.device.files.store import DeviceStore
@@ -141,7 +141,7 @@ def run_app(
     error of a device that stayed away. A device that leaves after the end of the run is no error, see
     :class:`AppRun`.
     """
-    run = _Run(adb, serial, app or BenchmarkApp(), patience_s, stop)
+    run = _RunningApp(adb, serial, app or BenchmarkApp(), patience_s, stop)
     command = start_command(run.app, arguments)
     if traces:
         run.note_tracing()
@@ -161,7 +161,7 @@ def run_app(
     return replace(found, failure=f"{found.failure}. {left}" if found.failure else "", left=left)
 
 
-class _Run:
+class _RunningApp:
     """One run of the app on one device."""
 
     def __init__(
@@ -228,7 +228,7 @@ class _Run:
         self._kept = joined
         return read_app_log(joined, self.app.package)
 
-    def shell(self, command: str) -> Answer:
+    def shell(self, command: str) -> ShellAnswer:
         """Run a command that may be repeated."""
         act = partial(self._adb.shell, self.serial, command)
         return patiently(self._adb, self.serial, act, self._patience_s, self.stop)
@@ -245,7 +245,7 @@ class _Run:
             return f"Afterwards {', and '.join(self._tidying)}: {error}"
         return ""
 
-    def _why_not_started(self, errors: Sequence[str], answer: Answer) -> ProgramMissing:
+    def _why_not_started(self, errors: Sequence[str], answer: ShellAnswer) -> ProgramMissing:
         package = self.app.package
         if "package:" not in self.shell(f"pm path {shlex.quote(package)}").text:
             return ProgramMissing(
@@ -261,7 +261,7 @@ class _Run:
         )
 
 
-def _said(answer: Answer) -> list[str]:
+def _said(answer: ShellAnswer) -> list[str]:
     """All lines that a command printed, on stdout and stderr: Android's programs print errors on either."""
     return [line.strip() for line in f"{answer.text}\n{answer.err.decode('utf-8', 'replace')}".splitlines()]
 
@@ -270,7 +270,7 @@ def _force_stop(app: BenchmarkApp) -> str:
     return shlex.join(["am", "force-stop", app.package])
 
 
-def _watch(run: _Run, timeout_s: float, poll_s: float) -> AppRun:
+def _watch(run: _RunningApp, timeout_s: float, poll_s: float) -> AppRun:
     """Read the log again and again until it says that the run is over, and then until no more lines come."""
     limit = time.monotonic() + timeout_s
     looks_at_the_end = 0

@@ -40,7 +40,7 @@ class AppState(NamedTuple):
         return bool(self.failure) and not self.is_over and not self.failure.startswith(_CRASHED)
 
 
-class _Line(NamedTuple):
+class _LogcatLine(NamedTuple):
     whole: str
     process: str
     level: str
@@ -73,7 +73,7 @@ def marks_shown(marks: Sequence[str], shown: str) -> list[str]:
 def read_app_log(text: str, package: str) -> AppState:
     """The state of the app's last process since the mark with which ``text`` begins."""
     lines = [
-        _Line(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
+        _LogcatLine(found[0], found["process"], found["level"], found["tag"], found["text"] or "")
         for found in map(_LINE.fullmatch, text.splitlines())
         if found
     ]
@@ -88,7 +88,7 @@ def read_app_log(text: str, package: str) -> AppState:
     )
 
 
-def _process_of(lines: Sequence[_Line], package: str) -> str:
+def _process_of(lines: Sequence[_LogcatLine], package: str) -> str:
     """The number of the process that was started last, else of the one that began a benchmark.
 
     Empty if there is none.
@@ -101,7 +101,7 @@ def _process_of(lines: Sequence[_Line], package: str) -> str:
     return next((line.process for line in reversed(lines) if line.text.startswith(_FIRST_LINES)), "")
 
 
-def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package: str) -> str:
+def _failure(lines: Sequence[_LogcatLine], own: Sequence[_LogcatLine], process: str, package: str) -> str:
     """Why the process ended: a Java exception, a signal, or the system."""
     for number, line in enumerate(own):
         if line.text.startswith(_EXCEPTION):
@@ -121,6 +121,6 @@ def _failure(lines: Sequence[_Line], own: Sequence[_Line], process: str, package
     return f"it ended before its time: {found.text}{_last_error(own)}" if process and found else ""
 
 
-def _last_error(own: Sequence[_Line]) -> str:
+def _last_error(own: Sequence[_LogcatLine]) -> str:
     said = next((line.text for line in reversed(own) if line.level in "EF"), "")
     return f', after "{said}"' if said else ""

@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from evaltools.device.adb import detached
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.cooling import conditions_of, cool_down
 from evaltools.device.adb.detached import DetachedRun
 from evaltools.device.adb.errors import DeviceError
@@ -150,7 +150,7 @@ class PartDevice:
         Raises :class:`DeviceError` where the device did not finish.
         """
 
-        def act(sent: SentFiles) -> Answer:
+        def act(sent: SentFiles) -> ShellAnswer:
             name = f"{work.index}-of-{work.count}-{uuid.uuid4().hex[:16]}"
             command = self._in_short(program.command(work, sent, self._options.taskset))
             parent = posixpath.join(self._store.root, RUNS)

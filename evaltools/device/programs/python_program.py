@@ -15,7 +15,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
-from evaltools.device.adb.answer import Answer
+from evaltools.device.adb.answer import ShellAnswer
 from evaltools.device.adb.errors import ProgramMissing
 from evaltools.device.files.store import PROGRAMS, DeviceStore, sha256_of
 from evaltools.device.programs.part import PartWork, SentFiles
@@ -176,7 +176,7 @@ def _name_of(wheels: Sequence[Path]) -> str:
     return together.hexdigest()[:16]
 
 
-def _why_not(serial: str, python: str, command: str, answer: Answer) -> str:
+def _why_not(serial: str, python: str, command: str, answer: ShellAnswer) -> str:
     return (
         f"{serial}: evaltools {command} cannot be started with {python}{answer.quote()}; install what it needs there "
         "(numpy, pillow, tflite-runtime or ai-edge-litert ...), or give a folder of wheels for the device with "

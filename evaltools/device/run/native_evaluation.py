@@ -72,7 +72,7 @@ def require_binary(own: DeviceFlags, command: str) -> Path:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _NativePartDone:
     """A part with its runs."""
 
     part: DevicePart
@@ -144,7 +144,7 @@ def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     return 1
 
 
-class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
+class _NativeProgram(DeviceProgram[_NativePartDone, dict[str, NativeDelegation]]):
     """The binary as the runner needs it; what delegates took must be alike."""
 
     def __init__(self, plan: _NativeEvaluation, console: Console) -> None:
@@ -153,7 +153,9 @@ class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
         self._kills = Kills()
         self._took: dict[str, dict[str, NativeDelegation]] = {}
 
-    def run(self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]) -> _Done:
+    def run(
+        self, devices: DevicesUsed, serial: str, job: Job, alike: AlikeCheck[dict[str, NativeDelegation]]
+    ) -> _NativePartDone:
         """The runs of all configurations on a part."""
         plan = self._plan
         work, program, order = plan.part(job)
@@ -168,7 +170,7 @@ class _NativeProgram(DeviceProgram[_Done, dict[str, NativeDelegation]]):
         name = f"part {job.index + 1} of {plan.count}"
         self._console.print(f"{serial}: {name} done in {done.part.elapsed_s:.0f} s", style="dim")
         proof = tuple(dict.fromkeys(line for run in runs for line in run.delegate_lines))
-        return _Done(replace(done.part, delegate_lines=proof), runs)
+        return _NativePartDone(replace(done.part, delegate_lines=proof), runs)
 
     def _keep(self, serial: str, own: dict[str, NativeDelegation]) -> dict[str, NativeDelegation]:
         self._took[serial] = own | self._took.get(serial, {})

@@ -235,10 +235,10 @@ def _text(text: str) -> str:
 def counts(outcome: GateOutcome) -> str:
     """How many limits came out how: what is broken first, then what nobody knows.
 
-    >>> from evaltools.gates.hold import GateReport
+    >>> from evaltools.gates.hold import GateDecisions
     >>> from evaltools.gates.outcome import outcome_of
     >>> kept, left = Decision("x", "top1 >= 0.7", "pass"), Decision("y", "top1 >= 0.7", "not measured")
-    >>> counts(outcome_of("1", "gates.toml", [GateReport("run", "m.tflite", (kept, left))]))
+    >>> counts(outcome_of("1", "gates.toml", [GateDecisions("run", "m.tflite", (kept, left))]))
     '1 not measured, 1 passed'
     """
     verdicts = [decision.verdict for decision in outcome.decisions]

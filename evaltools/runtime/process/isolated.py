@@ -57,7 +57,7 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _RunDone:
     """What the child says after a run."""
 
     outputs: Parcel
@@ -291,7 +291,9 @@ def _serve(
         return
 
 
-def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done | EvaltoolsError], count: int) -> None:
+def _send_all(
+    connection: Connection, bell: Connection, answers: Iterable[_RunDone | EvaltoolsError], count: int
+) -> None:
     """Send each answer at once, so that none is lost, but wake the parent only now and then, for it needs a core.
 
     The bell says how many answers may be taken. It rings before those that may fill the pipe.
@@ -299,7 +301,7 @@ def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done 
     silent, rung_at = 0, time.monotonic()
     for number, answer in enumerate(answers, 1):
         silent += 1
-        fills_pipe = isinstance(answer, _Done) and not answer.outputs.is_in_memory
+        fills_pipe = isinstance(answer, _RunDone) and not answer.outputs.is_in_memory
         if not fills_pipe:
             connection.send(answer)
         if fills_pipe or number == count or time.monotonic() - rung_at > _SECONDS_BETWEEN_BELLS:
@@ -309,10 +311,12 @@ def _send_all(connection: Connection, bell: Connection, answers: Iterable[_Done 
             connection.send(answer)
 
 
-def _run(session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int) -> _Done | EvaltoolsError:
+def _run(
+    session: Session, memory: SharedArrays, slot: int, parcel: Parcel, invocations: int
+) -> _RunDone | EvaltoolsError:
     try:
         inference = session.run(memory.inputs(parcel), invocations)
     except EvaltoolsError as error:
         return error
     outputs = memory.put_outputs(slot, inference.outputs)
-    return _Done(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())
+    return _RunDone(outputs, inference.invokes_us, inference.read_us, log_length(), peak_memory_kb())
