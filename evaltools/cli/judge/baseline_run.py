@@ -18,26 +18,18 @@ from evaltools.cli.shared.streams import complain
 from evaltools.cli.shared.terminal import make_console
 from evaltools.errors import DataError, OutputError, UsageError
 from evaltools.gates.baseline import Baseline, baseline_json, make_baseline, read_baseline
-from evaltools.gates.baseline_diff import (
-    TOLERANCE_OF_ERRORS,
-    BaselineComparison,
-    FigureChange,
-    HeldTo,
-    compare_with_baseline,
-)
+from evaltools.gates.baseline_diff import BaselineComparison, FigureChange, compare_with_baseline
 from evaltools.gates.baseline_limits import hold_limits
 from evaltools.gates.criteria import Criterion, parse_criterion
-from evaltools.gates.decide import Decision, Found, GateVerdict
 from evaltools.gates.hold import GateDecisions, seconds_of
 from evaltools.gates.outcome import outcome_of
 from evaltools.report.files.output_file import require_writable, write_file
 from evaltools.report.tables.columns import Column, print_columns, ranked
 from evaltools.report.tables.gates import print_gates
-from evaltools.report.words.gates import in_unit, unit_of
+from evaltools.report.words.baseline import baseline_decisions, figure_name
 from evaltools.report.words.verdicts import baseline_change_in_words
 from evaltools.request.flags import GivenFlags
 from evaltools.result.evaluation import EvaluationResult
-from evaltools.result.verdict import Reason
 from evaltools.result_file import read_result
 from evaltools.task_kind import OWN, kind_of, tree_kinds
 from evaltools.tasks.shared.options.pictures import read_margin
@@ -73,7 +65,11 @@ def act(action: str, result_file: str, flags: GivenFlags) -> int:
     console = make_console(sys.stdout)
     print_comparison(compared, before, console)
     report = GateDecisions(
-        Path(result_file).stem, now.model, decisions_of(compared), result.environment.elapsed_s, seconds_of(result)
+        Path(result_file).stem,
+        now.model,
+        baseline_decisions(compared),
+        result.environment.elapsed_s,
+        seconds_of(result),
     )
     if limits:
         of_limits = replace(report, decisions=hold_limits(limits, before, now, result))
@@ -130,36 +126,6 @@ def _limits(texts: Sequence[str], result: EvaluationResult) -> list[Criterion]:
                 f"({criterion.metric.meaning}); leave it out"
             )
     return found
-
-
-def decisions_of(compared: BaselineComparison) -> tuple[Decision, ...]:
-    """Each figure that is judged as a limit, in its unit; a configuration that is missing keeps none.
-
-    Figures that are only shown have no limit, so there is no verdict on them.
-    """
-    found = [_decision(change, compared.margin) for change in compared.changes if change.held_to != "shown"]
-    gone = Reason.of_text("it was not measured now")
-    found += [Decision(name, "measured again", "not measured", reason=gone) for name in compared.missing]
-    return tuple(found)
-
-
-def _decision(change: FigureChange, margin: float) -> Decision:
-    unit = unit_of(change.figure)
-    verdict: GateVerdict = "fail" if change.regressed else "pass"
-    said = baseline_change_in_words(change) if change.regressed else ""
-    measured = Found(change.figure, change.now, output=change.output or None, unit=unit)
-    limit = f"{_name(change)} no worse than {in_unit(change.before, unit)}{_allowance(change.held_to, margin)}"
-    return Decision(change.configuration, limit, verdict, measured, Reason.of_text(said) if said else None)
-
-
-def _allowance(held_to: HeldTo, margin: float) -> str:
-    """What a figure may be worse by, behind its limit."""
-    allowed = {
-        "chance": ", beyond chance",
-        "margin": f" by more than {100 * margin:g} points",
-        "tenth": f" by more than {100 * TOLERANCE_OF_ERRORS:g} %",
-    }
-    return allowed.get(held_to, "")
 
 
 def default_name(result: EvaluationResult) -> str:
@@ -221,13 +187,13 @@ def print_comparison(compared: BaselineComparison, before: Baseline, console: Co
         console.print(f"NOT MEASURED now: {printable(name)}")
     for change in compared.regressions:
         numbers = f"{_number(change.before)} -> {_number(change.now)}"
-        console.print(f"WORSE: {printable(change.configuration)}: {_name(change)} {numbers}")
+        console.print(f"WORSE: {printable(change.configuration)}: {figure_name(change)} {numbers}")
 
 
 def _print_differing(changes: Sequence[FigureChange], console: Console) -> None:
     names = [
         Column[FigureChange]("configuration", lambda change: printable(change.configuration)),
-        Column("figure", _name),
+        Column("figure", figure_name),
     ]
     columns = [
         Column[FigureChange]("change", _difference),
@@ -247,7 +213,3 @@ def _difference(change: FigureChange) -> str:
 def _number(value: float | None) -> str:
     """A number with six digits, with more where there are more before the point."""
     return "no number" if value is None else f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
-
-
-def _name(change: FigureChange) -> str:
-    return f"{change.figure}[{printable(change.output)}]" if change.output else change.figure
