@@ -70,13 +70,13 @@ def run_phase(
     rest = _Rest(pace, start, sleep)
     with _no_garbage_collection():
         while (len(phase.invokes_us) < limits.min_runs or now < earliest_end) and now <= latest_begin:
-            begun = clock()
+            run_start_ns = clock()
             try:
                 inference = session.run(inputs)
                 invoke_us, read_us = inference.invokes_us[0], inference.read_us
             except InferenceError as error:
                 failed, failure = failed + 1, str(error)
-                invoke_us, read_us = (clock() - begun) / 1000, 0.0
+                invoke_us, read_us = (clock() - run_start_ns) / 1000, 0.0
             now = clock()
             phase.invokes_us.append(invoke_us)
             phase.reads_us.append(read_us)

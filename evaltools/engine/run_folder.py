@@ -99,15 +99,15 @@ def journals_of(folders: Sequence[Path]) -> Iterator[list[Journal]]:
             journal.close()
 
 
-def require_same_run(journal: Journal, identity: RunIdentity, begun: bool = False) -> None:
+def require_same_run(journal: Journal, identity: RunIdentity, has_begun: bool = False) -> None:
     """Write down what a new run is made of; raises :class:`UsageError` where an earlier one was made of something else.
 
-    A run without a single example has not begun, unless ``begun`` says so.
+    A run without a single example has not begun, unless ``has_begun`` says so.
     """
     if journal.folder is None:
         return
     stated = identity_of(journal)
-    if stated is None or not (begun or journal.examples()):
+    if stated is None or not (has_begun or journal.examples()):
         journal.state({IDENTITY: encode(identity)})
         return
     changed = stated.changes(identity)

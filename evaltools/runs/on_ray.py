@@ -81,7 +81,7 @@ def _begin(folder: Path, request: Request) -> int:
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in request.configurations},
     )
     with run_journal(folder) as journal:
-        require_same_run(journal, identity, begun=any(folder.glob("shard-*")))
+        require_same_run(journal, identity, has_begun=any(folder.glob("shard-*")))
         journal.state({REQUEST: encode(to_plain(request))})
         return int(journal.fact(_TASKS) or 0)
 

@@ -33,13 +33,13 @@ def stored_request(run_dir: Path, device_parameters: Mapping[str, Parameter]) ->
         raise UsageError(f"{run_dir} is a part of the run on devices in {outer}; give evaltools resume that folder")
     with journals_of([run_dir]) as (journal,):
         text, words = journal.fact(REQUEST), journal.fact(_COMMAND_LINE)
-        begun = bool(journal.examples())
+        has_examples = bool(journal.examples())
     if words is not None:
         raise UsageError(
             f"the run in {run_dir} is of version 1, made by an earlier evaltools; this one goes on with runs of "
             f"version {REQUEST_VERSION}. Finish it with that evaltools, or start it anew in another folder"
         )
-    if text is None and begun:
+    if text is None and has_examples:
         raise UsageError(f"the run in {run_dir} was started from a program of its own; start it from there")
     if text is None:
         raise UsageError(f"the run in {run_dir} ended before its first example; give its command again")

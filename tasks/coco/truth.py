@@ -123,12 +123,12 @@ def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
             f"--ground_truth_annotations={path} has several pictures named {repeated[0]!r}; pictures are found in one "
             "folder by their names, so each name must be there once"
         )
-    here = tuple(image for image, name in zip(data.images, names, strict=True) if name in by_name)
+    present = tuple(image for image, name in zip(data.images, names, strict=True) if name in by_name)
     return _Read(
         kind="COCO annotations",
         sha256=hashlib.sha256(content).hexdigest(),
-        images=AnnotatedImages(data.categories, here, data.unlisted_annotations),
-        native=from_annotations(here).ground_truth,
+        images=AnnotatedImages(data.categories, present, data.unlisted_annotations),
+        native=from_annotations(present).ground_truth,
         missing=tuple(name for name in names if name not in by_name),
     )
 
@@ -136,13 +136,13 @@ def _read_annotations(path: Path, by_name: Mapping[str, Path]) -> _Read:
 def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], raw_size: tuple[int, int]) -> _Read:
     content = read_bytes(path, "--ground_truth_proto", "a binary ground_truth.pb")
     native = parse_ground_truth(content, f"--ground_truth_proto={path}")
-    here = [picture for picture in native.pictures if picture.name in by_name]
-    sizes = {picture.name: _size(by_name[picture.name], raw_size) for picture in here}
+    present = [picture for picture in native.pictures if picture.name in by_name]
+    sizes = {picture.name: _size(by_name[picture.name], raw_size) for picture in present}
     return _Read(
         kind="native proto",
         sha256=hashlib.sha256(content).hexdigest(),
         images=to_annotations(native, sizes, tuple(labels)),
-        native=NativeGroundTruth(tuple(here)),
+        native=NativeGroundTruth(tuple(present)),
         missing=tuple(picture.name for picture in native.pictures if picture.name not in by_name),
     )
 

@@ -107,7 +107,7 @@ class _Imagenet(EvaluationKind):
 
     def parts(self, asked: ImagenetRequest) -> PartsOfTask:
         evaluation = self.prepare(asked)
-        evaluation.check_here()
+        evaluation.check_labels_on_host()
         return PartsOfTask(evaluation.example_count, {"ground_truth_images_path": evaluation.pictures})
 
 

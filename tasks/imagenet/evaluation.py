@@ -88,7 +88,7 @@ class ImagenetEvaluation(Evaluation[TopKObservation]):
         """The task as it is."""
         return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
-    def check_here(self, open_with: Open = open_isolated) -> None:
+    def check_labels_on_host(self, open_with: Open = open_isolated) -> None:
         """Try the labels on the reference here, for a run that is done elsewhere; not where it cannot run here.
 
         Raises :class:`DataError` where another reading of them fits far better.

@@ -57,7 +57,7 @@ class DiffNotes:
     """The times of the very first runs by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
-    look: YardstickRuns = field(default_factory=YardstickRuns)
+    yardsticks: YardstickRuns = field(default_factory=YardstickRuns)
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ def diff_findings(
     notes: DiffNotes,
 ) -> Findings:
     """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
-    outcome, look = measured.outcome, notes.look
-    seen = {name: _measured_differences(material, differences_of(outcome, name), look) for name in outcome.records}
+    outcome, yardsticks = measured.outcome, notes.yardsticks
+    seen = {
+        name: _measured_differences(material, differences_of(outcome, name), yardsticks) for name in outcome.records
+    }
     judged = [_judged(entry, outcome, seen) for entry in described]
     sums = sum_up(measured, comparison_pairs(judged))
     configurations = [sums.with_figures(entry) for entry in judged]
@@ -101,11 +103,11 @@ def diff_findings(
     for entry in configurations:
         if entry.role == "test":
             found = seen.get(entry.name, _NO_DIFFERENCES)
-            judge_by = OutputJudge(material.model, look, tested.get(entry.name, ""), material.compares_models)
+            judge_by = OutputJudge(material.model, yardsticks, tested.get(entry.name, ""), material.compares_models)
             judges.append(judge_by)
             comparison = judge(entry.name, judge_by, found.summary, found.sampled, request.limits)
             sensitivity = _sensitivity(judge_by, material, found.summary)
-            like = look.like_the_cpu.get(entry.name)
+            like = yardsticks.like_the_cpu.get(entry.name)
             by_kind = list(found.by_kind)
             comparisons.append(replace(comparison, by_kind=by_kind, sensitivity=sensitivity, like_the_cpu=like))
     if material.writer is not None:
@@ -113,9 +115,13 @@ def diff_findings(
     return Findings(
         configurations=configurations,
         sums=sums,
-        part=replace(_details(request, material, look, comparisons), times=times),
+        part=replace(_details(request, material, yardsticks, comparisons), times=times),
         verdicts=_verdicts(configurations, comparisons),
-        warnings=[*_warnings(comparisons, look), *broken_yardsticks(judges), *_like_the_cpu(look.like_the_cpu)],
+        warnings=[
+            *_warnings(comparisons, yardsticks),
+            *broken_yardsticks(judges),
+            *_like_the_cpu(yardsticks.like_the_cpu),
+        ],
     )
 
 
@@ -137,19 +143,19 @@ def _verdicts(
 
 
 def _measured_differences(
-    material: DiffMaterial, differences: Mapping[int, Difference], look: YardstickRuns
+    material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: YardstickRuns
 ) -> _MeasuredDifferences:
     """With whether the runs that differ most are among those of the yardsticks."""
     summarise = material.comparison.summarise
-    inside = [difference for run, difference in differences.items() if run in look.runs]
+    inside = [difference for run, difference in differences.items() if run in yardsticks.runs]
     summary = summarise(inside) if inside else None
     changes = run_changes(differences)
     farthest = [max(sizes, key=lambda run: sizes[run]) for sizes in changes.outputs if sizes]
     boxes = None
-    if summary is not None and len(look.runs) < len(material.task.examples):
+    if summary is not None and len(yardsticks.runs) < len(material.task.examples):
         most = max(changes.boxes, key=lambda run: changes.boxes[run], default=None)
-        boxes = summary.boxes if most in look.runs else None
-    sampled = Sampled(summary, tuple(run in look.runs for run in farthest), boxes, len(look.runs))
+        boxes = summary.boxes if most in yardsticks.runs else None
+    sampled = Sampled(summary, tuple(run in yardsticks.runs for run in farthest), boxes, len(yardsticks.runs))
     of_all = summarise(list(differences.values())) if differences else None
     return _MeasuredDifferences(of_all, sampled, _by_kind(material, differences))
 
@@ -247,7 +253,7 @@ def _saved_tensor(tensor: TensorInfo) -> Tensor:
 
 
 def _details(
-    request: DiffRequest, material: DiffMaterial, look: YardstickRuns, comparisons: list[DiffComparison]
+    request: DiffRequest, material: DiffMaterial, yardsticks: YardstickRuns, comparisons: list[DiffComparison]
 ) -> InferenceDiff:
     reference = request.reference.name if request.reference else LOCAL_REFERENCE
     return InferenceDiff(
@@ -260,10 +266,10 @@ def _details(
         inputs=_inputs_used(request, material),
         reference_model=describe_model(material.pair.reference) if material.pair else None,
         reference_loaded_from=str(request.load_reference) if request.load_reference else None,
-        yardstick_runs=len(look.runs),
-        noise_floor=[variant(entry) for entry in look.of_kind(NOISE_FLOOR)],
-        precisions=[variant(entry) for entry in look.of_kind(PRECISION)],
-        reference_repeatability=repeatability_of(look.repeated(reference)),
+        yardstick_runs=len(yardsticks.runs),
+        noise_floor=[variant(entry) for entry in yardsticks.of_kind(NOISE_FLOOR)],
+        precisions=[variant(entry) for entry in yardsticks.of_kind(PRECISION)],
+        reference_repeatability=repeatability_of(yardsticks.repeated(reference)),
         not_saved=material.writer.failure if material.writer else None,
         comparisons=comparisons,
     )
@@ -281,22 +287,22 @@ def _inputs_used(request: DiffRequest, material: DiffMaterial) -> list[InputUsed
     return used
 
 
-def _warnings(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
-    found = [look.problem] if look.problem else []
+def _warnings(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
+    found = [yardsticks.problem] if yardsticks.problem else []
     found += [
         f"{kind}: {entry.rerun.name} not measured: {entry.reason}"
         for kind in (NOISE_FLOOR, PRECISION)
-        for entry in look.of_kind(kind)
+        for entry in yardsticks.of_kind(kind)
         if entry.summary is None
     ]
-    for entry in look.of_kind(REPEAT):
+    for entry in yardsticks.of_kind(REPEAT):
         repeatability = repeatability_of(entry)
         if repeatability is not None and repeatability.identical is False:
             found.append(
                 f"{entry.rerun.name} is not repeatable: a second time, the same inputs gave outputs that "
                 f"differ by up to {repeatability.max if repeatability.max is not None else 'an unknown amount'}"
             )
-    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, look)
+    return found + _constant_outputs(comparisons) + coarse_floor(comparisons, yardsticks)
 
 
 def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:

@@ -144,8 +144,8 @@ class DiffEvaluation(Evaluation[DiffObservation]):
         if self.request.execution.shard.count > 1:
             return ready
         _close(opened)
-        look = self._look(opened, measured, observer, open_with)
-        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
+        yardsticks = self._measure_yardsticks(opened, measured, observer, open_with)
+        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
 
     def after_merge(
         self,
@@ -165,10 +165,10 @@ class DiffEvaluation(Evaluation[DiffObservation]):
             _close(opened)
             if not opened:
                 return ready
-            look = self._look(opened, measured, observer, open_with, not elsewhere)
-        return replace(ready, notes=replace(ready.notes, look=look), interrupted=look.interrupted)
+            yardsticks = self._measure_yardsticks(opened, measured, observer, open_with, not elsewhere)
+        return replace(ready, notes=replace(ready.notes, yardsticks=yardsticks), interrupted=yardsticks.interrupted)
 
-    def _look(
+    def _measure_yardsticks(
         self,
         opened: Sequence[Opened],
         measured: MeasuredPass,

@@ -68,7 +68,7 @@ class OutputJudge:
     """
 
     model: ModelFile
-    look: YardstickRuns
+    measured: YardstickRuns
     kernels: str
     other_model: bool
 
@@ -87,7 +87,7 @@ class OutputJudge:
         if summary.boxes is None:
             return None
         floor = [entry.summary.boxes for entry in self._floor() if entry.summary and entry.summary.boxes]
-        verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(self.look, PRECISION))
+        verdict = judge_boxes(sampled.boxes or summary.boxes, floor, _boxes(self.measured, PRECISION))
         return verdict if sampled.boxes is None else over_some_runs(verdict, sampled.runs)
 
     def yardsticks(self, position: int) -> Yardsticks:
@@ -105,14 +105,14 @@ class OutputJudge:
         """The differences of the CPU variants and of the precisions by name."""
         floor, precisions = (
             {entry.rerun.name: entry.summary.outputs[position] for entry in entries if entry.summary}
-            for entries in (self._floor(), self.look.of_kind(PRECISION))
+            for entries in (self._floor(), self.measured.of_kind(PRECISION))
         )
         return floor, precisions
 
     def _floor(self) -> list[RerunOutcome]:
         return [
             entry
-            for entry in self.look.of_kind(NOISE_FLOOR)
+            for entry in self.measured.of_kind(NOISE_FLOOR)
             if entry.rerun.name == FEW_ROUNDINGS or entry.rerun.runnable.configuration.kernel_set != self.kernels
         ]
 
@@ -132,7 +132,7 @@ class OutputJudge:
             return [is_small(found, self.yardsticks(position)) for position, found in enumerate(summary.outputs)]
 
         never = {found.output for found in of_all.outputs if found.reference.distinct_outputs == 1}
-        outputs = self.look.remembered or self.look.expected
+        outputs = self.measured.remembered or self.measured.expected
         return measure_sensitivity(outputs, comparison, judge_planted, are_small, never)
 
 
@@ -144,8 +144,8 @@ def judge(
     limits: Sequence[Criterion],
 ) -> DiffComparison:
     """The comparison of one configuration; without a summary it has no outputs, and breaks the limits."""
-    look, model = judge_by.look, judge_by.model
-    repeated = look.repeated(configuration)
+    yardsticks, model = judge_by.measured, judge_by.model
+    repeated = yardsticks.repeated(configuration)
     repeatability = repeatability_of(repeated)
     if summary is None:
         kept = False if limits else None
@@ -221,10 +221,10 @@ def _decisive(outputs: Sequence[JudgedOutput], boxes: OutputVerdict | None) -> l
     return found + ([("boxes", boxes, 1.0)] if boxes is not None else [])
 
 
-def _boxes(look: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
+def _boxes(yardsticks: YardstickRuns, kind: RerunKind) -> dict[str, BoxAgreement]:
     return {
         entry.rerun.name: entry.summary.boxes
-        for entry in look.of_kind(kind)
+        for entry in yardsticks.of_kind(kind)
         if entry.summary is not None and entry.summary.boxes is not None
     }
 
@@ -233,7 +233,7 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     """Warnings about CPU variants that are no yardstick for an output."""
     found: dict[str, list[str]] = {}
     for judge_by in judges:
-        for entry in judge_by.look.of_kind(NOISE_FLOOR):
+        for entry in judge_by.measured.of_kind(NOISE_FLOOR):
             for position, output in enumerate(entry.summary.outputs if entry.summary else ()):
                 is_named = output.output in found.get(entry.rerun.name, [])
                 if not is_named and entry.rerun.name in judge_by.broken(position):
@@ -245,7 +245,7 @@ def broken_yardsticks(judges: Sequence[OutputJudge]) -> list[str]:
     ]
 
 
-def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> list[str]:
+def coarse_floor(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) -> list[str]:
     """Warnings about outputs for which CPU kernels are so far apart that a difference proves little."""
     coarse: dict[str, str] = {}
     counting = {
@@ -254,10 +254,10 @@ def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> 
         for judged in entry.outputs
         for name in judged.held_against
     }
-    for entry in look.of_kind(NOISE_FLOOR):
+    for entry in yardsticks.of_kind(NOISE_FLOOR):
         for found in entry.summary.outputs if entry.summary else ():
             counts = (found.output, entry.rerun.name) in counting
-            if counts and is_coarse(found) and found.output not in _box_outputs(look):
+            if counts and is_coarse(found) and found.output not in _box_outputs(yardsticks):
                 coarse.setdefault(found.output, f"{size_in_words(found)} ({entry.rerun.name})")
     return [
         f"output {output!r}: CPU kernels themselves differ from the reference by {text} on these inputs, so that a "
@@ -266,11 +266,11 @@ def coarse_floor(comparisons: Sequence[DiffComparison], look: YardstickRuns) -> 
     ]
 
 
-def _box_outputs(look: YardstickRuns) -> set[str]:
+def _box_outputs(yardsticks: YardstickRuns) -> set[str]:
     """Names of outputs that are compared as boxes."""
     return {
         found.output
-        for entry in look.seen
+        for entry in yardsticks.seen
         if entry.summary is not None and entry.summary.boxes is not None
         for found in entry.summary.outputs
     }

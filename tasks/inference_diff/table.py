@@ -326,8 +326,8 @@ def _print_native_errors(result: EvaluationResult, comparison: DiffComparison, c
     for number, error in enumerate(comparison.native_errors[:_MOST_OUTPUTS]):
         names = [tensor.name for tensor in result.model.outputs[number : number + 1]]
         figures = (("avg_error", error.avg_error), ("between runs", error.std_dev), ("largest", error.max_error))
-        told = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
-        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {told}")
+        listed = ", ".join(f"{name} {'no number' if value is None else f'{value:.4g}'}" for name, value in figures)
+        console.print(f"{comparison.configuration}, output {number} {' '.join(names)}: {listed}")
     left_out = len(comparison.native_errors) - _MOST_OUTPUTS
     if left_out > 0:
         console.print(f"... and {left_out} more outputs, listed in the JSON result")

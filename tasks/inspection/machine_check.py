@@ -99,7 +99,7 @@ def findings() -> Iterator[Finding]:
         expected = expected if expected is not None else outputs
         yield found
     for check in PROVEN_DELEGATES:
-        yield replace(_tried("delegate", check, model, inputs, expected)[0], here=_here(check))
+        yield replace(_tried("delegate", check, model, inputs, expected)[0], here=_on_a_computer(check))
     for delegate in DELEGATES:
         if not delegate.runtimes:
             yield Finding("delegate", delegate.name, "elsewhere", f"runs in {delegate.works_in}")
@@ -111,7 +111,7 @@ def findings() -> Iterator[Finding]:
         yield Finding("package", name, "works" if is_there else "missing", "installed" if is_there else "", next_step)
 
 
-def _here(check: Check) -> str:
+def _on_a_computer(check: Check) -> str:
     return " ".join(delegate.here for delegate in Configuration.from_text(check.name, check.flags).delegates.requested)
 
 

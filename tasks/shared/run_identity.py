@@ -227,10 +227,10 @@ def _quiet_of(shard: Journal) -> QuietTimes | None:
 def _require_one_run(place: RunAtPlace, shards: Sequence[Journal], identity: RunIdentity) -> None:
     """Raise :class:`UsageError` where the shards are not those of one run, or of another than ``identity`` says."""
     first = place.folders[0]
-    begun = [_identity_in(shard) for shard in shards]
-    _require_distinct(place.folders, begun)
-    stated = begun[0].portable()
-    for folder, found in zip(place.folders, begun, strict=True):
+    identities = [_identity_in(shard) for shard in shards]
+    _require_distinct(place.folders, identities)
+    stated = identities[0].portable()
+    for folder, found in zip(place.folders, identities, strict=True):
         changed = stated.changes(found.portable())
         if changed:
             raise UsageError(f"{folder} is no shard of the run in {first}: {'; '.join(changed)}")

@@ -339,9 +339,9 @@ def test_a_run_goes_on_only_as_what_it_was(opened: TaskJournal[float], tmp_path:
 
 
 def test_a_run_whose_examples_lie_elsewhere_has_begun_too(opened: TaskJournal[float]) -> None:
-    require_same_run(opened, RunIdentity({"model": "m"}), begun=True)
+    require_same_run(opened, RunIdentity({"model": "m"}), has_begun=True)
     with pytest.raises(UsageError, match="model was m, now it is n"):
-        require_same_run(opened, RunIdentity({"model": "n"}), begun=True)
+        require_same_run(opened, RunIdentity({"model": "n"}), has_begun=True)
 
 
 def test_a_run_without_a_folder_writes_down_nothing_about_itself() -> None:

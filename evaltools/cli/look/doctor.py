@@ -112,8 +112,8 @@ def _lines(finding: Finding, earlier: Sequence[Finding]) -> list[str]:
     that need it.
     """
     lines = [f"  {_MARKS[finding.state]:<3}  {finding.name:<31} {finding.proof}".rstrip()]
-    is_told = bool(earlier) and earlier[-1].here == finding.here
-    if finding.here and not is_told:
+    is_repeated = bool(earlier) and earlier[-1].here == finding.here
+    if finding.here and not is_repeated:
         lines.append(f"         here: {finding.here}")
     if finding.state == "missing" and finding.next_step:
         alike = next((entry.name for entry in earlier if entry.next_step == finding.next_step), None)

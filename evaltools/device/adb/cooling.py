@@ -44,7 +44,7 @@ def cool_down(
     and one when it goes on too warm. Raises :class:`CommandFailed` where the device states no temperature.
     """
     started = time.monotonic()
-    is_told = False
+    is_announced = False
     while True:
         conditions = look()
         temperature, waited = hottest(conditions), time.monotonic() - started
@@ -62,9 +62,9 @@ def cool_down(
                 "--cool_down"
             )
             return conditions, waited
-        if not is_told:
+        if not is_announced:
             tell(f"{serial}: {warm}, waiting until all are at most {limit_celsius:g} C, for up to {timeout_s:g} s")
-            is_told = True
+            is_announced = True
         if stop.wait(between_looks_s):
             return conditions, waited
 

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("request", nargs="?")
     given = parser.parse_args(arguments)
     if given.check:
-        print(json.dumps(what_is_here(given.check)))
+        print(json.dumps(describe_installation(given.check)))
         return 0
     for folder, manifest, *archives in given.pictures:
         lay_out(Path(folder), Path(manifest), map(Path, archives))
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     os.execv(sys.executable, [sys.executable, "-m", _CARRY_OUT, given.request])
 
 
-def what_is_here(modules: Iterable[str]) -> dict[str, object]:
+def describe_installation(modules: Iterable[str]) -> dict[str, object]:
     """The versions of this package and of Python, after importing all modules that are needed."""
     for module in modules:
         importlib.import_module(module)

@@ -274,8 +274,8 @@ class PartDevice:
     def _fetch(self, run: DetachedRun, name: str, folder: Path) -> None:
         """Fetch a result. If the command did not write it, that is no error here: its exit code shows what happened."""
         remote = posixpath.join(run.folder, name)
-        there = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
-        if there.code == 0:
+        test = self._patiently(partial(self._adb.shell, self._serial, f"test -f {shlex.quote(remote)}"))
+        if test.code == 0:
             local = folder / name
             local.parent.mkdir(parents=True, exist_ok=True)
             pull(self._adb, self._serial, remote, local, patience_s=self._options.patience_s, stop=self._stop)

@@ -51,7 +51,7 @@ class DeviceBenchmark:
     """What is to be measured on devices, checked; make it with :func:`read_device_benchmark`."""
 
     asked: Request
-    own: DeviceFlags
+    flags: DeviceFlags
     request: BenchmarkRequest
     accuracies: Sequence[AccuracyGiven | None]
     binary: Path | None
@@ -70,38 +70,38 @@ class MeasuredOnDevices:
     are_all: bool
 
 
-def read_device_benchmark(asked: Request, own: DeviceFlags) -> DeviceBenchmark:
+def read_device_benchmark(asked: Request, flags: DeviceFlags) -> DeviceBenchmark:
     """Check everything that the host can check; raises :class:`UsageError` and its kinds."""
-    _require_sense(asked, own)
-    binary = require_binary(own, asked.task) if own.program == "native" else None
+    _require_sense(asked, flags)
+    binary = require_binary(flags, asked.task) if flags.program == "native" else None
     request = read_request(asked, libraries_on_host=False)
-    return DeviceBenchmark(asked, own, request, accuracies_of(asked.options, request), binary)
+    return DeviceBenchmark(asked, flags, request, accuracies_of(asked.options, request), binary)
 
 
-def _require_sense(asked: Request, own: DeviceFlags) -> None:
+def _require_sense(asked: Request, flags: DeviceFlags) -> None:
     """Raise :class:`UsageError` for flags that have no effect together."""
-    if own.program != "evaltools":
-        refuse_options(asked.options, own.program)
-    if own.parts:
+    if flags.program != "evaltools":
+        refuse_options(asked.options, flags.program)
+    if flags.parts:
         raise UsageError("--parts has no effect on a benchmark, which every device does as a whole; leave it out")
-    if own.program == "app" and own.taskset:
+    if flags.program == "app" and flags.taskset:
         raise UsageError("--taskset has no effect on a benchmark by --device_program=app; leave it out")
 
 
 def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnDevices:
     """Measure on every device, and on the host if that was asked for."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
-    asked, own, request = wanted.asked, wanted.own, wanted.request
+    asked, flags, request = wanted.asked, wanted.flags, wanted.request
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
         folder = Path(temporary)
         program: DeviceProgram[BenchmarkDone, None]
-        if own.program == "evaltools":
-            program = EvaltoolsBenchmark(asked, request, own.root, folder, console)
+        if flags.program == "evaltools":
+            program = EvaltoolsBenchmark(asked, request, flags.root, folder, console)
         else:
-            program = NativeBenchmark(asked.options, request, own, wanted.binary, folder, console)
-        with DevicesUsed(own, console) as devices:
-            host = {HOST: _benchmark_on_host(asked, request, folder, console)} if own.include_host else {}
-            found = run_on_devices(program, own.program, SPLIT_EACH, 1, devices, console)
+            program = NativeBenchmark(asked.options, request, flags, wanted.binary, folder, console)
+        with DevicesUsed(flags, console) as devices:
+            host = {HOST: _benchmark_on_host(asked, request, folder, console)} if flags.include_host else {}
+            found = run_on_devices(program, flags.program, SPLIT_EACH, 1, devices, console)
     places = host | {job.serial: done.place for job, done in found.done.items()}
     rows = {name: with_accuracies(place.rows, wanted.accuracies) for name, place in places.items()}
     warnings = [warning for place in places.values() for warning in place.warnings]
@@ -110,7 +110,7 @@ def measure_on_devices(wanted: DeviceBenchmark, console: Console) -> MeasuredOnD
         environment=describe_environment(list(asked.command), started_at, round(time.perf_counter() - clock, 3)),
         options=options_in_force(asked.options, request),
         models=[describe_model(model) for model in request.models],
-        rows=joined_rows(rows, own.include_host or len(devices.serials) > 1),
+        rows=joined_rows(rows, flags.include_host or len(devices.serials) > 1),
         warnings=list(dict.fromkeys(warnings)),
         device_run=found.device_run,
     )

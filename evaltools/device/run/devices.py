@@ -49,21 +49,21 @@ class DevicesUsed:
         stop: set to have everything on the devices ended
     """
 
-    def __init__(self, own: DeviceFlags, console: Console) -> None:
-        self._others_wheels = _one_of_each(own.wheels, console)
-        self.adb = Adb(own.adb, own.port)
+    def __init__(self, flags: DeviceFlags, console: Console) -> None:
+        self._others_wheels = _one_of_each(flags.wheels, console)
+        self.adb = Adb(flags.adb, flags.port)
         self.stop = threading.Event()
-        self.facts, self.left_out = _usable(self.adb, own)
+        self.facts, self.left_out = _usable(self.adb, flags)
         for entry in self.left_out:
             console.print(f"left out: {entry.reason}")
-        self._own = own
+        self._flags = flags
         self._console = console
         self._options = PartOptions(
-            patience_s=own.patience_s,
-            timeout_s=own.part_timeout_s,
-            cool_down_c=own.cool_down_c,
-            cool_down_timeout_s=own.cool_down_timeout_s,
-            taskset=own.taskset,
+            patience_s=flags.patience_s,
+            timeout_s=flags.part_timeout_s,
+            cool_down_c=flags.cool_down_c,
+            cool_down_timeout_s=flags.cool_down_timeout_s,
+            taskset=flags.taskset,
         )
         self._devices = {serial: self._device(serial) for serial in self.serials}
         self._locks: dict[str, DeviceLock] = {}
@@ -85,7 +85,7 @@ class DevicesUsed:
                 try:
                     held.enter_context(lock)
                 except DeviceError as error:
-                    if not self._own.all_devices:
+                    if not self._flags.all_devices:
                         raise
                     self._leave_out(serial, error)
                 else:
@@ -96,12 +96,12 @@ class DevicesUsed:
         return self
 
     def _lock(self, serial: str) -> DeviceLock:
-        own = self._own
+        flags = self._flags
         return DeviceLock(
             self.adb,
             serial,
-            own.root,
-            own.patience_s,
+            flags.root,
+            flags.patience_s,
             self.stop,
             stale_after_s=_STALE * self._options.alone_s,
             tell=self._console.print,
@@ -130,7 +130,7 @@ class DevicesUsed:
                 f"itself after {self._options.alone_s / 60:.0f} minutes without a look, and "
                 f"{self._cleaning(serial)} ends and deletes all"
             )
-        elif not self._own.keeps_files:
+        elif not self._flags.keeps_files:
             try:
                 lock.require()
                 clear(self.adb, serial, lock)
@@ -141,18 +141,18 @@ class DevicesUsed:
 
     def _cleaning(self, serial: str) -> str:
         """The command that ends and deletes what is left on a device."""
-        own = self._own
+        flags = self._flags
         words = ["evaltools", "device", "clean", f"--serials={serial}"]
-        words += [f"--adb={own.adb}"] if own.adb else []
-        words += [f"--adb_port={own.port}"] if own.port is not None else []
-        words += [f"--device_folder={own.root}"] if own.root != DEFAULT_ROOT else []
+        words += [f"--adb={flags.adb}"] if flags.adb else []
+        words += [f"--adb_port={flags.port}"] if flags.port is not None else []
+        words += [f"--device_folder={flags.root}"] if flags.root != DEFAULT_ROOT else []
         return shlex.join(words)
 
     def facts_of(self, serial: str) -> DeviceFacts:
         """The facts about a device at the beginning; the Python in them is the one that is used."""
         facts = next(facts for facts in self.facts if facts.serial == serial)
         program = self._pythons.get(serial)
-        if program is None or not self._own.python:
+        if program is None or not self._flags.python:
             return facts
         return replace(facts, python=program.version, python_path=program.python)
 
@@ -167,12 +167,12 @@ class DevicesUsed:
         store, program = self._devices[serial].store, self._pythons.get(serial)
         if program is None:
             needed = Needed(kind.command, kind.modules_on_devices)
-            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._own.python)
+            program = self._pythons[serial] = install(store, self._all_wheels(), needed, self._flags.python)
         return program
 
     def _device(self, serial: str) -> PartDevice:
-        own, on_sending = self._own, Sending(serial, self._console)
-        store = DeviceStore(self.adb, serial, own.root, own.patience_s, self.stop, on_sending)
+        flags, on_sending = self._flags, Sending(serial, self._console)
+        store = DeviceStore(self.adb, serial, flags.root, flags.patience_s, self.stop, on_sending)
         return PartDevice(store, self._options, self.stop, self._console.print)
 
     def is_back(self, serial: str) -> bool:
@@ -241,21 +241,21 @@ def _one_of_each(wheels: Iterable[Path], console: Console) -> tuple[Path, ...]:
     return tuple(found.values())
 
 
-def _usable(adb: Adb, own: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
+def _usable(adb: Adb, flags: DeviceFlags) -> tuple[tuple[DeviceFacts, ...], list[DeviceLeftOut]]:
     """The devices that can be used, and those that are left out.
 
     A device that is named must be usable; with ``all`` the usable ones are taken. Raises :class:`DeviceError` where
     there is none, or one that was named cannot be used.
     """
-    wanted = own.serials
-    if not own.all_devices and not wanted:
+    wanted = flags.serials
+    if not flags.all_devices and not wanted:
         wanted = (adb.choose(),)
     for serial in wanted:
         adb.reconnect_if_unlisted(serial)
     left_out: list[DeviceLeftOut] = []
     usable: list[DeviceFacts] = []
     for device, found in look_at_devices(adb, wanted):
-        error = found if isinstance(found, DeviceError) else _why_not_used(found, own.taskset, usable)
+        error = found if isinstance(found, DeviceError) else _why_not_used(found, flags.taskset, usable)
         if isinstance(found, DeviceFacts) and error is None:
             usable.append(found)
         elif error is not None:

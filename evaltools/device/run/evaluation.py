@@ -65,7 +65,9 @@ class MergedParts:
 
 
 @contextmanager
-def parts_on_devices(request: Request, own: DeviceFlags, console: Console, observer: Observer) -> Iterator[MergedParts]:
+def parts_on_devices(
+    request: Request, flags: DeviceFlags, console: Console, observer: Observer
+) -> Iterator[MergedParts]:
     """A context that runs the parts on entry; their records can be read until it ends.
 
     Raises :class:`UsageError` for flags that make no sense together, and :class:`DeviceError` where devices have not
@@ -73,11 +75,11 @@ def parts_on_devices(request: Request, own: DeviceFlags, console: Console, obser
     """
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     kind, run_dir = evaluation_kind(request.task), request.options.path("run_dir")
-    sent = device_request(request, own.root)
+    sent = device_request(request, flags.root)
     examples = examples_of(kind, request)
-    _require_sense(kind, request, own, examples)
+    _require_sense(kind, request, flags, examples)
     with _folder(run_dir) as folder, run_journal(folder) as journal:
-        plan, state = _carry_out(kind, request, own, sent, examples, folder, journal, console, observer)
+        plan, state = _carry_out(kind, request, flags, sent, examples, folder, journal, console, observer)
         complete = complete_jobs(state.jobs, state.done, state.outcome, _step(run_dir))
         shards = plan.finished(complete, state)
         shards = replace(shards, started_at=started_at, elapsed_s=round(time.perf_counter() - clock, 3))
@@ -110,16 +112,16 @@ class _RunStart:
         return jobs_of(split, self.serials, self.count)
 
 
-def _read_run_start(journal: Journal, own: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
+def _read_run_start(journal: Journal, flags: DeviceFlags, sent: DeviceRequest) -> _RunStart | None:
     """How the run in the journal's folder was started, None for a new folder.
 
     Raises :class:`UsageError` for the folder of another run, and for another ``--parts`` than the run has.
     """
     count = int(journal.fact(_PARTS) or 0)
-    require_same_run(journal, _identity(own, sent), begun=bool(count))
+    require_same_run(journal, _identity(flags, sent), has_begun=bool(count))
     if not count:
         return None
-    parts = own.parts
+    parts = flags.parts
     if parts and parts != count:
         raise UsageError(f"--parts={parts}: the run in {journal.folder} began with {count}; leave the flag out")
     serials: list[str] = decode(journal.fact(_SERIALS) or "[]", list[str], journal.folder)
@@ -141,7 +143,7 @@ def _write_run_start(
     return replace(run, serials=together)
 
 
-def _identity(own: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
+def _identity(flags: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
     """What must stay the same for a run to be resumed.
 
     Files count by their content: the path of a file on devices contains its checksum.
@@ -153,7 +155,7 @@ def _identity(own: DeviceFlags, sent: DeviceRequest) -> RunIdentity:
             "the task": sent.request.task,
             "the files": digest([*sent.files.values(), *map(sha256_of, folders)]),
         },
-        options={"--split": own.split, "--taskset": own.taskset, **flags_to_repeat(sent.request.options)},
+        options={"--split": flags.split, "--taskset": flags.taskset, **flags_to_repeat(sent.request.options)},
         configurations={each.name: {"its setting": " ".join(each.to_flags())} for each in sent.request.configurations},
     )
     for option, pictures in sent.pictures.items():
@@ -182,7 +184,7 @@ class _RunState:
 def _carry_out(
     kind: EvaluationKind,
     request: Request,
-    own: DeviceFlags,
+    flags: DeviceFlags,
     sent: DeviceRequest,
     examples: PartsOfTask,
     folder: Path,
@@ -191,24 +193,24 @@ def _carry_out(
     observer: Observer,
 ) -> tuple[_DeviceEvaluation, _RunState]:
     """Start the run, or resume it: do its missing parts. Where none is missing, no device is looked at."""
-    is_each = own.split == SPLIT_EACH
-    run = _read_run_start(journal, own, sent)
-    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(own.split)))
+    is_each = flags.split == SPLIT_EACH
+    run = _read_run_start(journal, flags, sent)
+    is_done = run is not None and all(map(PartsFolder(folder, run.count).is_done, run.jobs(flags.split)))
     with (
         tempfile.TemporaryDirectory(prefix="evaltools-") as temporary,
-        nullcontext() if is_done else DevicesUsed(own, console) as devices,
+        nullcontext() if is_done else DevicesUsed(flags, console) as devices,
     ):
         if devices is not None:
-            started = run or _RunStart(_parts_wanted(kind, own, examples, len(devices.serials)))
+            started = run or _RunStart(_parts_wanted(kind, flags, examples, len(devices.serials)))
             run = _write_run_start(journal, request, started, devices.serials if is_each else (), is_new=run is None)
         assert run is not None
         against_host = _against_host_outputs(kind, request, folder) if is_each else None
         if against_host is not None:
-            request, sent = against_host, device_request(against_host, own.root)
+            request, sent = against_host, device_request(against_host, flags.root)
         manifests = _manifests(Path(temporary), sent)
         plan = _DeviceEvaluation(kind, request, sent, examples, run.count, manifests, is_each, against_host is not None)
-        host = (plan.run_on_host(folder, console),) if own.include_host else ()
-        state = _RunState(run.jobs(own.split), PartsFolder(folder, run.count), PoolOutcome(), host)
+        host = (plan.run_on_host(folder, console),) if flags.include_host else ()
+        state = _RunState(run.jobs(flags.split), PartsFolder(folder, run.count), PoolOutcome(), host)
         if devices is None:
             return plan, state
         count = run.count
@@ -235,10 +237,10 @@ def _against_host_outputs(kind: EvaluationKind, request: Request, folder: Path) 
     return kind.against_saved(request, saved)
 
 
-def _parts_wanted(kind: EvaluationKind, own: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
-    if examples.in_one_part or (kind.whole_run_option and not own.parts):
+def _parts_wanted(kind: EvaluationKind, flags: DeviceFlags, examples: PartsOfTask, devices: int) -> int:
+    if examples.in_one_part or (kind.whole_run_option and not flags.parts):
         return 1
-    return parts_of(examples.count, own.parts, 1 if own.split == SPLIT_EACH else devices)
+    return parts_of(examples.count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
 
 
 def _absent(jobs: Sequence[Job], kept: PartsFolder, devices: DevicesUsed) -> list[DeviceLeftOut]:
@@ -255,14 +257,14 @@ def _step(run_dir: Path | None) -> str:
     return f"; evaltools resume {shlex.quote(str(run_dir))} goes on"
 
 
-def _require_sense(kind: EvaluationKind, request: Request, own: DeviceFlags, examples: PartsOfTask) -> None:
+def _require_sense(kind: EvaluationKind, request: Request, flags: DeviceFlags, examples: PartsOfTask) -> None:
     """Raise :class:`UsageError` for flags that have no effect together, or none on devices."""
     whole = kind.whole_run_option
-    if examples.in_one_part and own.parts > 1:
+    if examples.in_one_part and flags.parts > 1:
         raise UsageError(
-            f"--parts={own.parts}: every run depends on those before it, so there is one part; leave it out"
+            f"--parts={flags.parts}: every run depends on those before it, so there is one part; leave it out"
         )
-    if own.split != SPLIT_EACH and own.parts > 1 and whole and whole in request.options:
+    if flags.split != SPLIT_EACH and flags.parts > 1 and whole and whole in request.options:
         raise UsageError(
             f"--{whole} has no effect on several parts: the yardsticks are those of a device that does all; leave out "
             "one of it and --parts"

@@ -103,24 +103,24 @@ class NativeBenchmark(DeviceProgram[BenchmarkDone, None]):
         self,
         options: Options,
         request: BenchmarkRequest,
-        own: DeviceFlags,
+        flags: DeviceFlags,
         binary: Path | None,
         folder: Path,
         console: Console,
     ) -> None:
-        self._plan = _plan(options, request, own.root)
-        self._own = own
+        self._plan = _plan(options, request, flags.root)
+        self._flags = flags
         self._binary = binary
         self._folder = folder
         self._console = console
         self._kills = Kills()
-        self._runtime = _runtime(binary, own.app_package)
+        self._runtime = _runtime(binary, flags.app_package)
 
     def run(self, devices: DevicesUsed, serial: str, job: Job, _alike: AlikeCheck[None]) -> BenchmarkDone:
         """All starts on a device."""
         plan = self._plan
         if self._binary is None:
-            starts, part = _run_app(plan, self._own, devices, serial, self._console)
+            starts, part = _run_app(plan, self._flags, devices, serial, self._console)
         else:
             done = _run_native(plan, self._binary, self._folder, devices, serial)
             steps = read_steps(done, len(plan.steps))
@@ -185,22 +185,22 @@ def beside(printed: str, logcat: str) -> str:
 
 
 def _run_app(
-    plan: _NativeRounds, own: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
+    plan: _NativeRounds, flags: DeviceFlags, devices: DevicesUsed, serial: str, console: Console
 ) -> tuple[list[_ProgramStart], DevicePart]:
     device = devices.device(serial)
-    app = BenchmarkApp(own.app_package, own.app_activity)
-    if own.app_apk is not None:
-        install_app(device.store, own.app_apk)
+    app = BenchmarkApp(flags.app_package, flags.app_activity)
+    if flags.app_apk is not None:
+        install_app(device.store, flags.app_apk)
 
     def start(arguments: Sequence[str]) -> AppRun:
         return run_app(
             device.store.adb,
             serial,
             arguments,
-            own.part_timeout_s,
+            flags.part_timeout_s,
             app,
-            own.app_traces,
-            patience_s=own.patience_s,
+            flags.app_traces,
+            patience_s=flags.patience_s,
             stop=devices.stop,
         )
 

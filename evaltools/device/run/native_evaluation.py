@@ -45,15 +45,15 @@ _PICTURES: Final = "pictures"
 
 
 def evaluate_native(
-    request: Request, own: DeviceFlags, inputs: NativeInputs, binary: Path, console: Console
+    request: Request, flags: DeviceFlags, inputs: NativeInputs, binary: Path, console: Console
 ) -> tuple[EvaluationResult, bool]:
     """Run the binary for every configuration; the result, and whether all parts are in it."""
     started_at, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="evaltools-") as temporary:
-        with DevicesUsed(own, console) as devices:
-            count = _part_count(own, inputs, len(devices.serials))
-            plan = _NativeEvaluation(binary, inputs, count, own.root, Path(temporary))
-            found = run_on_devices(_NativeProgram(plan, console), "native", own.split, count, devices, console)
+        with DevicesUsed(flags, console) as devices:
+            count = _part_count(flags, inputs, len(devices.serials))
+            plan = _NativeEvaluation(binary, inputs, count, flags.root, Path(temporary))
+            found = run_on_devices(_NativeProgram(plan, console), "native", flags.split, count, devices, console)
         runs = [run for done in found.done.values() for run in done.runs]
         elapsed_s = round(time.perf_counter() - clock, 3)
         result = assemble_native(inputs, runs, NativeBinary(binary.name, sha256_of(binary)), started_at, elapsed_s)
@@ -61,9 +61,9 @@ def evaluate_native(
     return replace(result, device_run=found.device_run, environment=environment), found.are_all
 
 
-def require_binary(own: DeviceFlags, command: str) -> Path:
+def require_binary(flags: DeviceFlags, command: str) -> Path:
     """The binary that was given; raises :class:`UsageError` where there is none."""
-    binary = own.native_binary
+    binary = flags.native_binary
     if binary is None:
         raise UsageError(f"--device_program=native needs --native_binary=PATH, {command}'s program for the device")
     if not binary.is_file():
@@ -133,12 +133,12 @@ def _written(path: Path, content: bytes | None) -> Path | None:
     return path
 
 
-def _part_count(own: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
+def _part_count(flags: DeviceFlags, inputs: NativeInputs, devices: int) -> int:
     if inputs.can_be_split:
-        return parts_of(inputs.example_count, own.parts, 1 if own.split == SPLIT_EACH else devices)
-    if own.parts > 1:
+        return parts_of(inputs.example_count, flags.parts, 1 if flags.split == SPLIT_EACH else devices)
+    if flags.parts > 1:
         raise UsageError(
-            f"--parts={own.parts}: the native tool's figures of parts do not add up to those of the whole; "
+            f"--parts={flags.parts}: the native tool's figures of parts do not add up to those of the whole; "
             "leave the flag out, or take --device_program=evaltools"
         )
     return 1

@@ -78,8 +78,8 @@ def _conditions(result: EvaluationResult, execution: ExecutionUsed) -> str:
     """How many workers there were and how fast, as far as this process ran examples, and what the latencies are of."""
     workers = f"{execution.workers} worker{'s' * (execution.workers != 1)}"
     rate = f"{execution.examples_run / max(result.environment.elapsed_s, 1e-9):.1f} examples/s"
-    told = f"{_latency(execution)}{_processes(result)}"
-    return f"{workers}, {rate}; {told}" if execution.examples_run else told
+    conditions = f"{_latency(execution)}{_processes(result)}"
+    return f"{workers}, {rate}; {conditions}" if execution.examples_run else conditions
 
 
 def _processes(result: EvaluationResult) -> str:
