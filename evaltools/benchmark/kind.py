@@ -60,7 +60,8 @@ def request_of_flags(
     """The request that a command line makes; raises :class:`UsageError` for flags that are wrong.
 
     Flags of configurations also stay among the options: messages need those that ``--perf_options_list`` overrules.
-    With ``native_tool`` all options of such a list are kept, since the native tool reads them.
+    With ``native_tool``, ``all`` in such a list stands for all options of the native tool, else for those that
+    evaltools has.
     """
     options = flags.options(leave_out=("config",))
     own = flags.among(CONFIGURATION_PARAMETERS)

@@ -34,7 +34,10 @@ CREATE TABLE IF NOT EXISTS records (
 
 @dataclass(frozen=True)
 class Finished(Generic[Observation]):
-    """An example with the records of the configurations that were tried; ``preprocessing_us`` None: no input."""
+    """A finished example with the records of the configurations that were tried.
+
+    ``preprocessing_us`` is the time of making its input in microseconds, None if it has no input.
+    """
 
     example: Example
     preprocessing_us: int | None
@@ -67,9 +70,9 @@ class Journal:
             self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     def read_plainly(self, configuration: str) -> Iterator[Stored[Any]]:
-        """All records of one configuration, in order, whatever its task.
+        """All records of one configuration, in order, without knowing its task.
 
-        Observations are dictionaries, lists, numbers.
+        Observations are decoded to dictionaries, lists, numbers and texts.
         """
         codec: Codec[Any] = Codec(Any)
         for (content,) in self._rows(
@@ -240,7 +243,7 @@ class JournalRecords(Collection[Record[Observation]]):
 
 
 def temporary_journal() -> Journal:
-    """A journal for a run that nobody will resume."""
+    """A journal in a temporary file, for a run that cannot be resumed."""
     return _with_tables(sqlite3.connect(""), None)
 
 

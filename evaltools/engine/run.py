@@ -134,7 +134,7 @@ def settle(
 
 
 class _Pass(Generic[Observation]):
-    """One pass; only the thread that calls :meth:`run` touches journal and ledger."""
+    """One pass. Only the thread that calls :meth:`run` uses the journal and the ledger."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Pass(Generic[Observation]):
         ]
 
     def run(self) -> PassOutcome[Observation]:
-        """The whole pass."""
+        """Run the whole pass; returns its outcome."""
         start = time.perf_counter()
         is_interrupted = False
         try:
@@ -231,7 +231,7 @@ class _Pass(Generic[Observation]):
             self._finish_turns(threads)
 
     def _finish_turns(self, threads: Sequence[threading.Thread]) -> None:
-        """Let turns end that are nearly done, then end their processes; what was finished is kept."""
+        """Wait a second for turns to end, then end their processes. What was finished is kept."""
         deadline = time.monotonic() + _SECONDS_TO_FINISH_TURN
         while any(thread.is_alive() for thread in threads):
             if time.monotonic() > deadline:
@@ -255,7 +255,7 @@ class _Pass(Generic[Observation]):
                 self._take(result)
 
     def _work(self, worker: Worker[Observation], maker: Preparer) -> None:
-        """The life of a worker's thread. It takes turns with its decoding, so that both need one core together."""
+        """The thread of a worker. It decodes and runs in turns, so that both together need one core."""
         try:
             while block := self._next_block(worker, maker):
                 self._results.put(worker.run(block))
@@ -264,7 +264,10 @@ class _Pass(Generic[Observation]):
         self._results.put(None)
 
     def _next_block(self, worker: Worker[Observation], maker: Preparer) -> Sequence[ReadyExample]:
-        """Empty at the end. Blocks become shorter towards it, so that all workers end at the same time."""
+        """The next inputs for a worker, empty at the end.
+
+        Blocks become shorter towards the end, so that all workers end together.
+        """
         with self._choosing:
             chosen = self._choose(worker.block_size)
             if self._task.in_order:
@@ -278,7 +281,7 @@ class _Pass(Generic[Observation]):
         return [self._todo.pop() for _ in range(min(block_size, share))]
 
     def _next_result(self) -> FinishedBlock[Observation] | BaseException | None:
-        """Wait for one; in short waits, so that Ctrl-C is seen everywhere."""
+        """Wait for a result, in short waits, so that Ctrl-C is noticed on every platform."""
         while True:
             try:
                 return self._results.get(timeout=_SECONDS_BETWEEN_LOOKS)
@@ -286,7 +289,7 @@ class _Pass(Generic[Observation]):
                 continue
 
     def _take(self, result: FinishedBlock[Observation] | BaseException | None) -> bool:
-        """Write a block down and settle it; true where a worker has ended."""
+        """Write a block to the journal and settle it; returns True where a worker has ended."""
         if isinstance(result, BaseException):
             raise result
         if result is None:

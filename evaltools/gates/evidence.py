@@ -1,4 +1,4 @@
-"""What is known of one configuration, in the words of limits."""
+"""What is known of one configuration, as limits need it."""
 
 from __future__ import annotations
 

@@ -175,12 +175,12 @@ def _may_be_of_own_task(gate: _Gate, runs: Sequence[RunSource]) -> bool:
 
 
 def _commands_of_tree() -> set[str]:
-    """The commands whose figures are known before they run."""
+    """The commands of evaltools' own tasks, whose figures are known before they run."""
     return {command for kind in tree_kinds().values() for command in (kind.command, kind.alias) if command}
 
 
 def _own_tasks(runs: Sequence[RunSource]) -> list[str]:
-    """What tasks of one's own are called: those that are installed, and the functions that runs name."""
+    """The names of tasks of one's own: those that are installed, and the functions that runs name."""
     named = [run.command[1].rpartition(":")[2] for run in runs if run.command[:1] == ("run",) and len(run.command) > 1]
     return [OWN, *(name for name in kind_names() if name not in tree_kinds()), *named]
 

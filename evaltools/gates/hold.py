@@ -1,4 +1,4 @@
-"""Gates held against results."""
+"""Checks gates against results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from evaltools.task_kind import kind_of
 
 @dataclass(frozen=True)
 class GateDecisions:
-    """What came of one gate for one result; ``run`` names where the result is from.
+    """The decisions of one gate on one result; ``run`` is the name of the run that gave the result.
 
-    ``elapsed_s`` is how long the run took, in seconds; 0 where there is none. ``own_s`` is what its configurations took
-    of that, as far as they were timed.
+    ``elapsed_s`` is how long the run took, in seconds, 0 if there was none. ``own_s`` is the time of each configuration
+    in it, as far as they were timed.
     """
 
     run: str
@@ -36,9 +36,9 @@ class GateDecisions:
 
 
 def hold_gates(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
-    """Hold every gate against every result that it is about, by the name of the run.
+    """Check every gate against every result that it is about; results are by the name of the run.
 
-    A gate that is about none of the results, or names no configuration of one, shows nothing: ``not measured``. Raises
+    A gate that is about none of the results, or that names no configuration of one, is ``not measured``. Raises
     :class:`DataError` for results whose figures contradict each other.
     """
     try:
@@ -63,7 +63,7 @@ def _held(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> lis
 
 
 def report_unjudged(gates: Sequence[Gate], results: Mapping[str, EvaluationResult]) -> list[GateDecisions]:
-    """A report for each result that none of all gates is about, of which nothing is shown."""
+    """Decisions for the results that no gate is about: each is ``not measured``."""
     reports = []
     for run, result in results.items():
         if not any(_is_about(gate, run, result) for gate in gates):
@@ -102,7 +102,7 @@ def _report(run: str, result: EvaluationResult, decisions: tuple[Decision, ...])
 
 
 def seconds_of(result: EvaluationResult) -> dict[str, float]:
-    """What the inferences of each configuration took together, in seconds."""
+    """The time of all inferences of each configuration, in seconds."""
     return {
         entry.name: latency.avg_us * max(entry.finished_examples, latency.count) / 1e6
         for entry in result.configurations
@@ -129,7 +129,7 @@ def decide_together(held: Sequence[tuple[Criterion, Evidence]]) -> list[Decision
 
 
 def _broken(held: Sequence[tuple[Criterion, Evidence]], decisions: Sequence[Decision]) -> int:
-    """How many limits with a confidence are."""
+    """How many limits with a confidence are broken."""
     together = zip(held, decisions, strict=True)
     return sum(criterion.confidence is not None and each.verdict == "fail" for (criterion, _), each in together)
 
@@ -139,7 +139,7 @@ def _nothing_shown(gate: Gate, reason: Reason) -> tuple[Decision, ...]:
 
 
 def evidence_of(result: EvaluationResult, configuration: ConfigurationResult) -> Evidence:
-    """What a result says of one of its configurations, in the words of limits."""
+    """The evidence in a result on one of its configurations, as limits need it."""
     obstacle = _why_not_its_own(result, configuration)
     if obstacle is not None:
         return Evidence(configuration.name, obstacle, configuration.cannot_exist)

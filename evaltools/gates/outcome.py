@@ -1,4 +1,4 @@
-"""What came of all gates: the typed outcome that every rendering shows."""
+"""The typed outcome of all gates, which every rendering shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GateOutcome:
 
     @property
     def decisions(self) -> list[Decision]:
-        """Those of all reports, in order."""
+        """The decisions of all reports, in order."""
         return [decision for report in self.reports for decision in report.decisions]
 
 

@@ -80,7 +80,7 @@ class CategoryPrecision:
 
 @dataclass(frozen=True)
 class CocoEvaluation:
-    """What one evaluation gives; ``evaluator`` names the package and its version."""
+    """The figures of one evaluation; ``evaluator`` is the name and version of the package that computed them."""
 
     evaluator: str
     stats: CocoStats
@@ -89,7 +89,7 @@ class CocoEvaluation:
 
 @dataclass(frozen=True)
 class EvaluatedSet:
-    """The pictures and categories over which figures are taken; ``truths`` are objects of these alone."""
+    """The pictures and categories that are evaluated; ``truths`` are the objects of these alone."""
 
     image_ids: Sequence[int]
     categories: Sequence[tuple[int, str]]
@@ -117,11 +117,11 @@ def evaluate_detections(
 def evaluate_with_matches(
     evaluated: EvaluatedSet, detections: Sequence[DetectedObject], evaluator: CocoEvaluator = "pycocotools"
 ) -> tuple[CocoEvaluation, ImageMatches]:
-    """As :func:`evaluate_detections`, and what was matched in each image.
+    """The figures of :func:`evaluate_detections`, and the matches in each image.
 
     Images stand in the order of ``sorted(set(evaluated.image_ids))``. The matches are always those of pycocotools:
-    those that faster-coco-eval finds stay in its C++ part, which gives out sums alone. So with faster-coco-eval the
-    matching is done twice, once by each.
+    faster-coco-eval keeps its own inside its C++ part. So with faster-coco-eval the matching is done twice, once by
+    each.
 
     >>> truth = TrueObject(1, 7, (10.0, 10.0, 50.0, 50.0), 2500.0, False)
     >>> found = DetectedObject(1, 7, (10.0, 10.0, 50.0, 30.0), 0.9)
@@ -139,7 +139,7 @@ def evaluate_with_matches(
 def _evaluate(
     evaluated: EvaluatedSet, detections: Sequence[DetectedObject], package: _EvaluatorPackage
 ) -> tuple[CocoEvaluation, Any]:
-    """The figures, and the ``COCOeval`` that gave them."""
+    """The figures, and the ``COCOeval`` that computed them."""
     run = _matched(evaluated, detections, package)
     with contextlib.redirect_stdout(io.StringIO()):
         run.accumulate()

@@ -40,7 +40,7 @@ class GraphTensor:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a size is left open."""
+        """Whether the file leaves a size open."""
         return _FREE in self.shape_signature
 
     @property
@@ -88,7 +88,7 @@ class Graph:
         return self.tensors[index] if 0 <= index < len(self.tensors) else None
 
     def types_of(self, node: Operation) -> str:
-        """What a node computes with: types of what is fed, of its constants in brackets, and of what it gives.
+        """The types that a node computes with: those of its inputs, of its constants in brackets, and of its outputs.
 
         >>> fed, weights = GraphTensor(0, "", "float32", (), ()), GraphTensor(1, "", "int8", (), (),
         constant=memoryview(b"1"))

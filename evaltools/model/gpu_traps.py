@@ -89,7 +89,10 @@ def _flattening(graph: Graph) -> Iterator[GpuTrap]:
 
 
 def _flattens(graph: Graph, node: Operation) -> bool:
-    """Whether the last dimension of the input is not yet that of the weights; measured with float32 constants alone."""
+    """Whether a FULLY_CONNECTED flattens its input, whose last dimension is not that of the weights.
+
+    Measured with float32 constants only.
+    """
     fed, weights = (graph.tensor(index) for index in (*node.inputs, -1, -1)[:2])
     if fed is None or weights is None or len(fed.shape) < 2 or len(weights.shape) != 2:
         return False

@@ -1,4 +1,4 @@
-"""What the TensorFlow Lite schema says about fields that point somewhere.
+"""The fields of the TensorFlow Lite schema that point to something.
 
 A table is described by the numbers of such fields: :class:`NumberVector` (of numbers), :class:`Text`, :class:`Nested`
 (a table), :class:`NestedList` (a vector of tables) or :class:`Union`. Plain numbers lie inside their table and need no

@@ -1,4 +1,4 @@
-"""Which values a float input is made for, told from what the graph does with it first."""
+"""Finds out which values a float input is made for, from what the graph does with it first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SYMMETRIC: Final = ValueRange(-1, 1)
 
 @dataclass(frozen=True)
 class _LinearChain:
-    """``value = factor * input + term`` per channel, after the operators named."""
+    """``value = factor * input + term`` per channel: the effect of the operators named on an input."""
 
     factor: Floats
     term: Floats
@@ -52,7 +52,7 @@ class _LinearChain:
         return _LinearChain(self.factor * scale, self.term * scale, operators)
 
     def image(self, inputs: ValueRange) -> tuple[Floats, Floats]:
-        """What the lowest and the highest input become, smallest first."""
+        """What the lowest and the highest input become, the smaller one first."""
         ends = self.factor * inputs.low + self.term, self.factor * inputs.high + self.term
         return np.minimum(*ends), np.maximum(*ends)
 
@@ -109,7 +109,7 @@ def _range_by_graph(constants: Constants, tensor: int) -> ValueRange | None:
 
 
 def quantized_range(tensor: Table) -> ValueRange | None:
-    """The real values that a tensor of a whole type with one scale holds."""
+    """The real values that a tensor of a whole type with one scale can hold."""
     dtype, quantization = _WHOLE_TYPES.get(tensor.integer(_TENSOR_TYPE, "b")), tensor.table(_TENSOR_QUANTIZATION)
     if dtype is None or quantization is None:
         return None
@@ -152,7 +152,7 @@ def _first_nodes(constants: Constants, tensor: int) -> Iterator[tuple[Node, Any]
 
 
 def _made_for(line: _LinearChain) -> ValueRange | None:
-    """The range whose values a chain of operators normalises: pixels of 0..255, of 0..1, of -1..1."""
+    """The range of pixels that a chain of operators normalises: 0..255, 0..1 or -1..1; None for others."""
     low, high = line.image(PIXELS)
     mean_taken = bool(((low > -140) & (low < -90) & (np.abs(high - low - 255) < 1)).all())
     if mean_taken or (_is_normalised(low, high) and bool((low < 0.05).all())):

@@ -98,7 +98,10 @@ def _has_data(buffers: list[Table], index: int) -> bool:
 
 
 def _check_quantization(tensor: Table) -> None:
-    """The runtimes trust that there is a zero point per scale, and stop the process at a scale that is no number."""
+    """Raise where a tensor has zero points but not one per scale, or a scale that is negative or no number.
+
+    The runtimes do not check this, and crash.
+    """
     quantization = tensor.table(4)
     if quantization is None:
         return
@@ -111,7 +114,7 @@ def _check_quantization(tensor: Table) -> None:
 
 
 def _check_range(offset: int, size: int, file_bytes: int) -> None:
-    """Weights and options may lie behind the FlatBuffer; offsets 0 and 1 mean that they do not."""
+    """Check constants and options that lie behind the FlatBuffer; offsets 0 and 1 mean that they do not."""
     if offset > 1 and offset + size > file_bytes:
         raise DamagedFlatbuffer("weights or options lie behind the end of the file")
 

@@ -1,4 +1,4 @@
-"""From the raw head of a model to what was found: which decoders fit, and how one is used."""
+"""Reads the raw head of a model: which decoders fit it, and what a decoder finds in a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SSD = "ssd"
 
 @dataclass(frozen=True)
 class DecoderCandidate:
-    """A decoder that fits the output, the options that it makes of those given, and how pictures become inputs."""
+    """A decoder that fits the output, with the options and the picture transform that it leads to."""
 
     decoder: Decoder
     head: Head
@@ -30,17 +30,17 @@ class DecoderCandidate:
 
     @property
     def score_threshold(self) -> float:
-        """The one stated, else that of the decoder."""
+        """The stated threshold, else the decoder's."""
         stated = self.options.score_threshold
         return self.decoder.score_threshold if stated is None else stated
 
     @property
     def nms_iou(self) -> float | None:
-        """The one stated, else that of the decoder; None where the model suppresses boxes itself."""
+        """The stated IoU, else the decoder's; None where the model suppresses boxes itself."""
         return self.options.nms_iou or self.decoder.nms_iou
 
     def found(self, outputs: Sequence[Floats], coordinates: Coordinates, picture: PictureFrame) -> FoundObjects:
-        """The detections in a picture, best first, with boxes in shares of it."""
+        """The detections in a picture, best first, with boxes as shares of the picture."""
         rows = self.head.rows(outputs[0])
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
@@ -73,10 +73,10 @@ def _best_first(boxes: Boxes) -> Boxes:
 
 
 def candidates_of(model: ModelFile, options: CocoOptions) -> tuple[DecoderCandidate, ...]:
-    """The decoders that fit a model's output, that stated first; none where it has boxes, classes and scores already.
+    """The decoders that fit a model's output, the stated one first.
 
-    Raises :class:`ModelError` where a decoder that was stated does not fit, and :class:`UsageError` for flags that have
-    no effect on a raw head, or none but on one.
+    There are none for a model that outputs boxes, classes and scores. Raises :class:`ModelError` where a stated decoder
+    does not fit, and :class:`UsageError` for flags that have no effect on such an output.
     """
     fitting = _fitting(model) if options.decoder != SSD and not options.native else {}
     if options.decoder not in ("auto", SSD):

@@ -1,4 +1,4 @@
-"""The pictures of a detection evaluation and what is in them."""
+"""The pictures of a detection evaluation, and the objects in them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EvaluatedPictures:
 
 @dataclass(frozen=True)
 class _Read:
-    """A ground truth as the file has it, restricted to pictures that are there."""
+    """The ground truth of a file, without the pictures that are not in the folder."""
 
     kind: Literal["COCO annotations", "native proto"]
     sha256: str
@@ -148,7 +148,12 @@ def _read_proto(path: Path, by_name: Mapping[str, Path], labels: Sequence[str], 
 
 
 def _size(path: Path, raw_size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height; a picture that cannot be read fails later, as an example of its own."""
+    """Width and height of a picture in pixels.
+
+    ``raw_size`` for files without a header, and for those that cannot be read.
+
+    A file that cannot be read fails later, as an example.
+    """
     try:
         header = picture_header(path)
     except ImageError:

@@ -1,4 +1,4 @@
-"""From the answers of a run to the figures of its configurations and pairs, in one pass over the journal."""
+"""Computes the figures of configurations and of pairs from the answers of a run, in one pass over the journal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ImagenetFigures:
 
 
 class AnswerCounts:
-    """What the answers of one configuration come to."""
+    """Counts the answers of one configuration."""
 
     def __init__(self, most: int) -> None:
         self._topk = TopKCounts(most)
@@ -47,7 +47,7 @@ class AnswerCounts:
         self._nonfinite += observation.nonfinite > 0
 
     def merge(self, other: AnswerCounts) -> None:
-        """Take what was counted of other examples."""
+        """Add the counts of other examples."""
         self._topk.merge(other._topk)
         self._classes |= other._classes
         self._nonfinite += other._nonfinite
@@ -78,7 +78,7 @@ class Changes:
         self.kept: list[ChangedAnswer] = []
 
     def add(self, example: Example, baseline: TopKObservation, other: TopKObservation) -> None:
-        """Take both answers to one example."""
+        """Add both answers to one example."""
         self.pairs.add(baseline, other)
         self.identical += baseline.classes == other.classes and baseline.scores == other.scores
         if baseline.top1 == other.top1:

@@ -34,7 +34,7 @@ TOP_K: Final = 10
 
 @dataclass(frozen=True)
 class ImagenetOptions:
-    """What the user asked for; names as on the command line. ``native`` is ``--compat=native``."""
+    """The options of an ImageNet evaluation, named as on the command line; ``native`` is ``--compat=native``."""
 
     ground_truth_images_path: Path
     ground_truth_labels: Path
@@ -109,7 +109,7 @@ class ImagenetTask:
         return _prepare(*self._picture(example))
 
     def recipe(self, example: Example) -> Callable[[], Prepared]:
-        """The same, to be done by a process of its own."""
+        """What :meth:`prepare` does, for another process."""
         return partial(_prepare_elsewhere, *self._picture(example))
 
     def _picture(self, example: Example) -> tuple[Path, ImageToTensor, str]:

@@ -57,7 +57,10 @@ class _InferenceDiff(EvaluationKind):
         return evidence
 
     def reference(self, options: Options, text: str | None, native_tool: bool = False) -> Configuration | None:
-        """The native tool's has the runtime's default kernels, ours builtin ones; none where outputs are loaded."""
+        """The reference; None where its outputs are loaded.
+
+        The native tool's has the runtime's default kernels, ours builtin ones.
+        """
         if text is None and "load_reference" in options:
             return None
         return super().reference(options, text, native_tool or options.text("compat") == "native")
@@ -73,7 +76,7 @@ class _InferenceDiff(EvaluationKind):
         return prepare_diff(asked)
 
     def files_read(self, asked: DiffRequest) -> Iterable[Path | None]:
-        """An input file may stand as ``NAME=PATH``, or be one of a folder."""
+        """The model and the files of inputs, which may be given as ``NAME=PATH``, or lie in a folder."""
         files: list[Path | None] = [asked.model_file, asked.reference_model_file]
         for text in asked.inputs.files:
             words = text.split("=")
@@ -91,7 +94,7 @@ class _InferenceDiff(EvaluationKind):
     def write_more(
         self, result: EvaluationResult, files: Any, asked: DiffRequest, console: Console
     ) -> list[OutputError]:
-        """Outputs are saved while they are measured; this tells where that failed."""
+        """Say where outputs could not be saved, which are written while they are measured."""
         not_saved = result.part.not_saved
         return [] if not_saved is None else [OutputError(not_saved)]
 

@@ -1,4 +1,4 @@
-"""From what an inference diff measured to its typed result."""
+"""Assembles the typed result of an inference diff from what was measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from evaltools.tasks.shared.one_pass import judge_records, sum_up
 
 @dataclass(frozen=True)
 class DiffNotes:
-    """The times of the very first runs by configuration, and what the yardsticks showed."""
+    """The times of the first runs in microseconds by configuration, and what the yardsticks showed."""
 
     first_run_us: dict[str, float | None] = field(default_factory=dict)
     yardsticks: YardstickRuns = field(default_factory=YardstickRuns)
@@ -62,7 +62,10 @@ class DiffNotes:
 
 @dataclass(frozen=True)
 class _MeasuredDifferences:
-    """The differences of one configuration: over all runs, over those of the yardsticks, over those of each kind."""
+    """The differences of one configuration.
+
+    Over all runs, over those of the yardsticks, over those of each kind of inputs.
+    """
 
     summary: DiffSummary | None
     sampled: Sampled
@@ -79,7 +82,10 @@ def diff_findings(
     measured: MeasuredPass,
     notes: DiffNotes,
 ) -> Findings:
-    """Sum up and judge; a reference that was loaded joins the configurations, saved outputs get their manifest."""
+    """Sum up and judge the differences.
+
+    A loaded reference is added to the configurations, and a folder of saved outputs gets its manifest.
+    """
     outcome, yardsticks = measured.outcome, notes.yardsticks
     seen = {
         name: _measured_differences(material, differences_of(outcome, name), yardsticks) for name in outcome.records
@@ -145,7 +151,7 @@ def _verdicts(
 def _measured_differences(
     material: DiffMaterial, differences: Mapping[int, Difference], yardsticks: YardstickRuns
 ) -> _MeasuredDifferences:
-    """With whether the runs that differ most are among those of the yardsticks."""
+    """The differences of one configuration, with whether the runs that differ most are among the yardsticks'."""
     summarise = material.comparison.summarise
     inside = [difference for run, difference in differences.items() if run in yardsticks.runs]
     summary = summarise(inside) if inside else None
@@ -176,7 +182,7 @@ def _by_kind(material: DiffMaterial, differences: Mapping[int, Difference]) -> t
 def _judged(
     described: ConfigurationResult, outcome: PassOutcome[DiffObservation], seen: Mapping[str, _MeasuredDifferences]
 ) -> ConfigurationResult:
-    """``not measured`` as well for a test that the reference has no outputs for."""
+    """A configuration with its figures. A test for which the reference has no outputs is ``not measured``."""
     judged = judge_records(described, outcome)
     if judged.role == "test" and judged.status == "measured" and seen[judged.name].summary is None:
         reason = f"the reference has no outputs to compare with{_why(outcome)}"
@@ -185,7 +191,7 @@ def _judged(
 
 
 def _why(outcome: PassOutcome[DiffObservation]) -> str:
-    """The first reason why a run of any configuration failed; the reference's, if all of its runs failed."""
+    """Why the first run failed, in the first configuration in which it did; empty where it failed in none."""
     first = [next(iter(records)).failure for records in outcome.records.values() if len(records)]
     reasons = [failure.reason for failure in first if failure is not None]
     return f": {reasons[0]}" if reasons else ""
@@ -306,7 +312,7 @@ def _warnings(comparisons: Sequence[DiffComparison], yardsticks: YardstickRuns) 
 
 
 def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
-    """Warnings about delegates that give what the CPU would give in their place."""
+    """Warnings about delegates whose outputs are exactly those of CPU kernels."""
     warnings = []
     for name, like in found.items():
         text = f"{name}: all outputs are bit for bit those of the CPU's {like.kernels} in {like.runs} runs"
@@ -321,7 +327,7 @@ def _like_the_cpu(found: Mapping[str, LikeTheCpu]) -> list[str]:
 
 
 def _constant_outputs(comparisons: Sequence[DiffComparison]) -> list[str]:
-    """Outputs that agree because they never change; the count of a detector may."""
+    """Warnings about outputs that never change, so that their agreement shows nothing; none for detectors."""
     compared = [comparison for comparison in comparisons if comparison.outputs]
     judged = [entry for comparison in compared[:1] if comparison.boxes is None for entry in comparison.outputs]
     return [

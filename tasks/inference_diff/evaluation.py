@@ -56,7 +56,7 @@ class DiffEvaluation(Evaluation[DiffObservation]):
 
     @property
     def example_count(self) -> int:
-        """One per run."""
+        """The number of runs."""
         return len(self.material.task.examples)
 
     @property

@@ -1,4 +1,4 @@
-"""From measured differences to the comparisons of a result."""
+"""Judges measured differences: the comparisons of a result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sampled:
     runs: int
 
     def output(self, position: int) -> OutputDifference | None:
-        """What one output is to be judged by, None for all of its runs."""
+        """The difference by which one output is judged; None if all of its runs count."""
         if self.summary is None or not self.farthest_inside[position]:
             return None
         return self.summary.outputs[position]
@@ -61,10 +61,10 @@ NOTHING_SAMPLED: Final = Sampled(None, (), None, 0)
 
 @dataclass(frozen=True)
 class OutputJudge:
-    """Judges the outputs of one configuration; nothing that shares its kernels is a yardstick.
+    """Judges the outputs of one configuration. CPU variants that run the same kernels are not used as yardsticks.
 
-    ``kernels`` are the CPU kernels that it runs, empty where a delegate does. ``other_model`` says that the reference's
-    outputs are those of another model.
+    ``measured`` are the yardsticks, ``kernels`` the CPU kernels that the configuration runs, empty where a delegate
+    does. ``other_model``: the reference's outputs are those of another model.
     """
 
     model: ModelFile
@@ -91,14 +91,14 @@ class OutputJudge:
         return verdict if sampled.boxes is None else over_some_runs(verdict, sampled.runs)
 
     def yardsticks(self, position: int) -> Yardsticks:
-        """What one output is held against: variants that are broken on it are none."""
+        """The yardsticks of one output, without CPU variants that are broken on it."""
         floor, precisions = self._measured(position)
         broken = broken_variants(floor, precisions)
         sane = {name: found for name, found in floor.items() if name not in broken}
         return Yardsticks(sane, precisions, self.model.node_count, self.other_model)
 
     def broken(self, position: int) -> list[str]:
-        """The CPU variants that are no yardstick for an output."""
+        """The CPU variants that are broken on an output, so that they are no yardstick for it."""
         return broken_variants(*self._measured(position))
 
     def _measured(self, position: int) -> tuple[dict[str, OutputDifference], dict[str, OutputDifference]]:
@@ -143,7 +143,7 @@ def judge(
     sampled: Sampled,
     limits: Sequence[Criterion],
 ) -> DiffComparison:
-    """The comparison of one configuration; without a summary it has no outputs, and breaks the limits."""
+    """The comparison of one configuration. Without a summary it has no outputs, and breaks all limits."""
     yardsticks, model = judge_by.measured, judge_by.model
     repeated = yardsticks.repeated(configuration)
     repeatability = repeatability_of(repeated)
@@ -174,14 +174,17 @@ def judge(
 
 
 def _with_repeat(verdict: OutputVerdict, again: OutputVerdict) -> OutputVerdict:
-    """The worse of the verdict against the reference and that of a second time against the first."""
+    """The worse of two verdicts: against the reference, and of a second time against the first."""
     if GRADES.index(again.grade) <= GRADES.index(verdict.grade):
         return verdict
     return replace(again, reasons=[Reason("not_repeatable"), *again.reasons, *verdict.reasons])
 
 
 def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) -> Verdict:
-    """That of the worst output, or of the boxes; ``why_not`` says why nothing was compared."""
+    """The verdict on a configuration: that of its worst output, or of the boxes.
+
+    ``why_not`` says why nothing was compared.
+    """
     verdicts = _decisive(comparison.outputs, comparison.boxes_verdict)
     if not verdicts:
         return Verdict("not measured", METRIC, against, reasons=[Reason.of_text(why_not or "")])
@@ -191,7 +194,7 @@ def verdict_of(comparison: DiffComparison, against: str, why_not: str | None) ->
 
 
 def _weak(comparison: DiffComparison, grade: Grade) -> list[Reason]:
-    """That outputs which differ got a grade that much noise would get as well."""
+    """A reason for outputs that differ and got a grade which much noise would get as well."""
     noisy = comparison.sensitivity.noisy if comparison.sensitivity is not None else None
     differ = any(not judged.difference.identical for judged in comparison.outputs)
     if not passes(grade) or noisy is None or not differ:
@@ -277,14 +280,14 @@ def _box_outputs(yardsticks: YardstickRuns) -> set[str]:
 
 
 def variant(entry: RerunOutcome) -> Variant:
-    """A rerun as it stands in the result."""
+    """A rerun as part of the result."""
     outputs = list(entry.summary.outputs) if entry.summary else []
     boxes = entry.summary.boxes if entry.summary else None
     return Variant(entry.rerun.name, entry.rerun.runnable.configuration.to_flags(), entry.reason, outputs, boxes)
 
 
 def repeatability_of(entry: RerunOutcome | None) -> Repeatability | None:
-    """Whether the second time gave the same."""
+    """Whether a second time gave the same outputs."""
     if entry is None:
         return None
     if entry.summary is None:

@@ -1,4 +1,4 @@
-"""What an inference diff is asked to do, checked and made ready."""
+"""The request of an inference diff, checked, and the material for it: models, inputs, comparisons."""
 
 from __future__ import annotations
 

@@ -71,10 +71,12 @@ def measure_yardsticks(
 def choose_sample(
     request: DiffRequest, material: DiffMaterial, outcome: PassOutcome[DiffObservation]
 ) -> tuple[int, ...]:
-    """The runs for the yardsticks, in order: half of them spread evenly, the others where differences are largest.
+    """The numbers of the runs for the yardsticks, ascending.
 
-    So what a rare input does to a test is held against what it does to the CPU. Of a model with a state, the first
-    runs.
+    Half of them spread evenly, half where differences are largest.
+
+    So the effect of a rare input on a test is compared with its effect on the CPU. For a model with a state they are
+    the first runs.
     """
     count = request.yardstick_runs
     if material.stateful or len(material.kept) <= count:

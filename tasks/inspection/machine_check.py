@@ -1,4 +1,4 @@
-"""What can be measured on this machine: runtimes and delegates, each proven by running a small model."""
+"""Finds out what can be measured on this machine: it runs a small model with each runtime and delegate."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _PACKAGES: Final = (
 
 
 def findings() -> Iterator[Finding]:
-    """Try everything, one after the other."""
+    """Check everything; yields each finding as soon as it is known."""
     model = read_model(sample.model_file("float32"))
     inputs = _inputs(model)
     expected: Sequence[Array] | None = None
@@ -116,7 +116,7 @@ def _on_a_computer(check: Check) -> str:
 
 
 def _extensions() -> Iterator[Finding]:
-    """What other packages bring: it can be used, or why not."""
+    """Findings about other packages' objects: whether they can be used, or why not."""
     problems = [*PROBLEMS, *other_metrics().problems, *other_kinds().problems]
     for group in (extensions.DELEGATES, extensions.RUNTIMES, extensions.METRICS, extensions.TASKS):
         for entry in extensions.entries(group):

@@ -150,7 +150,7 @@ def _matched(paths: Sequence[Path], logged: Sequence[LoggedPicture]) -> tuple[li
 
 
 def _as_printed(path: Path) -> str:
-    """A picture's name as it is read back from the text."""
+    """A picture's name in the form in which it is printed."""
     return os.fsencode(path.name).decode("utf-8", errors="replace").strip()
 
 
@@ -195,7 +195,10 @@ def _with_figures(described: ConfigurationResult, found: DetectorFigures) -> Con
 
 
 def _unread_truth(found: DetectionFigures, stated: DetectorFigures) -> str | None:
-    """Why the tool's mAP is none of these pictures: it goes on without a word where it cannot read its ground truth."""
+    """Why the tool's mAP is not that of these pictures.
+
+    If it cannot read its ground truth, it goes on without a message.
+    """
     if found.native is None or stated.overall != 0 or found.native.overall < _CLEARLY_ABOVE_NOTHING:
         return None
     return (

@@ -156,7 +156,7 @@ def _with_difference(
 
 
 def _finished(result: EvaluationResult, warnings: Sequence[str]) -> EvaluationResult:
-    """Examples that a measured configuration finished were done; what a native tool does not tell is said once."""
+    """The result with the number of finished examples, and one warning about what the native tool does not state."""
     measured = [entry for entry in result.configurations if entry.status == "measured"]
     notes = [_WHAT_IS_NOT_KNOWN[result.task]] if measured else []
     done = max((entry.finished_examples for entry in measured), default=0)

@@ -38,11 +38,11 @@ class OwnEvaluation(Evaluation[ObservedScores]):
 
     @property
     def example_count(self) -> int:
-        """As many as the task gives."""
+        """The number of examples of the task."""
         return len(self.task.examples)
 
     def identity(self) -> RunIdentity:
-        """The task's file, its options and what they point at, its examples, the model."""
+        """The identity of a run: the task's file, its options and the files that they name, its examples, the model."""
         loaded = self.request.loaded
         found = self.identity_with(
             {
@@ -57,7 +57,10 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         return found
 
     def check_sessions(self, opened: OpenConfigurations) -> None:
-        """Inputs are made for what the file states."""
+        """Raise :class:`ModelError` for a model whose inputs are others in the runtime.
+
+        The task makes inputs for what the file states.
+        """
         for session in opened.sessions.values():
             for stated, actual in zip(self.model.inputs, session.inputs, strict=True):
                 require_stated(self.model, session, "input", stated, actual, "convert the model again")
@@ -69,13 +72,13 @@ class OwnEvaluation(Evaluation[ObservedScores]):
         return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options), runs=opened.runnable)
 
     def ready_to_merge(self, places: Sequence[RunAtPlace]) -> ReadyTask[ObservedScores]:
-        """The task as it is."""
+        """The task; its examples are not tried again."""
         return ReadyTask(self.task, PassSetup(self.request.reference_name, self.pass_options))
 
     def findings(
         self, described: Sequence[ConfigurationResult], measured: MeasuredPass, ready: ReadyTask[ObservedScores]
     ) -> Findings:
-        """Means, comparisons, and every score where that was asked for."""
+        """Means, comparisons, and every score if that was asked for."""
         request, task, outcome = self.request, self.task.task, measured.outcome
         origin = request.loaded.origin
         judged = [judge_records(entry, outcome) for entry in described]
@@ -148,7 +151,7 @@ def try_examples(task: OwnTask, session: Session) -> None:
 
 
 def _fault(task: OwnTask, example: Example, session: Session) -> str | None:
-    """What the task's own code says of an example; None where it is fine, or something else fails."""
+    """The error of the task's own code on an example; None where there is none, or where something else fails."""
     try:
         prepared: Prepared = task.prepare(example)
         task.observe(prepared, session.run(prepared.inputs).outputs)

@@ -1,4 +1,4 @@
-"""A task of your own as the engine knows tasks: every call of its functions is checked."""
+"""A task of one's own as the engine sees tasks: every call of its functions is checked."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _TAKEN_NAMES: Final = frozenset(
 
 
 class _Unfit(Exception):
-    """What a task's function gave is not what it has to give."""
+    """A task's function returned something that it must not return."""
 
 
 @dataclass(frozen=True)
 class ObservedScores:
-    """What ``score`` gave for one example, in the order of the metrics; ``unknown`` are names that no metric has."""
+    """The scores of one example, in the order of the metrics; ``unknown`` are names that no metric has."""
 
     values: tuple[float, ...]
     unknown: tuple[str, ...] = ()
 
 
 class OwnTask:
-    """Follows :class:`evaltools.engine.Task`; :func:`build` makes it."""
+    """A task of one's own; it implements :class:`evaltools.engine.Task`. Make it with :func:`build`."""
 
     observation_type: Final = ObservedScores
     in_order: Final = False
@@ -72,7 +72,7 @@ class OwnTask:
 
 
 class PortableOwnTask(OwnTask):
-    """One that processes of their own can load again, by where it is from and its options."""
+    """A task that other processes can load again, by its origin and options."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class PortableOwnTask(OwnTask):
         self._options = tuple(options.items())
 
     def recipe(self, example: NumberedExample) -> Callable[[], Prepared]:
-        """What :meth:`prepare` does, to be done by a process of its own."""
+        """What :meth:`prepare` does, for another process."""
         return functools.partial(_prepare_elsewhere, self._origin, self._options, self.inputs, example)
 
 
@@ -167,7 +167,7 @@ def _require_metrics(metrics: Any, place: str) -> None:
 
 
 def tensors_of(model: ModelFile, tensors: Sequence[TensorInfo]) -> tuple[TaskTensor, ...]:
-    """What a task is told of inputs or outputs."""
+    """Inputs or outputs as a task gets them."""
     return tuple(_tensor(model, tensor) for tensor in tensors)
 
 
@@ -182,7 +182,7 @@ def _tensor(model: ModelFile, tensor: TensorInfo) -> TaskTensor:
 
 @functools.lru_cache(maxsize=4)
 def _loaded_again(origin: Origin, options: tuple[tuple[str, Any], ...]) -> Task:
-    """The task in a process that makes inputs, once."""
+    """The task in a process that makes inputs; it is loaded once."""
     return make_task(Loaded(origin.load(), origin), dict(options))
 
 

@@ -1,4 +1,4 @@
-"""One pass over the records of a run: whatever a result says of configurations and of pairs is counted in it."""
+"""One pass over the records of a run, in which everything is counted that a result says of configurations and pairs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Pair = tuple[str, str]
 
 
 class Accumulator(Protocol[Seen]):
-    """Takes what one configuration gave for each example that it finished, in the order of the examples."""
+    """Counts what one configuration gave for each example that it finished, in the order of the examples."""
 
     def add(self, example: Example, observation: Seen) -> None:
         """Count one example."""
 
 
 class PairAccumulator(Protocol[Seen]):
-    """Takes what two configurations gave for each example that both finished, in the order of the examples."""
+    """Counts what two configurations gave for each example that both finished, in the order of the examples."""
 
     def add(self, example: Example, baseline: Seen, other: Seen) -> None:
         """Count one example."""
@@ -34,9 +34,9 @@ class PairAccumulator(Protocol[Seen]):
 
 @dataclass
 class ConfigurationSums:
-    """What the records of one configuration come to, whatever the task.
+    """The sums over the records of one configuration that every task needs.
 
-    ``invokes_us`` has the time of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
+    ``invokes_us`` are the times of each ``invoke``, ``run_and_read_us`` those from the last ``invoke`` of an example
     until its outputs are read.
     """
 
@@ -69,7 +69,7 @@ class PairTimes:
     processes: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, baseline_us: Sequence[float], other_us: Sequence[float], processes: tuple[int, int] = (0, 0)) -> None:
-        """Take an example that may have failed."""
+        """Add one example, which may have failed on either side."""
         if baseline_us and other_us:
             self.baseline_us.append(baseline_us[0])
             self.other_us.append(other_us[0])
@@ -78,7 +78,7 @@ class PairTimes:
 
 @dataclass(frozen=True)
 class RunSums:
-    """What all records of a run come to. Times are those of the quiet phase where there was one."""
+    """The sums over all records of a run. Times are those of the quiet phase, if there was one."""
 
     measured: MeasuredPass
     configurations: Mapping[str, ConfigurationSums]
@@ -110,7 +110,7 @@ class RunSums:
         return list(failed.values())
 
     def with_figures(self, entry: ConfigurationResult) -> ConfigurationResult:
-        """The configuration with what was counted; without figures, how many of its examples failed."""
+        """A configuration with its figures; without figures, with the number of its failed examples."""
         sums = self.configurations.get(entry.name)
         if sums is None:
             return entry
@@ -156,7 +156,7 @@ def sum_up(
 
 
 def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:
-    """Those of the quiet phase, none where there was none."""
+    """The times of the quiet phase of a configuration; empty where there was none."""
     times = PairTimes()
     if measured.quiet is not None:
         own, theirs = ({each.example: each for each in measured.quiet.taken.get(name, [])} for name in pair)
@@ -168,7 +168,7 @@ def _quiet_times(measured: MeasuredPass, pair: Pair) -> PairTimes:
 
 
 def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
-    """The ratios of times on the examples that both ran, for each pair that ran here."""
+    """The latency ratio of each pair that ran here, on the examples that both ran."""
     found = []
     for baseline, other in sums.pairs:
         ratio = sums.latency_ratio((baseline, other))
@@ -178,9 +178,9 @@ def latency_comparisons(sums: RunSums) -> list[LatencyComparison]:
 
 
 def with_conditions(configurations: Sequence[ConfigurationResult], sums: RunSums) -> list[ConfigurationResult]:
-    """With the trend of the times that each latency sums up, and the memory that each took.
+    """The configurations with the trend of their latencies and their peak memory.
 
-    The times of several shards have no common order, and their memory was that of other hosts.
+    Shards have neither: their times have no common order, and their memory was that of other hosts.
     """
     found = []
     for entry in configurations:
