@@ -25,7 +25,7 @@ _DEBUG: Final = "--debug"
 
 
 class Command(NamedTuple):
-    """Its module in this folder, and what it is for."""
+    """The module of a command in this folder, and its summary."""
 
     module: str
     summary: str
@@ -61,7 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code_of(act: Callable[[], int], when_interrupted: str) -> int:
-    """The exit code of what is done; errors of ours, and what an interrupt means, are said on stderr."""
+    """Call ``act`` and return its exit code.
+
+    Our errors are printed on stderr, and so is ``when_interrupted`` after Ctrl-C.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -127,12 +130,12 @@ def task_of(command: str) -> str | None:
 
 
 def task_aliases() -> dict[str, str]:
-    """The tasks that have a shorter command, by that; only tasks that come with evaltools may."""
+    """The tasks that have a shorter command, by that command; only tasks of evaltools itself may have one."""
     return {kind.alias: name for name, kind in tree_kinds().items() if kind.alias}
 
 
 def command_names() -> list[str]:
-    """Every command, those of tasks first."""
+    """All commands, tasks first."""
     return [*(name.replace("_", "-") for name in kind_names()), *task_aliases(), *COMMANDS]
 
 
@@ -157,7 +160,7 @@ def _help_text() -> str:
 
 
 def _summary(task: str) -> tuple[str, str]:
-    """The command of a task and its summary; an installed one may be broken, or have a name that is taken."""
+    """The command of a task and its summary; an installed task may be broken, or have a name that is taken."""
     if task in COMMANDS or task in task_aliases():
         return f"run {task}", f"cannot be used: {task} is a command of evaltools; its package must give another name"
     try:

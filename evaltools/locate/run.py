@@ -106,7 +106,7 @@ def _described(request: LocateRequest) -> ConfigurationResult:
     return described
 
 
-def _bench(request: LocateRequest, folder: Path, journal: Journal[object], on_part: OnPart) -> Bench:
+def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPart) -> Bench:
     options = request.options
     done = itertools.count(1)
 
@@ -149,11 +149,11 @@ def _inputs(request: LocateRequest) -> list[tuple[Array, ...]]:
 
 
 @contextmanager
-def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal[object]]]:
+def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal]]:
     """Where tensors and the journal lie: the run folder, or one that goes away."""
     run_dir = request.options.path("run_dir")
     with ExitStack() as stack:
-        journal: Journal[object]
+        journal: Journal
         if run_dir is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evaltools-locate-")))
             journal = temporary_journal()
@@ -166,7 +166,7 @@ def _place(request: LocateRequest) -> Iterator[tuple[Path, Journal[object]]]:
         yield folder, journal
 
 
-def _require_same(journal: Journal[object], request: LocateRequest, run_dir: Path) -> None:
+def _require_same(journal: Journal, request: LocateRequest, run_dir: Path) -> None:
     """Refuse the folder of another search; raises :class:`UsageError`."""
     known = journal.fact(_IDENTITY)
     own = _identity(request)

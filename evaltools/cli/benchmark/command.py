@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
 
 
 def require(flags: GivenFlags) -> None:
-    """Raise :class:`UsageError` where there is no model."""
+    """Raise :class:`UsageError` where no model is given."""
     if not any(flags.texts("graph")):
         raise UsageError("Please specify the name of your TF Lite input file with --graph")
 

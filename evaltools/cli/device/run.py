@@ -46,7 +46,9 @@ def run(arguments: list[str]) -> int:
 
 
 def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request:
-    """What the command line of a task on devices asks for; relative paths are meant from ``folder``, None: from here.
+    """The request that a command line for devices makes.
+
+    Relative paths start at ``folder``, by default at the working directory.
 
     Raises :class:`UsageError` for flags that are wrong.
     """
@@ -64,7 +66,7 @@ def parse(word: str, rest: Sequence[str], folder: Path | None = None) -> Request
 
 
 def kind_on_devices(word: str) -> RequestKind:
-    """What can be run on devices under that name; raises :class:`UsageError` for a name that is none."""
+    """The task or benchmark of that name; raises :class:`UsageError` for a name that devices cannot run."""
     from evaltools.cli.main import task_aliases, task_of
 
     if word == KIND.command:
@@ -105,18 +107,21 @@ def carry_out_on_devices(request: Request) -> int:
 
     request = seen_from(request, Path.cwd())
     assert request.devices is not None
-    own = read_device_flags(request.devices)
+    flags = read_device_flags(request.devices)
     if request.task == KIND.name:
         from evaltools.cli.device.benchmark import benchmark_on_devices
 
-        return benchmark_on_devices(request, own)
+        return benchmark_on_devices(request, flags)
     from evaltools.cli.device.evaluation import evaluate_natively_on_devices, evaluate_on_devices
 
-    return (evaluate_natively_on_devices if own.program == "native" else evaluate_on_devices)(request, own)
+    return (evaluate_natively_on_devices if flags.program == "native" else evaluate_on_devices)(request, flags)
 
 
 def _with_effect(groups: Mapping[str, Sequence[Parameter]]) -> dict[str, Sequence[Parameter]]:
-    """The flags that help lists: those that are refused on devices are parsed all the same, to say why."""
+    """The flags that ``--help`` lists.
+
+    The others are parsed, too, so that a message can say why devices refuse them.
+    """
     return {
         title: tuple(parameter for parameter in group if not parameter.refused_on_devices)
         for title, group in groups.items()
@@ -132,7 +137,7 @@ def _refuse(flags: GivenFlags) -> None:
 
 
 def _require_json(flags: GivenFlags) -> None:
-    """Refuse files per configuration where every place has its own; raises :class:`UsageError`."""
+    """Raise :class:`UsageError` for formats with a file per configuration: every place has its own configurations."""
     if flags.text("split") != "each":
         return
     output = flags.path("output_file_path")

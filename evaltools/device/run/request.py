@@ -1,4 +1,4 @@
-"""A request as devices get it: files under the paths that they have there, and only what is for devices to know."""
+"""A request as it is sent to devices: with the paths that files have on them, and without options of the host."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from evaltools.task_kind import request_kind
 
 
 @dataclass
-class SentFiles:
-    """What a request names: single files with their paths below ``root`` on a device, and folders by their names there.
+class RequestFiles:
+    """The files that a request names, collected by :meth:`take` while the request is rewritten for devices.
 
-    ``pictures`` are folders of which a part gets its own pictures, ``folders`` are sent whole. ``beside`` must lie
-    beside the file of the task.
+    ``files`` are single files with their paths below ``root`` on a device. ``pictures`` are folders of which a part
+    gets its own pictures, ``folders`` are sent whole; both are by their names on a device. ``beside`` are files that
+    must lie in the same folder as the file of the task.
     """
 
     root: str
@@ -31,7 +32,10 @@ class SentFiles:
     folders: dict[str, Path] = field(default_factory=dict)
 
     def take(self, parameter: Parameter | None, path: Path) -> str:
-        """What the value of a parameter is called on the device; None: a file that the task itself is in."""
+        """Collect the file or folder that a parameter names; returns its name on the device.
+
+        ``parameter`` is None for the file that the task itself is in.
+        """
         if parameter is None:
             return self._take_with_those_beside(path) if self.beside else self.take_file(path)
         if not parameter.is_sent or parameter.role == "machine_path":
@@ -40,19 +44,19 @@ class SentFiles:
             self.pictures[parameter.name] = path
             return parameter.name
         if parameter.role == "library" and not path.is_file():
-            return _there(parameter, path)
+            return _on_device(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
             return self._take_folder(path)
         return self.take_file(path)
 
     def take_file(self, path: Path) -> str:
-        """The path that a file will have on the device."""
+        """Collect one file; returns its path on the device."""
         if path not in self.files:
             self.files[path] = remote_path(self.root, path)
         return self.files[path]
 
     def _take_with_those_beside(self, path: Path) -> str:
-        """The path that the file of the task will have: in one folder with the others, named after all contents."""
+        """Collect the file of the task with those beside it, in one folder that is named after all their contents."""
         together = sorted({path, *self.beside})
         names = {each: each.relative_to(path.parent).as_posix() for each in together}
         self.files |= {each: stored_path(self.root, self._sum_of(names), name) for each, name in names.items()}
@@ -70,8 +74,8 @@ class SentFiles:
         return name
 
 
-def _there(library: Parameter, path: Path) -> str:
-    """A library that is not here, and so must be on the device."""
+def _on_device(library: Parameter, path: Path) -> str:
+    """The path of a library that the host does not have, so that it must be on the device already."""
     if posixpath.isabs(path):
         return str(path)
     raise DataError(f"--{library.name}={path}: there is no such file here, and it is no absolute path on the device")
@@ -79,7 +83,10 @@ def _there(library: Parameter, path: Path) -> str:
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """A ``request`` with the names that files have on devices, and what is sent for it; see :class:`SentFiles`."""
+    """A ``request`` with the names that files have on devices, and the files to send for it.
+
+    See :class:`RequestFiles`.
+    """
 
     request: Request
     files: Mapping[Path, str]
@@ -88,14 +95,15 @@ class DeviceRequest:
 
 
 def device_request(request: Request, root: str) -> DeviceRequest:
-    """The request for devices; ``root`` is the folder for evaltools there.
+    """The request for devices; ``root`` is the folder for evaltools on them.
 
-    Raises :class:`DataError` for files that are missing, :class:`UsageError` for what only other packages here have.
+    Raises :class:`DataError` for files that are missing, :class:`UsageError` for configurations that only other
+    packages on the host know.
     """
     _require_what_devices_have(request)
-    sent = SentFiles(root, request_kind(request.task).files_beside())
-    there = rewritten(replace(request, devices=None), sent.take, Path())
-    return DeviceRequest(there, sent.files, sent.pictures, sent.folders)
+    named = RequestFiles(root, request_kind(request.task).files_beside())
+    rewritten_request = rewritten(replace(request, devices=None), named.take, Path())
+    return DeviceRequest(rewritten_request, named.files, named.pictures, named.folders)
 
 
 def _require_what_devices_have(request: Request) -> None:

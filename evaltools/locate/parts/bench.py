@@ -42,7 +42,7 @@ class Bench:
         model: ModelFile,
         reference: Configuration,
         folder: Path,
-        journal: Journal[object],
+        journal: Journal,
         timeout_s: float,
         max_compiles: int = _NO_LIMIT,
         max_secs: float = _NO_LIMIT,

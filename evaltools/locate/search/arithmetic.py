@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaltools.model.contents import Graph, Operation, Tensor
+from evaltools.model.contents import Graph, GraphTensor, Operation
 
 _WEIGHTED: Final = frozenset(
     {
@@ -47,5 +47,5 @@ def is_hybrid(graph: Graph, node: Operation) -> bool:
     return fed_floats and any(tensor.dtype in ("int8", "uint8", "int4") and tensor.constant for tensor in tensors)
 
 
-def _size(tensors: Sequence[Tensor]) -> int:
+def _size(tensors: Sequence[GraphTensor]) -> int:
     return math.prod(tensors[0].shape) if tensors else 1

@@ -1,4 +1,4 @@
-"""What a device said of files and folders, with the names that these have here."""
+"""Results and messages from devices, with the names that files and folders have on the host."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from evaltools.result.evaluation import DelegateUsed
 
 
 @dataclass(frozen=True)
-class NamesHere:
-    """Names of ``files`` and ``folders`` here by those there, and of what stands in ``texts`` only.
+class HostNames:
+    """The names that files and folders have on the host, by their names on devices.
 
-    ``reference`` is what the outputs of the reference are called where they were computed here.
+    ``files`` and ``folders`` are paths. ``texts`` are further pieces of messages to be replaced. ``reference`` is the
+    name for outputs of the reference that the host computed, empty where it computed none.
 
-    >>> names = NamesHere({"/store/1f/m.tflite": "models/m.tflite"})
+    >>> names = HostNames({"/store/1f/m.tflite": "models/m.tflite"})
     >>> names.value("/store/1f/m.tflite"), names.text("/store/1f/m.tflite is damaged")
     ('models/m.tflite', 'models/m.tflite is damaged')
     """
@@ -26,22 +27,22 @@ class NamesHere:
     reference: str = ""
 
     def value(self, value: Value) -> Value:
-        """The value of an option, which may be a path."""
+        """The value of an option, replaced if it is the path of a file on devices."""
         return self.files.get(value, value) if isinstance(value, str) else value
 
     def delegates(self, delegates: Sequence[DelegateUsed]) -> list[DelegateUsed]:
-        """The same of the options of delegates."""
+        """Delegates with their options' values replaced as by :meth:`value`."""
         return [
             replace(used, options={name: self.value(value) for name, value in used.options.items()})
             for used in delegates
         ]
 
     def text(self, text: str) -> str:
-        """What a program printed, or a reason, in which names may stand."""
-        for there, here in {**self.files, **self.texts}.items():
-            text = text.replace(there, here)
+        """A text that a program printed, with all names in it replaced."""
+        for on_device, on_host in {**self.files, **self.texts}.items():
+            text = text.replace(on_device, on_host)
         return text
 
     def reason(self, reason: str | None) -> str | None:
-        """The same of a reason, where there is one."""
+        """A reason with all names in it replaced; None stays None."""
         return None if reason is None else self.text(reason)
