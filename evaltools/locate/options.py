@@ -32,7 +32,7 @@ _SEARCH: Final = (
     ),
     Parameter("num_inputs", "Different inputs.", default=5, given_counts=True),
     Parameter("num_runs", "Runs of each part at least, for faults that come now and then.", default=60),
-    Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=0.3),
+    Parameter("part_secs", "Seconds after which the runs of a part end, once each input was run.", default=2.0),
     Parameter("max_compiles", "Stop after so many compiles, with what is known by then; 0: no limit.", default=0),
     Parameter("max_secs", "Stop after so many seconds, with what is known by then; 0: no limit.", default=0.0),
 )
