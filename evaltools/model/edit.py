@@ -1,0 +1,49 @@
+"""Reads and changes the options of one operator in a small model: what a delegate may have computed instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from evaltools.model.cut import aligned_builder, schema_package
+
+_ROOM: Final = 1 << 16
+
+
+def operator_options(content: bytes, place: int) -> Mapping[str, Any]:
+    """The builtin options of an operator of the main graph, by the schema's names; none where it has none."""
+    options = _read(content).subgraphs[0].operators[place].builtinOptions
+    return {} if options is None else dict(vars(options))
+
+
+def with_options(
+    content: bytes,
+    place: int,
+    options: Mapping[str, Any],
+    shapes: Mapping[int, tuple[int, ...]] | None = None,
+    without: int | None = None,
+) -> bytes:
+    """The model with other options of one operator.
+
+    ``shapes`` are other shapes of tensors, by number; inputs from the place ``without`` on are left out, as a bias.
+    Raises :class:`~evaltools.errors.ModelError` where the schema's package is not installed.
+    """
+    model = _read(content)
+    graph = model.subgraphs[0]
+    operator = graph.operators[place]
+    for name, value in options.items():
+        setattr(operator.builtinOptions, name, value)
+    if without is not None:
+        operator.inputs = np.array(operator.inputs[:without], np.int32)
+    for index, shape in (shapes or {}).items():
+        graph.tensors[index].shape, graph.tensors[index].shapeSignature = np.array(shape, np.int32), None
+    builder = aligned_builder(len(content) + _ROOM)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _read(content: bytes) -> Any:
+    schema = schema_package()
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
