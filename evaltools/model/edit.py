@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,11 +24,11 @@ def with_options(
     place: int,
     options: Mapping[str, Any],
     shapes: Mapping[int, tuple[int, ...]] | None = None,
-    without: int | None = None,
+    zeroed: int | None = None,
 ) -> bytes:
     """The model with other options of one operator.
 
-    ``shapes`` are other shapes of tensors, by number; inputs from the place ``without`` on are left out, as a bias.
+    ``shapes`` are other shapes of tensors, by number; ``zeroed`` is a constant that becomes 0.
     Raises :class:`~evaltools.errors.ModelError` where the schema's package is not installed.
     """
     model = _read(content)
@@ -35,8 +36,11 @@ def with_options(
     operator = graph.operators[place]
     for name, value in options.items():
         setattr(operator.builtinOptions, name, value)
-    if without is not None:
-        operator.inputs = np.array(operator.inputs[:without], np.int32)
+    if zeroed is not None:
+        tensor = graph.tensors[zeroed]
+        model.buffers.append(copy.copy(model.buffers[tensor.buffer]))
+        model.buffers[-1].data = np.zeros(len(model.buffers[tensor.buffer].data), np.uint8)
+        tensor.buffer = len(model.buffers) - 1
     for index, shape in (shapes or {}).items():
         graph.tensors[index].shape, graph.tensors[index].shapeSignature = np.array(shape, np.int32), None
     builder = aligned_builder(len(content) + _ROOM)

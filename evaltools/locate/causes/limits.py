@@ -85,15 +85,15 @@ def wrapped_around(view: View) -> Cause | None:
     """Whole numbers that come out at the other end, where the reference stays at the bound."""
     if not view.is_whole or view.expected.dtype.itemsize > 2:
         return None
-    limits = np.iinfo(view.expected.dtype)
-    at_bound = (view.numbers == limits.max) | (view.numbers == limits.min)
-    middle = (limits.max + limits.min) / 2
+    low, high = view.limits
+    at_bound = (view.numbers == high) | (view.numbers == low)
+    middle = (high + low) / 2
     other_end = (view.given_numbers > middle) != (view.numbers > middle)
     if view.wrong.sum() < _FEWEST_PINNED or not np.all((at_bound & other_end)[view.wrong]):
         return None
     return Cause(
         "whole numbers wrap around",
-        f"{view.share_wrong} values are wrong: each stands at a bound ({limits.min} or {limits.max}) on the CPU and at "
+        f"{view.share_wrong} values are wrong: each stands at a bound ({low} or {high}) on the CPU and at "
         "the other end here",
         "the delegate does not saturate: widen the output's range (its scale) or keep the operator on the CPU",
         "https://ai.google.dev/edge/litert/models/quantization_spec",

@@ -194,5 +194,6 @@ def _padded(
         yield "padded with its mirror image", np.pad(values, everything, mode="reflect")
 
 
-def _pad(values: Array, sides: list[tuple[int, int]], value: Array) -> Array:
-    return np.pad(values, [(0, 0), *sides, (0, 0)], constant_values=value)  # type: ignore[call-overload, no-any-return]
+def _pad(values: Array, sides: list[tuple[int, int]], value: Any) -> Array:
+    everything = [(0, 0), *sides, (0, 0)]
+    return np.pad(values, everything, mode="constant", constant_values=value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from evaltools.locate.causes.view import Numbers, View
 from evaltools.result.locate import Cause
@@ -23,7 +24,10 @@ def bias_left_out(view: View) -> Cause | None:
     place = _BIAS_OPERANDS.get(view.operator, 0)
     if not 0 < place < len(view.operands) or view.operands[place] is None or not view.wrong.any():
         return None
-    without = view.run_with({}, without=place) if view.repeats else None
+    bias = view.operand_tensors[place]
+    if bias is None or bias.constant is None or not view.repeats:
+        return None
+    without = view.run_with({}, zeroed=bias.index)
     if without is None or not view.explained_by(without):
         return None
     return Cause(
@@ -138,12 +142,13 @@ def _slack(view: View, factor: float) -> float:
     return 0.5 * (1 + abs(factor)) if view.is_whole else 0.0
 
 
-def _at_bounds(view: View) -> Numbers:
+def _at_bounds(view: View) -> npt.NDArray[np.bool_]:
     """Whole numbers at the end of their type's range, which may have been cut there."""
     if not view.is_whole:
         return np.zeros(view.given.shape, bool)
-    limits = np.iinfo(view.expected.dtype)
-    return (view.given_numbers == limits.min) | (view.given_numbers == limits.max)
+    low, high = view.limits
+    at_bounds: npt.NDArray[np.bool_] = np.isin(view.given_numbers, (low, high))
+    return at_bounds
 
 
 def _factor(expected: Numbers, given: Numbers) -> float | None:

@@ -177,8 +177,13 @@ class View:
         """Rounded and kept within the range where the output holds whole numbers."""
         if not self.is_whole:
             return stored
-        limits = np.iinfo(self.expected.dtype)
-        return np.clip(np.rint(stored), limits.min, limits.max)
+        return np.clip(np.rint(stored), *self.limits)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest number of the output's type, which holds whole numbers."""
+        dtype: Any = self.expected.dtype
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
     @property
     def activation(self) -> int:
@@ -219,11 +224,11 @@ class View:
         options: Mapping[str, Any],
         inputs: Sequence[Array] | None = None,
         shapes: Mapping[int, tuple[int, ...]] | None = None,
-        without: int | None = None,
+        zeroed: int | None = None,
     ) -> Array | None:
         """What the CPU gives where the operator has other options."""
         assert self.node is not None
-        return self.run(inputs, with_options(self.content, self.node.index, options, shapes, without))
+        return self.run(inputs, with_options(self.content, self.node.index, options, shapes, zeroed))
 
     @cached_property
     def repeats(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from evaltools.model import read_model
 from evaltools.runtime.registry import open_session
 from tests.tflite_writer import Graph, Quantization
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 CPU = Configuration("CPU", kernels="builtin")
 
@@ -47,7 +48,7 @@ def model(
     quantizations: Sequence[Quantization | None] = (),
     constants_first: bool = False,
     dtype: str = "",
-    **fields: int | float | bool,
+    **fields: Any,
 ) -> bytes:
     """A model of one operator: its inputs, then its constants; quantisations are theirs and the output's, in order."""
     graph = Graph()
@@ -64,7 +65,7 @@ def case(
     operator: str,
     content: bytes,
     inputs: Sequence[Array],
-    fault: Callable[[Array], npt.NDArray[np.generic]],
+    fault: Callable[[Array], Array],
     tolerance: float | None = None,
     before: Sequence[Array] | None = None,
 ) -> Case:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import tflite
 
@@ -85,7 +87,7 @@ def pool(operator: str, size: int = 12) -> tuple[bytes, list[Array]]:
     return content, inputs
 
 
-def unary(operator: str, values: Array, options: str = "", **fields: int | float | bool) -> tuple[bytes, list[Array]]:
+def unary(operator: str, values: Array, options: str = "", **fields: Any) -> tuple[bytes, list[Array]]:
     return model(operator, [values], values.shape, options=options, **fields), [values]
 
 

@@ -46,7 +46,7 @@ def test_spread_along_another_dimension(tmp_path: Path) -> None:
     inputs: list[Array] = [random((1, 6, 6, 6), 1), random((1, 1, 1, 6), 2)]
     content = model("MUL", inputs, (1, 6, 6, 6), options="MulOptions")
     turned = inputs[1].reshape(1, 6, 1, 1)
-    (cause,) = find_causes(case(tmp_path, "MUL", content, inputs, lambda _: np.multiply(inputs[0], turned)))  # type: ignore[call-overload]
+    (cause,) = find_causes(case(tmp_path, "MUL", content, inputs, lambda _: np.multiply(inputs[0], turned)))
     assert "spread along other dimensions" in cause.shown_by
 
 
@@ -54,7 +54,7 @@ def test_repeated_in_the_order_of_memory(tmp_path: Path) -> None:
     inputs: list[Array] = [random((1, 6, 4, 5), 1), random((1, 6, 1, 1), 2)]
     content = model("ADD", inputs, (1, 6, 4, 5), options="AddOptions")
     flat = np.resize(inputs[1], (1, 6, 4, 5))
-    (cause,) = find_causes(case(tmp_path, "ADD", content, inputs, lambda _: np.add(inputs[0], flat)))  # type: ignore[call-overload]
+    (cause,) = find_causes(case(tmp_path, "ADD", content, inputs, lambda _: np.add(inputs[0], flat)))
     assert "repeated in the order of memory" in cause.shown_by
 
 
@@ -62,7 +62,7 @@ def test_a_single_channel_that_is_followed_by_zeros(tmp_path: Path) -> None:
     inputs: list[Array] = [random((1, 6, 4, 8), 1), random((1, 6, 4, 1), 2)]
     content = model("ADD", inputs, (1, 6, 4, 8), options="AddOptions")
     spread = np.where(np.arange(8) % 4 == 0, inputs[1], np.float32(0))
-    (cause,) = find_causes(case(tmp_path, "ADD", content, inputs, lambda _: np.add(inputs[0], spread)))  # type: ignore[call-overload]
+    (cause,) = find_causes(case(tmp_path, "ADD", content, inputs, lambda _: np.add(inputs[0], spread)))
     assert "the first of each four channels alone" in cause.shown_by
 
 
@@ -86,7 +86,7 @@ def test_with_an_activation_built_in(tmp_path: Path) -> None:
 def test_operands_swapped(tmp_path: Path) -> None:
     inputs: list[Array] = [random((1, 60), 1), random((1, 60), 2) + np.float32(3)]
     content = model("DIV", inputs, (1, 60), options="DivOptions")
-    (cause,) = find_causes(case(tmp_path, "DIV", content, inputs, lambda _: np.divide(inputs[1], inputs[0])))  # type: ignore[call-overload]
+    (cause,) = find_causes(case(tmp_path, "DIV", content, inputs, lambda _: np.divide(inputs[1], inputs[0])))
     assert cause.name == "operands swapped"
 
 

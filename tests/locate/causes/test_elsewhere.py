@@ -9,7 +9,7 @@ import pytest
 
 from evaltools.locate.causes import find_causes
 from tests.locate.causes import models
-from tests.locate.causes.cases import case, random, run
+from tests.locate.causes.cases import Array, case, random, run
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -31,7 +31,7 @@ def test_an_operand_of_whole_numbers_that_was_returned(tmp_path: Path) -> None:
 def test_an_operand_but_for_one_value_is_not_returned(tmp_path: Path) -> None:
     content, inputs = models.add()
     almost = inputs[0].copy()
-    almost.flat[17] += np.float32(0.5)  # type: ignore[operator]
+    almost.flat[17] += np.float32(0.5)
     assert not find_causes(case(tmp_path, "ADD", content, inputs, lambda _expected: almost))
 
 
@@ -64,7 +64,7 @@ def test_nothing_was_written(tmp_path: Path) -> None:
 def test_a_part_was_not_written(tmp_path: Path, part: slice) -> None:
     content, inputs = models.conv()
 
-    def fault(expected: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def fault(expected: Array) -> Array:
         given = expected.copy()
         given.reshape(-1)[part] = 0
         return given

@@ -19,7 +19,7 @@ def test_errors_at_the_border(tmp_path: Path) -> None:
     def fault(expected: Array) -> Array:
         given = np.add(expected, NOISE)
         given[:, 1:-1, 1:-1] = expected[:, 1:-1, 1:-1]
-        return given  # type: ignore[no-any-return]
+        return given
 
     (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, fault))
     assert cause.name == "wrong at the border"
@@ -45,7 +45,7 @@ def test_one_pixel_inside_is_no_border(tmp_path: Path) -> None:
         given = np.add(expected, NOISE)
         given[:, 1:-1, 1:-1] = expected[:, 1:-1, 1:-1]
         given[:, 6, 6] += 1
-        return given  # type: ignore[no-any-return]
+        return given
 
     assert not find_causes(case(tmp_path, "CONV_2D", content, inputs, fault))
 

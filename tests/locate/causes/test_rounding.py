@@ -14,7 +14,7 @@ from tests.locate.causes.cases import Array, case, model, random, whole
 from tests.tflite_writer import Quantization
 
 
-def quantized_mul() -> tuple[bytes, list[Array], np.ndarray]:  # type: ignore[type-arg]
+def quantized_mul() -> tuple[bytes, list[Array], Array]:
     """A MUL of bytes, and its products in steps of the output before they are rounded."""
     inputs = [whole((1, 400), 1), whole((1, 400), 2)]
     content = model(
@@ -51,7 +51,7 @@ def test_errors_of_a_step_to_both_sides_are_no_bias(tmp_path: Path) -> None:
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_fewer_digits(tmp_path: Path, precision: str) -> None:
     content, inputs = models.conv()
-    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda y: round_to(y, precision)))  # type: ignore[arg-type]
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda y: round_to(y, precision)))
     assert cause.name == f"computed in {precision}"
     assert "no fault" in cause.shown_by
 

@@ -32,7 +32,8 @@ def test_whole_numbers_multiplied(tmp_path: Path) -> None:
     content, inputs = models.conv_int8()
 
     def half(expected: Array) -> Array:
-        return np.rint((expected.astype(float) + 10) * 0.5 - 10).astype(np.int8)
+        given: Array = np.rint((expected.astype(float) + 10) * 0.5 - 10).astype(np.int8)
+        return given
 
     (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, half))
     assert cause.name == "multiplied by a constant"
@@ -50,9 +51,7 @@ def test_whole_numbers_moved_by_another_zero_point(tmp_path: Path) -> None:
 
 def test_multiplied_and_moved(tmp_path: Path) -> None:
     content, inputs = models.conv()
-    (cause,) = find_causes(
-        case(tmp_path, "CONV_2D", content, inputs, lambda y: y * np.float32(0.8) + np.float32(0.3))  # type: ignore[operator]
-    )
+    (cause,) = find_causes(case(tmp_path, "CONV_2D", content, inputs, lambda y: y * np.float32(0.8) + np.float32(0.3)))
     assert cause.name == "multiplied and moved by constants"
     assert "are 0.8 times the CPU's +0.3" in cause.shown_by
 
@@ -93,5 +92,5 @@ def test_a_multiple_with_noise_is_none(tmp_path: Path) -> None:
 
 def test_few_values_fit_any_line(tmp_path: Path) -> None:
     content, inputs = models.fully_connected(units=2)
-    wrong = case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda y: np.add(y, np.float32([[1, -2]])))
+    wrong = case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda y: np.add(y, np.array([[1, -2]], np.float32)))
     assert not find_causes(wrong)

@@ -41,7 +41,8 @@ def test_noise_in_whole_numbers_has_no_cause(tmp_path: Path, operator: str, size
 
     def fault(expected: Array) -> Array:
         steps = np.random.default_rng(size).integers(-size, size + 1, expected.shape)
-        return np.clip(expected + steps, -128, 127).astype(np.int8)
+        given: Array = np.clip(expected + steps, -128, 127).astype(np.int8)
+        return given
 
     assert not find_causes(case(tmp_path, operator, content, inputs, fault))
 
