@@ -50,7 +50,7 @@ numbers that were fitted; the last only where values are wrong.
 def find_causes(case: Case) -> tuple[Cause, ...]:
     """What the numbers of a case show, best first and three at most; none where no signature fits.
 
-    A signature that cannot read or run the part has nothing to say.
+    A signature that cannot read or run the part, or whose arrays have other shapes than it takes, has nothing to say.
     """
     view = View(case)
     for group in TABLE:
@@ -61,6 +61,6 @@ def find_causes(case: Case) -> tuple[Cause, ...]:
 
 
 def _ask(signature: Signature, view: View) -> Cause | None:
-    with suppress(EvaltoolsError), np.errstate(all="ignore"):
+    with suppress(EvaltoolsError, ValueError), np.errstate(all="ignore"):
         return signature(view)
     return None
