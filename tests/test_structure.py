@@ -87,6 +87,7 @@ MAY_IMPORT = {
         "metrics",
         "model",
         "parameter",
+        "report",
         "request",
         "result",
         "result_file",

@@ -18,6 +18,7 @@ _SAME, _VALID = 0, 1
 _POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 _CONVOLUTIONS: Final = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _SLICE: Final = 4
+_RESHAPE_FIRST: Final = "put a RESHAPE before a FULLY_CONNECTED that flattens its input itself"
 _MOST_PERMUTED: Final = 1 << 20
 _ALL_ORDERS: Final = 1 << 17
 
@@ -93,12 +94,53 @@ def _turned(view: View) -> Iterator[tuple[str, list[Array]]]:
                 yield f"{name!r} {words}", [turned if index == place else each for index, each in enumerate(rest)]
 
 
+def part_read(view: View) -> Cause | None:
+    """``given`` is what a FULLY_CONNECTED gives for the first values of the first column, as if all others were 0.
+
+    So does the WebGPU accelerator of ai-edge-litert 2.3.0 where the operator flattens [1,H,W,C] itself.
+    """
+    if view.operator != "FULLY_CONNECTED" or view.node is None or not view.wrong.any():
+        return None
+    place, tensor = view.fed_to(0), view.operand_tensors[0]
+    if place is None or tensor is None or view.case.inputs[place].ndim not in (3, 4) or not view.repeats:
+        return None
+    values, zero = view.case.inputs[place], quantization(tensor)[1]
+    rest = view.case.inputs
+    words = view.first_that_explains(
+        (f"{count} of the {values.size}", [some if index == place else each for index, each in enumerate(rest)])
+        for count, some in first_values(values, zero)
+    )
+    if not words:
+        return None
+    return Cause(
+        "most of the input was not read",
+        f"all {view.given.size} values are what the CPU gives for {words} values of {tensor.name!r}, the first ones of "
+        "its first column, with the first weights",
+        _RESHAPE_FIRST,
+    )
+
+
+def first_values(values: Array, zero: float) -> Iterator[tuple[int, Array]]:
+    """The first values of the first column of [N,H,W,C] or [N,W,C], in front of nothing but zeros, and how many.
+
+    >>> [(count, some.ravel().tolist()) for count, some in first_values(np.arange(1, 7).reshape(1, 3, 1, 2), 0)]
+    [(2, [1, 2, 0, 0, 0, 0]), (4, [1, 2, 3, 4, 0, 0])]
+    """
+    column = (values[:, :, 0] if values.ndim == 4 else values[:, :1]).reshape(-1)
+    counts = {values.shape[-1] * 2**power for power in range(8)} | {_SLICE * 2**power for power in range(8)}
+    for count in sorted(counts):
+        if values.shape[-1] <= count <= column.size and count < values.size:
+            some = np.full(values.size, zero, values.dtype)
+            some[:count] = column[:count]
+            yield count, some.reshape(values.shape)
+
+
 def _layout(view: View, words: str, side: str) -> Cause:
     flattens = view.operator == "FULLY_CONNECTED" and side == "input"
     return Cause(
         "another layout",
         f"all {view.given.size} values are {words}; {view.share_wrong} of them are wrong",
-        "put a RESHAPE before a FULLY_CONNECTED that flattens its input itself"
+        _RESHAPE_FIRST
         if flattens
         else f"put a RESHAPE or TRANSPOSE at the {side}, so that the delegate keeps its own order, or bind the "
         "buffer in the delegate's layout",
@@ -124,9 +166,6 @@ def _orders(values: npt.NDArray[Any]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
             yield "in slices of 4 channels", sliced.transpose(0, 3, 1, 2, 4).reshape(values.shape)
             sliced = values.reshape(number, channels // _SLICE, height, width, _SLICE)
             yield "read as if it lay in slices of 4 channels", sliced.transpose(0, 2, 3, 1, 4).reshape(values.shape)
-        first = np.zeros_like(values)
-        first[:, 0, 0] = values[:, 0, 0]
-        yield "of which the first pixel alone was read", first
     if values.size > _ALL_ORDERS:
         return
     for order in list(permutations(range(values.ndim)))[1:]:

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from evaltools.errors import EvaltoolsError
-from evaltools.locate.parts.case import Case
 from evaltools.locate.causes import activation, broadcast, elsewhere, limits, places, rerun, rounding, scale
 from evaltools.locate.causes.view import View
+from evaltools.locate.parts.case import Case
 from evaltools.result.locate import Cause
 
 Signature = Callable[[View], Cause | None]
@@ -30,7 +30,7 @@ TABLE: Final[Sequence[Sequence[Signature]]] = (
         activation.left_out,
         activation.added,
     ),
-    (rerun.other_resize, rerun.other_padding, rerun.other_layout, scale.bias_left_out),
+    (rerun.other_resize, rerun.other_padding, rerun.part_read, rerun.other_layout, scale.bias_left_out),
     (
         limits.wrapped_around,
         limits.pinned_at_a_bound,

@@ -16,7 +16,7 @@ from evaltools.configuration import Configuration
 from evaltools.errors import EvaltoolsError
 from evaltools.locate.parts.case import Case
 from evaltools.model import read_model
-from evaltools.model.contents import Graph, Operation, Tensor, read_contents
+from evaltools.model.contents import Graph, GraphTensor, Operation, read_contents
 from evaltools.model.edit import operator_options, with_options
 from evaltools.runtime.registry import open_session
 from evaltools.runtime.session import Array
@@ -123,7 +123,7 @@ class View:
         return made[-1] if made else None
 
     @cached_property
-    def output(self) -> Tensor | None:
+    def output(self) -> GraphTensor | None:
         """The tensor that was wrong."""
         if self.node is None:
             return None
@@ -139,7 +139,7 @@ class View:
         return {} if self.node is None else operator_options(self.content, self.node.index)
 
     @cached_property
-    def operand_tensors(self) -> Sequence[Tensor | None]:
+    def operand_tensors(self) -> Sequence[GraphTensor | None]:
         """The tensors that the operator reads, None for one that is left out."""
         return [] if self.node is None else [self.graph.tensor(index) for index in self.node.inputs]
 
@@ -245,7 +245,7 @@ class View:
         assert self.output is not None
         return self.graph.outputs.index(self.output.index) if self.output.index in self.graph.outputs else 0
 
-    def _value(self, tensor: Tensor) -> Array | None:
+    def _value(self, tensor: GraphTensor) -> Array | None:
         if tensor.index in self.graph.inputs:
             place = self.graph.inputs.index(tensor.index)
             return self.case.inputs[place] if place < len(self.case.inputs) else None
@@ -271,10 +271,10 @@ def run_on_cpu(content: bytes, feeds: Iterable[Sequence[Array]], place: int) -> 
             session.close()
 
 
-def quantization(tensor: Tensor) -> tuple[float | None, float]:
+def quantization(tensor: GraphTensor) -> tuple[float | None, float]:
     """Scale and zero point; 1 and 0 for floats, no scale where there are several or none for whole numbers.
 
-    >>> quantization(Tensor(0, "x", "int8", (2,), (2,), (0.5,), (3,)))
+    >>> quantization(GraphTensor(0, "x", "int8", (2,), (2,), (0.5,), (3,)))
     (0.5, 3.0)
     """
     if tensor.dtype.startswith("float"):

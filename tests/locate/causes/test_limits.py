@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,16 @@ def test_a_sum_beyond_fp16_on_a_real_delegate(tmp_path: Path) -> None:
     assert "which fp16 cannot hold (at most 65504); all 4 such values came as" in cause.shown_by
     assert "--gpu_precision_loss_allowed=false" in cause.remedy
     assert cause.link.endswith("/LiteRT/issues/9249")
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+def test_a_sum_beyond_fp16_on_a_real_gpu(tmp_path: Path) -> None:
+    content, inputs = sum_of_an_image()
+    path = tmp_path / "gpu.tflite"
+    path.write_bytes(content)
+    given = run(path, inputs, Configuration.from_text("gpu", "runtime=compiled use_gpu=true"))
+    (cause,) = find_causes(case(tmp_path, "SUM", content, inputs, lambda _expected: given))
+    assert cause.name == "fp16 overflow"
 
 
 def test_a_sum_that_fp16_holds_is_no_overflow_on_a_real_delegate(tmp_path: Path) -> None:

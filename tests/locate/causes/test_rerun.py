@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from evaltools.configuration import Configuration
 from evaltools.locate.causes import find_causes
 from tests.locate.causes import models
 from tests.locate.causes.cases import Array, case, model, random, run
@@ -126,6 +128,28 @@ def test_an_input_that_was_flattened_in_another_order(tmp_path: Path) -> None:
     (cause,) = find_causes(case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda _expected: given))
     assert "in the order of dimensions [0, 3, 2, 1]" in cause.shown_by
     assert cause.remedy == "put a RESHAPE before a FULLY_CONNECTED that flattens its input itself"
+
+
+def test_an_input_of_which_little_was_read(tmp_path: Path) -> None:
+    content, inputs = models.fully_connected((1, 5, 4, 8))
+    some = np.zeros(160, np.float32)
+    some[:16] = inputs[0][0, :2, 0].ravel()
+    given = given_by(content, [some.reshape(1, 5, 4, 8)], tmp_path)
+    (cause,) = find_causes(case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda _expected: given))
+    assert cause.name == "most of the input was not read"
+    assert "for 16 of the 160 values of 'x0'" in cause.shown_by
+
+
+@pytest.mark.skipif("EVALTOOLS_EXPECT_GPU" not in os.environ, reason="this machine is not said to have a GPU")
+@pytest.mark.parametrize("shape", [(1, 25, 20, 8), (1, 5, 4, 3), (1, 7, 3, 8), (1, 6, 10)])
+def test_a_real_gpu_reads_little_of_what_fully_connected_flattens(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    content, inputs = models.fully_connected(shape)
+    path = tmp_path / "gpu.tflite"
+    path.write_bytes(content)
+    gpu = Configuration.from_text("gpu", "runtime=compiled use_gpu=true gpu_precision_loss_allowed=false")
+    given = run(path, inputs, gpu)
+    (cause,) = find_causes(case(tmp_path, "FULLY_CONNECTED", content, inputs, lambda _expected: given))
+    assert cause.name == "most of the input was not read"
 
 
 def test_an_input_in_slices_of_channels(tmp_path: Path) -> None:
