@@ -67,7 +67,7 @@ class CuttableModel:
 
     def __init__(self, content: bytes) -> None:
         self._content: Final = content
-        self._schema: Final = _schema()
+        self._schema: Final = schema_package()
         self._model: Final = self._schema.ModelT.InitFromObj(self._schema.Model.GetRootAs(content, 0))
         self._graph: Final = self._model.subgraphs[0]
         self._inputs: Final = [_indices(operator.inputs) for operator in self._graph.operators]
@@ -234,7 +234,9 @@ class _Writer:
         model.buffers = self._new_buffers
         model.operatorCodes = [*self._model.operatorCodes, *([self._reshape_code()] if taps else [])]
         model.signatureDefs = model.metadata = model.metadataBuffer = None
-        builder = _builder(sum(len(buffer.data) for buffer in self._new_buffers if buffer.data is not None) + _ROOM)
+        builder = aligned_builder(
+            sum(len(buffer.data) for buffer in self._new_buffers if buffer.data is not None) + _ROOM
+        )
         builder.Finish(model.Pack(builder), b"TFL3")
         return bytes(builder.Output()), any(tensor.isVariable for tensor in self._new_tensors)
 
@@ -342,7 +344,7 @@ class _Writer:
         return kept
 
 
-def _builder(size: int) -> Any:
+def aligned_builder(size: int) -> Any:
     """A FlatBuffer builder that puts constants at multiples of 16, where the schema wants them."""
     base: Any = importlib.import_module("flatbuffers").Builder
 
@@ -358,7 +360,8 @@ def _builder(size: int) -> Any:
     return Builder(size)
 
 
-def _schema() -> Any:
+def schema_package() -> Any:
+    """The schema of ai-edge-litert; raises :class:`ModelError` where that is not installed."""
     try:
         return importlib.import_module("ai_edge_litert.schema_py_generated")
     except ImportError as error:

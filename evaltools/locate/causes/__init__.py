@@ -1,11 +1,9 @@
-"""Known ways to be wrong, held against what a culprit gave."""
+"""Holds an operator that was wrong against known ways to be wrong.
 
-from __future__ import annotations
+A new signature is one function from a :class:`~evaltools.locate.causes.view.View` to a cause or None, and one line in
+``table``.
+"""
 
-from evaltools.locate.parts.case import Case
-from evaltools.result.locate import Cause
+from evaltools.locate.causes.table import find_causes
 
-
-def find_causes(case: Case) -> tuple[Cause, ...]:  # noqa: ARG001
-    """None yet."""
-    return ()
+__all__ = ["find_causes"]
