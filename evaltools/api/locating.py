@@ -14,6 +14,7 @@ from evaltools.api.progress import bar
 from evaltools.errors import UsageError
 from evaltools.locate.options import PARAMETERS
 from evaltools.locate.request import python_request, read_request
+from evaltools.locate.run import expected_parts
 from evaltools.locate.run import locate as search
 from evaltools.parameter import did_you_mean
 from evaltools.report.files.output_file import write_file
@@ -89,11 +90,11 @@ def _row(operator: Operator) -> dict[str, Any]:
 
 
 @contextmanager
-def _telling(progress: bool | OnPart | None) -> Iterator[OnPart]:
+def _telling(progress: bool | OnPart | None, total: int) -> Iterator[OnPart]:
     if callable(progress):
         yield progress
     elif progress:
-        with bar("parts", 0) as update:
+        with bar("operators", total) as update:
             yield lambda done, _total: update(done)
     else:
         yield lambda _done, _total: None
@@ -115,6 +116,6 @@ def locate(
     configurations = read_tests(test)
     if len(configurations) != 1:
         raise UsageError(f"test: one configuration at a time is looked into, got {len(configurations)}")
-    request = python_request({"model_file": str(model), **options}, configurations[0], Path.cwd())
-    with _telling(progress) as tell:
-        return Located(search(read_request(request), tell))
+    request = read_request(python_request({"model_file": str(model), **options}, configurations[0], Path.cwd()))
+    with _telling(progress, expected_parts(request)) as tell:
+        return Located(search(request, tell))

@@ -34,7 +34,7 @@ from evaltools.runtime.session import Array
 
 _IDENTITY: Final = "locate"
 OnPart = Callable[[int, int], object]
-"""Told after each part: how many were measured, and of how many, as far as is known."""
+"""Told after each part: how many were measured of how many that are known; what confirms a suspect comes on top."""
 
 
 def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
@@ -106,13 +106,17 @@ def _described(request: LocateRequest) -> ConfigurationResult:
     return described
 
 
+def expected_parts(request: LocateRequest) -> int:
+    """How many parts are measured at least: each operator, the whole model, copies of all tensors."""
+    return len(request.places) + 2
+
+
 def _bench(request: LocateRequest, folder: Path, journal: Journal, on_part: OnPart) -> Bench:
     options = request.options
-    done = itertools.count(1)
+    done, known = itertools.count(1), expected_parts(request)
 
     def count(_part: Part) -> None:
-        number = next(done)
-        on_part(number, max(number, len(request.places) + 2))
+        on_part(min(next(done), known), known)
 
     return Bench(
         request.model,

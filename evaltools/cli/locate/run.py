@@ -13,7 +13,7 @@ from evaltools.engine.ledger import Tally
 from evaltools.errors import UsageError
 from evaltools.exit_codes import NOT_MEASURED, NOT_WRITTEN, OK
 from evaltools.locate.request import read_request, request_of_flags
-from evaltools.locate.run import locate
+from evaltools.locate.run import expected_parts, locate
 from evaltools.report.files.output_file import require_output_file, write_file
 from evaltools.report.tables.locate import print_answer, print_operators
 from evaltools.request.flags import GivenFlags
@@ -28,7 +28,7 @@ def locate_and_print(flags: GivenFlags, command: Sequence[str]) -> int:
     request = read_request(asked)
     console = make_console()
     style = "none" if flags.is_on("quiet") else flags.text("progress")
-    with show_progress("parts", len(request.places) + 2, console, style) as update:
+    with show_progress("operators", expected_parts(request), console, style) as update:
         result = locate(request, lambda done, _total: update(Tally(done)))
     if output is not None:
         write_file(output, encode_json(result))
