@@ -38,16 +38,17 @@ OnPart = Callable[[int, int], object]
 
 
 def locate(request: LocateRequest, on_part: OnPart = lambda _done, _total: None) -> LocateResult:
-    """Search; where the delegate does not run there is a result that says so, and no operators in it.
+    """Search; where the delegate can never run here, the result says so, and has no figures.
 
-    With ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
+    Where it does not run this model, each operator is tried alone all the same: perhaps one of them is the reason. With
+    ``bundle`` among the options, a reproduction is written and tried. Raises :class:`UsageError` for folders that
     cannot be used.
     """
     bundle = request.options.path("bundle")
     if bundle is not None:
         require_new_folder(bundle, "bundle")
     assembly = _Assembly(request, _described(request), datetime.now(timezone.utc), time.monotonic())
-    if assembly.described.status != "measured":
+    if assembly.described.cannot_exist:
         return assembly.result(Findings(), 0, assembly.described.reason or "")
     with _place(request) as (folder, journal):
         bench = _bench(request, folder, journal, on_part)
@@ -139,6 +140,8 @@ def _searched(request: LocateRequest, bench: Bench, assembly: _Assembly, bundle:
     part = replace(part, seconds=request.options.real("part_secs"))
     search = Search(bench, request.parts, part, request.places, read_contents(request.model).main)
     findings = search.run(request.method)
+    if assembly.described.status != "measured":
+        findings.does_not_run = assembly.described.reason or "the configuration could not be measured"
     explainer = Explainer(bench, request.parts, part, findings)
     explainer.explain()
     warnings = ("looking at its tensors changes what the model gives on the CPU",) if bench.changes_outputs else ()

@@ -46,6 +46,7 @@ VerdictKind = Literal[
     "operator at fault",
     "fault in context",
     "crash",
+    "refused",
     "suspected",
     "small differences add up",
     "precision",

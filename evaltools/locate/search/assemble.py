@@ -155,8 +155,8 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     in_context = [place for name in ("confirmed in context", "only in context") for place in by_status.get(name, ())]
     if in_context:
         return Verdict("fault in context", tuple(in_context))
-    if not findings.whole.ran:
-        return Verdict("not decided", (), findings.whole.died or findings.whole.refused)
+    if findings.does_not_run or not findings.whole.ran:
+        return _does_not_run(findings)
     if by_status:
         places = [place for name in ("not confirmed", "only alone") for place in by_status.get(name, ())]
         return Verdict("suspected", tuple(places))
@@ -165,6 +165,14 @@ def verdict(findings: Findings, model: CuttableModel) -> Verdict:
     if findings.stopped:
         return Verdict("not decided", (), findings.stopped)
     return _without_culprit(findings, model)
+
+
+def _does_not_run(findings: Findings) -> Verdict:
+    """The operators that the delegate refuses, where it takes others."""
+    reason = findings.does_not_run or findings.whole.died or findings.whole.refused
+    refused = tuple(place for place, outcome in findings.singles.items() if outcome.refused)
+    taken = any(outcome.ran and outcome.delegated for outcome in findings.singles.values())
+    return Verdict("refused", refused, reason) if refused and taken else Verdict("not decided", (), reason)
 
 
 def _why_unexplained(findings: Findings) -> str:

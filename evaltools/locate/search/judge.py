@@ -17,6 +17,7 @@ _UNIT_ROUNDOFF: Final = {FP32: 2.0**-24, FP16: 2.0**-11, BF16: 2.0**-8}
 _TIMES_FLOOR: Final = 3.0
 _TIMES_NOISE: Final = 5.0
 _ROUNDINGS: Final = 8.0
+_FEWEST_OPERATORS: Final = 5
 _APPROXIMATED: Final = frozenset(
     {
         "LOGISTIC", "TANH", "EXP", "SOFTMAX", "LOG_SOFTMAX", "LOG", "POW", "RSQRT", "SQRT", "GELU", "ELU", "DIV",
@@ -56,8 +57,9 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
 
     Whole numbers of a quantised tensor: one step, or what the CPU's kernels differ by. Floats: three times what the
     CPU's kernels, and rounding inputs and constants once to the precision, make; at least eight roundings of the
-    largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow as half the
-    square root of that number. ``hybrid`` operators, float with weights in 8 bits, quantise what is fed.
+    largest value. Where ``sums`` values are added up, in another order each time, roundings of the sum grow with the
+    square root of that number, of which a half is allowed, in a lower precision a third. ``hybrid`` operators, float
+    with weights in 8 bits, quantise what is fed.
 
     >>> tolerance(TensorRuns(0, "x", "absolute", magnitude=2.0, floors={"kernels": 1e-5}), "ADD", "fp32")
     3.0000000000000004e-05
@@ -65,15 +67,25 @@ def tolerance(runs: TensorRuns, operator: str, precision: str, sums: int = 1, hy
     approximated = operator in _APPROXIMATED
     if runs.unit == "steps":
         return max(1.0, _finite(runs, "kernels")) + approximated
-    names = ["kernels"]
-    if precision != FP32:
-        names += [precision] + (["xnnpack fp16"] if precision == FP16 else [])
-    if hybrid:
-        names.append("int8")
+    names = ["kernels"] + (["xnnpack fp16"] if precision == FP16 else []) + (["int8"] if hybrid else [])
     floors = [_TIMES_FLOOR * _finite(runs, name) for name in names]
     floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 2) * _finite(runs, "float32"))
+    if precision != FP32:
+        floors.append(_TIMES_FLOOR * max(1.0, math.sqrt(sums) / 3) * _finite(runs, precision))
     least = max(_ROUNDINGS * _UNIT_ROUNDOFF[precision], _APPROXIMATION if approximated else 0.0) * runs.magnitude
     return max(*floors, least)
+
+
+def ordinary(shares: Sequence[float]) -> float:
+    """By what the tolerances of a low precision are too strict for a delegate, 1 where they are not.
+
+    ``shares`` are errors of its operators alone, each divided by its tolerance. What most of them do is no fault of
+    one: three times their median is allowed. Fewer than five operators say nothing.
+
+    >>> ordinary([0.6, 0.7, 0.6, 0.5, 40.0]), ordinary([0.1] * 5), ordinary([9.0])
+    (1.7999999999999998, 1.0, 1.0)
+    """
+    return max(1.0, _TIMES_FLOOR * statistics.median(shares)) if len(shares) >= _FEWEST_OPERATORS else 1.0
 
 
 def floor(runs: TensorRuns, precision: str) -> float:

@@ -17,6 +17,7 @@ from evaltools.locate.search.judge import (
     found_precision,
     furthest,
     least_tolerance,
+    ordinary,
     stated_precision,
     tolerance,
 )
@@ -49,7 +50,7 @@ class Findings:
     """What was measured and found so far.
 
     ``singles`` has the outcome of each operator alone, ``limits`` its tolerances by output tensor. ``stopped`` says why
-    the search ended early.
+    the search ended early, ``does_not_run`` why the delegate does not run the whole model.
     """
 
     precision: str = FP32
@@ -61,6 +62,7 @@ class Findings:
     unexplained: bool = False
     neighbour: Part | None = None
     stopped: str = ""
+    does_not_run: str = ""
 
 
 class Search:
@@ -119,17 +121,34 @@ class Search:
             self.found.singles[place] = self._bench.measure(part)
         if not self._stated:
             self.found.precision = found_precision(list(self._floats()))
+        wider = 1.0 if self.found.precision == FP32 else ordinary(list(self._shares()))
         for place, outcome in self.found.singles.items():
-            self.found.limits[place] = {runs.tensor: self._limit(runs, place) for runs in outcome.outputs}
+            limits = {runs.tensor: self._limit(runs, place) for runs in outcome.outputs}
+            floats = {runs.tensor for runs in outcome.outputs if runs.unit == "absolute"}
+            self.found.limits[place] = {
+                tensor: limit * wider if tensor in floats else limit for tensor, limit in limits.items()
+            }
+
+    def _shares(self) -> Iterable[float]:
+        """The errors of float outputs of a delegate that was asked for, each divided by its tolerance."""
+        for runs, place in self._asked_for():
+            limit = self._limit(runs, place)
+            if limit:
+                yield runs.worst / limit
 
     def _floats(self) -> Iterable[tuple[TensorRuns, str, int]]:
-        """The float outputs of what a delegate that was asked for ran alone, with operator and length of its sums."""
+        """These outputs, each with operator and length of its sums."""
+        for runs, place in self._asked_for():
+            yield runs, self._model.operators[place], sum_length(self._graph, self._graph.nodes[place])
+
+    def _asked_for(self) -> Iterable[tuple[TensorRuns, int]]:
+        """The float outputs of what a delegate that was asked for ran alone, each with the number of its operator."""
         asked_for = {delegate.name for delegate in self._configuration.delegates.requested}
         for place, outcome in self.found.singles.items():
             if outcome.is_evidence and asked_for & set(outcome.delegates):
                 for runs in outcome.outputs:
                     if runs.unit == "absolute" and "float32" in runs.floors:
-                        yield runs, self._model.operators[place], sum_length(self._graph, self._graph.nodes[place])
+                        yield runs, place
 
     def _limit(self, runs: TensorRuns, place: int) -> float:
         node = self._graph.nodes[place]
@@ -137,7 +156,9 @@ class Search:
         return tolerance(runs, node.operator, self.found.precision, lengths, is_hybrid(self._graph, node))
 
     def _tap(self) -> None:
-        """A copy of every tensor, in one compile."""
+        """A copy of every tensor, in one compile, where the model as it is can be run."""
+        if not self.found.whole.ran:
+            return
         tensors = [
             tensor
             for place in self._places

@@ -25,6 +25,7 @@ def answer_lines(result: LocateResult) -> list[str]:
     sayings: dict[str, Callable[[], str]] = {
         "operator at fault": lambda: f"operator at fault: {named}",
         "crash": lambda: f"the delegate crashes on {named}",
+        "refused": lambda: f"the delegate refuses {named}, and therefore the model: {verdict.reason}",
         "fault in context": lambda: f"wrong in the model, right alone: {named}",
         "suspected": lambda: f"suspected, not confirmed: {named}",
         "small differences add up": lambda: "no operator is at fault; small differences add up",
