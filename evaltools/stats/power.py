@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from evaltools.stats import binomial
 from evaltools.stats.interval import Interval
 from evaltools.stats.multiple import confidence_of_each
 from evaltools.stats.proportions import FEW_FLIPS, PairedCounts, change_p, change_scores
@@ -168,17 +169,15 @@ def examples_to_place(
     >>> examples_to_place(180, 200, 0.85, 0.95)
     289
     """
-    from scipy import stats
-
     if count == 0 or successes == limit * count:
         return None
     below, above = (confidence_of_each(confidence, number) for number in tests)
 
     def chance(examples: int) -> float:
-        at_limit, found = stats.binom(examples, limit), stats.binom(examples, successes / count)
-        too_few_by_chance = at_limit.ppf(1 - below) - 1
-        too_many_by_chance = at_limit.isf(1 - above)
-        return float(found.sf(too_many_by_chance) + found.cdf(too_few_by_chance))
+        too_few_by_chance = binomial.fewest_with(1 - below, examples, limit) - 1
+        too_many_by_chance = binomial.fewest_without(1 - above, examples, limit)
+        found = examples, successes / count
+        return float(binomial.more_than(too_many_by_chance, *found) + binomial.at_most(too_few_by_chance, *found))
 
     return examples_needed(chance, count)
 
@@ -203,13 +202,11 @@ class _Flips:
     """
 
     def __init__(self, count: int, lost: float, gained: float) -> None:
-        from scipy import stats
-
-        flips = stats.binom(count, min(1.0, lost + gained))
-        first, last = int(flips.ppf(_NEGLIGIBLE)), int(flips.ppf(1 - _NEGLIGIBLE))
+        flips = count, min(1.0, lost + gained)
+        first, last = int(binomial.fewest_with(_NEGLIGIBLE, *flips)), int(binomial.fewest_without(_NEGLIGIBLE, *flips))
         steps = min(last - first + 1, _MOST_NUMBERS_OF_FLIPS)
         self.numbers: Ints = np.linspace(first, last, steps).round().astype(np.int64)
-        weights = flips.pmf(self.numbers)
+        weights = binomial.exactly(self.numbers, *flips)
         self._weights = weights / weights.sum()
         self._count = count
         self._share_lost = lost / (lost + gained) if lost + gained else 0.5
@@ -220,10 +217,7 @@ class _Flips:
 
     def lost_at_most(self, most: Ints) -> npt.NDArray[np.float64]:
         """The probability of so few lost ones, for each number of flips; -1 for never."""
-        from scipy import stats
-
-        found: npt.NDArray[np.float64] = stats.binom.cdf(most, self.numbers, self._share_lost)
-        return found
+        return binomial.at_most(most, self.numbers, self._share_lost)
 
     def lost_more_than(self, most: Ints) -> npt.NDArray[np.float64]:
         """The probability of more lost ones, for each number of flips."""
@@ -263,9 +257,7 @@ class _Flips:
 
 def _rejected_up_to(flips: Ints, alpha: float) -> Ints:
     """For each number of flips the most of the rarer kind that is still rejected, -1 where nothing is."""
-    from scipy import stats
-
-    edge = stats.binom.ppf(alpha / 2, flips, 0.5).astype(np.int64)
-    too_likely = 2 * stats.binom.cdf(edge, flips, 0.5) > alpha
+    edge = binomial.fewest_with(alpha / 2, flips, 0.5)
+    too_likely = 2 * binomial.at_most(edge, flips, 0.5) > alpha
     most: Ints = np.where(too_likely, edge - 1, edge)
     return most

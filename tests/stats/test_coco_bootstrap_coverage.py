@@ -16,8 +16,8 @@ from evaltools.stats.coco_bootstrap import (
 
 POPULATION = 30_000
 PICTURES = 300
-SAMPLES = 200
-RESAMPLES = 300
+SAMPLES = 140
+RESAMPLES = 200
 
 
 def population(generator: np.random.Generator) -> tuple[ImageMatches, ImageMatches]:

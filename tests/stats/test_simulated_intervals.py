@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -27,14 +28,13 @@ def test_gates_on_shares_err_in_at_most_6_of_100_cases() -> None:
 def test_gates_on_drops_err_in_at_most_6_of_100_cases(count: int, lost: float, gained: float) -> None:
     """Summed up over all numbers of flips, for a limit that is the truth; by the score alone it is up to 9 of 100."""
     most = int(stats.binom.ppf(1 - 1e-6, count, lost + gained))
+    numbers = np.array([(losses, flips - losses) for flips in range(most + 1) for losses in range(flips + 1)])
+    whole = np.column_stack([numbers, count - numbers.sum(axis=1)])
+    probabilities = stats.multinomial.pmf(whole, count, [lost, gained, 1 - lost - gained])
     wrong = {True: 0.0, False: 0.0}
-    for flips in range(most + 1):
-        for losses in range(flips + 1):
-            numbers = (losses, flips - losses, count - flips)
-            probability = float(stats.multinomial.pmf(numbers, count, [lost, gained, 1 - lost - gained]))
-            if probability < 1e-6:
-                continue
-            counts = PairedCounts(count, losses, flips - losses)
+    for (losses, gains), probability in zip(numbers.tolist(), probabilities.tolist(), strict=True):
+        if probability >= 1e-6:
+            counts = PairedCounts(count, losses, gains)
             wrong[True] += probability * (change_bound(counts, 0.95, upper=True) < gained - lost)
             wrong[False] += probability * (change_bound(counts, 0.95, upper=False) > gained - lost)
     assert max(wrong.values()) <= 0.06

@@ -15,7 +15,7 @@ from typing import Any, Final
 import psutil
 
 from tests.cli.evaluate import sample_runs
-from tests.command import Completed
+from tests.command import Completed, evaltools_here
 from tests.device.fixtures import Devices
 from tests.device.real_device import TESTED_BY, Network, RealDevice
 
@@ -87,8 +87,8 @@ def finish(process: subprocess.Popen[str]) -> Completed:
 
 
 def run(arguments: Sequence[str]) -> Completed:
-    """Run ``evaltools`` to its end."""
-    return finish(start(arguments))
+    """Run ``evaltools`` to its end, in this process: those that :func:`start` begins are processes of their own."""
+    return evaltools_here(*arguments)
 
 
 def device_run(output: Path) -> Any:

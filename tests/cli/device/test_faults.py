@@ -27,8 +27,11 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.fixture
 def clean(devices: Devices, network: Network) -> None:
-    """Nothing has been sent to the devices before."""
-    assert device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all"]).code == 0
+    """Nothing has been sent to the devices before, and adb knows both again after an earlier fault."""
+    for device in devices:
+        network.connect(device)
+    done = device_runs.run(["device", "clean", f"--adb={network.adb}", "--serials=all"])
+    assert done.code == 0, done.err
 
 
 def command_of(
