@@ -90,8 +90,8 @@ class Graph:
     def types_of(self, node: Operation) -> str:
         """The types that a node computes with: those of its inputs, of its constants in brackets, and of its outputs.
 
-        >>> fed, weights = GraphTensor(0, "", "float32", (), ()), GraphTensor(1, "", "int8", (), (),
-        constant=memoryview(b"1"))
+        >>> fed = GraphTensor(0, "", "float32", (), ())
+        >>> weights = GraphTensor(1, "", "int8", (), (), constant=memoryview(b"1"))
         >>> Graph((fed, weights), (), (), ()).types_of(Operation(0, "CONV_2D", (0, 1), (0,)))
         'float32 [int8] -> float32'
         """
