@@ -1,0 +1,74 @@
+"""``evaltools locate`` on real models: planted faults are named, and nothing where nothing is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltools.model.cut import CuttableModel
+from tests.command import evaltools_here
+
+FLOAT, INT8 = "mobilenet_v1_0.25_224_float", "tf2_mobilenet_v2_1.0_224_ptq"
+DETECTOR = "coco_ssd_mobilenet_v1_1.0_quant_2018_06_29"
+
+
+def locate(model: Path, folder: Path, *flags: str) -> dict[str, Any]:
+    output = folder / "found.json"
+    completed = evaltools_here("locate", str(model), "--progress=none", f"--output={output}", *flags)
+    assert completed.code == 0, completed.err
+    found: dict[str, Any] = json.loads(output.read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "fault"),
+    [
+        (FLOAT, 9, "fault:step;amount:0.003;every:20"),
+        (INT8, 30, "fault:step;amount:3"),
+        (DETECTOR, 21, "fault:scale;amount:1.2"),
+    ],
+)
+def test_a_planted_fault_is_named(
+    name: str, place: int, fault: str, zoo: Path, faulty_delegate: Path, tmp_path: Path
+) -> None:
+    model = zoo / f"{name}.tflite"
+    parts = CuttableModel(model.read_bytes())
+    tensor = parts.name(parts.made_by(place)[0])
+    options = f'--external_delegate_options=tensor:"{tensor}";{fault}'
+    found = locate(
+        model, tmp_path, "--num_inputs=2", "--num_runs=40",
+        f"--external_delegate_path={faulty_delegate}", options, "--use_xnnpack=false",
+        f"--operators={place - 4}-{place + 4}",
+    )  # fmt: skip
+    assert found["verdict"]["kind"] == "operator at fault"
+    assert found["verdict"]["operators"] == [place]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ad01_fp32",
+        "ad01_int8",
+        "kws_ref_model",
+        "trained_lstm",
+        "pretrainedResnet_quant",
+        "split_concat",
+        "text_classification",
+        "vww_96_float",
+    ],
+)
+def test_xnnpack_has_no_operator_at_fault(name: str, zoo: Path, tmp_path: Path) -> None:
+    found = locate(zoo / f"{name}.tflite", tmp_path, "--use_xnnpack", "--num_inputs=2", "--num_runs=4", "--seed=3")
+    assert found["verdict"]["kind"] in ("no difference", "small differences add up")
+    assert found["culprits"] == []
+
+
+def test_small_differences_of_a_deep_network_add_up(zoo: Path, tmp_path: Path) -> None:
+    """Each operator is off by one step at most, the tensors in the middle by dozens."""
+    found = locate(zoo / f"{INT8}.tflite", tmp_path, "--use_xnnpack", "--num_inputs=2", "--num_runs=2")
+    assert found["verdict"]["kind"] == "small differences add up"
+    assert max(operator["local"]["worst"] for operator in found["operators"]) == 1
+    assert max(operator["accumulated"]["worst"] for operator in found["operators"]) > 10
