@@ -46,6 +46,6 @@ def named_here(diff: InferenceDiff, names: NamesHere) -> InferenceDiff:
     folder = diff.reference_loaded_from
     if folder is None:
         return replace(diff, inputs=[replace(used, source=names.text(used.source)) for used in diff.inputs])
-    here = names.reference or names.folders.get(folder, folder)
+    here = names.reference or names.text(folder)
     source = names.reference or loaded_from(here)
     return replace(diff, inputs=[replace(used, source=source) for used in diff.inputs], reference_loaded_from=here)

@@ -11,7 +11,7 @@ from evaltools.result.evaluation import DelegateUsed
 
 @dataclass(frozen=True)
 class NamesHere:
-    """Names of ``files`` and ``folders`` here by those there, and of what stands in ``texts`` only.
+    """Names of files and folders here by those there, which evaltools made: nothing else that is said contains them.
 
     ``reference`` is what the outputs of the reference are called where they were computed here.
 
@@ -20,14 +20,12 @@ class NamesHere:
     ('models/m.tflite', 'models/m.tflite is damaged')
     """
 
-    files: Mapping[str, str] = field(default_factory=dict)
-    folders: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    by_name_there: Mapping[str, str] = field(default_factory=dict)
     reference: str = ""
 
     def value(self, value: Value) -> Value:
         """The value of an option, which may be a path."""
-        return self.files.get(value, value) if isinstance(value, str) else value
+        return self.by_name_there.get(value, value) if isinstance(value, str) else value
 
     def delegates(self, delegates: Sequence[DelegateUsed]) -> list[DelegateUsed]:
         """The same of the options of delegates."""
@@ -37,9 +35,13 @@ class NamesHere:
         ]
 
     def text(self, text: str) -> str:
-        """What a program printed, or a reason, in which names may stand."""
-        for there, here in {**self.files, **self.texts}.items():
-            text = text.replace(there, here)
+        """What a program printed, or a reason, in which names may stand; the longest first, for one may begin another.
+
+        >>> NamesHere({"folder-1": "a", "folder-10": "b"}).text("in folder-10")
+        'in b'
+        """
+        for there in sorted(self.by_name_there, key=len, reverse=True):
+            text = text.replace(there, self.by_name_there[there])
         return text
 
     def reason(self, reason: str | None) -> str | None:

@@ -133,7 +133,7 @@ class EvaltoolsBenchmark(DeviceProgram[BenchmarkDone, None]):
             folders=there.folders,
             results=(_RESULT,),
         )
-        self._names = NamesHere({there: str(here) for here, there in there.files.items()})
+        self._names = there.names_here()
         self._request = request
         self._folder = folder
         self._console = console
@@ -168,7 +168,7 @@ def _benchmark_here(asked: Request, request: BenchmarkRequest, folder: Path, con
     """The same on this computer; its file is in ``folder``."""
     console.print("on this computer first ...", style="dim")
     done = run_here(without_host_options(asked).stating(output_file_path=folder / _RESULT), _WITH_A_RESULT)
-    return _place(folder, request, NamesHere({}), done.out, done.code)
+    return _place(folder, request, NamesHere(), done.out, done.code)
 
 
 def gravest(codes: Sequence[int]) -> int:

@@ -25,7 +25,7 @@ from evaltools.device.run.flags import DeviceFlags
 from evaltools.device.run.host import run_here
 from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, jobs_of, parts_of
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
-from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
+from evaltools.device.run.request import DeviceRequest, device_request, pictures_there, without_host_options
 from evaltools.engine import Journal, Shard
 from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, digest, encode, require_same_run, run_journal
 from evaltools.errors import UsageError
@@ -41,7 +41,6 @@ from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import to_bytes
 from evaltools.tasks.shared.kind import EvaluationKind, PartsOfTask, evaluation_kind
 from evaltools.tasks.shared.measuring import Observer
-from evaltools.tasks.shared.names_here import NamesHere
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 from evaltools.tasks.shared.run_identity import RunAtPlace, files_below, with_files
 
@@ -316,7 +315,9 @@ class _DeviceEvaluation:
             request=to_bytes(request),
             files=self.there.files,
             pictures={
-                option: PictureFolder(folder, self.examples.pictures_of(option, shard), self.manifests[option])
+                pictures_there(option): PictureFolder(
+                    folder, self.examples.pictures_of(option, shard), self.manifests[option]
+                )
                 for option, folder in self.there.pictures.items()
             },
             folders=self.there.folders,
@@ -340,20 +341,8 @@ class _DeviceEvaluation:
             for serial in dict.fromkeys(job.serial for job in jobs)
         )
         whole = _result_of_device(kept.of(jobs[0]) / _WHOLE, self.request) if self.is_whole else None
-        return FinishedShards(places, device_run, self.request.command, whole, self._names_here)
-
-    @property
-    def _names_here(self) -> NamesHere:
-        """What files and folders are called here, by what they are called on devices."""
-        texts: dict[str, str] = {}
-        for there, here in self.there.pictures.items():
-            texts |= {f"pictures in {there}, ": f"pictures in {here}, ", f"'{there}/": f"'{here}/"}
-        return NamesHere(
-            files={there: str(here) for here, there in self.there.files.items()},
-            folders={there: str(here) for there, here in self.there.folders.items()},
-            texts=texts,
-            reference=_REFERENCE_HERE if self.is_against_here else "",
-        )
+        names_here = self.there.names_here(_REFERENCE_HERE if self.is_against_here else "")
+        return FinishedShards(places, device_run, self.request.command, whole, names_here)
 
 
 def _result_of_device(path: Path, request: Request) -> EvaluationResult:

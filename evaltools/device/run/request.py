@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from evaltools.device.files.store import remote_path, sha256_of, stored_path
 from evaltools.errors import DataError, UsageError
@@ -14,14 +15,24 @@ from evaltools.parameter import Parameter
 from evaltools.request import Request
 from evaltools.runs.stored import rewritten
 from evaltools.task_kind import request_kind
+from evaltools.tasks.shared.names_here import NamesHere
+
+_PICTURES: Final = "evaltools-pictures-"
+_FOLDER: Final = "evaltools-folder-"
+"""What names of folders on devices begin with, so that no other word in what a device says is one of them."""
+
+
+def pictures_there(option: str) -> str:
+    """The folder that has the pictures of an option on a device, in that of the part."""
+    return f"{_PICTURES}{option}"
 
 
 @dataclass
 class SentFiles:
-    """What a request names: single files with their paths below ``root`` on a device, and folders by their names there.
+    """What a request names: single files with their paths below ``root`` on a device, and folders.
 
-    ``pictures`` are folders of which a part gets its own pictures, ``folders`` are sent whole. ``beside`` must lie
-    beside the file of the task.
+    ``pictures`` are folders of which a part gets its own pictures, by option; ``folders`` are sent whole, by the names
+    that they have there. ``beside`` must lie beside the file of the task.
     """
 
     root: str
@@ -38,7 +49,7 @@ class SentFiles:
             return str(path)
         if parameter.role == "pictures":
             self.pictures[parameter.name] = path
-            return parameter.name
+            return pictures_there(parameter.name)
         if parameter.role == "library" and not path.is_file():
             return _there(parameter, path)
         if parameter.role == "input_folder" or path.is_dir():
@@ -65,7 +76,7 @@ class SentFiles:
         return checksum.hexdigest()
 
     def _take_folder(self, path: Path) -> str:
-        name = next((name for name, known in self.folders.items() if known == path), f"folder-{len(self.folders)}")
+        name = next((name for name, known in self.folders.items() if known == path), f"{_FOLDER}{len(self.folders)}")
         self.folders[name] = path
         return name
 
@@ -85,6 +96,13 @@ class DeviceRequest:
     files: Mapping[Path, str]
     pictures: Mapping[str, Path]
     folders: Mapping[str, Path]
+
+    def names_here(self, reference: str = "") -> NamesHere:
+        """What files and folders are called here, by what they are called there; see :class:`NamesHere`."""
+        files = {there: str(here) for here, there in self.files.items()}
+        pictures = {pictures_there(option): str(here) for option, here in self.pictures.items()}
+        folders = {there: str(here) for there, here in self.folders.items()}
+        return NamesHere(files | pictures | folders, reference)
 
 
 def device_request(request: Request, root: str) -> DeviceRequest:
