@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
+from evaltools.api.options import flags_of
 from evaltools.api.progress import bar
 from evaltools.api.shown import Entries, Entry
 from evaltools.benchmark.kind import KIND, request_of_flags
@@ -21,7 +22,6 @@ from evaltools.errors import UsageError
 from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.shown import shown_figures
-from evaltools.request.flags import GivenFlags
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
 from evaltools.result.evaluation import DelegationProof
 from evaltools.runtime.session import Opening
@@ -144,18 +144,14 @@ def benchmark(
         raise UsageError(
             f"progress: expected True or a function of a configuration's name and a round, got {progress!r}"
         )
-    models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else model
-    given = [("graph", str(each)) for each in models]
-    for name, value in options.items():
+    for name in options:
         if name not in KIND.parameters or name in CONFIGURATION_PARAMETERS:
             raise UsageError(f"benchmark has no option {name!r}.{did_you_mean(name, KIND.parameters)}")
         if KIND.parameters[name].role == "output_file":
             raise UsageError(f"{name}: files are written by the command line; call .save() of the result")
-        several = value if isinstance(value, list | tuple) else [value]
-        given += [(name, ("false", "true")[each] if isinstance(each, bool) else str(each)) for each in several]
     configurations = () if tests is None else read_tests(tests)
-    given += [("config", f"{entry.name}: {shlex.join(entry.to_flags())}") for entry in configurations]
-    request = request_of_flags(GivenFlags(tuple(given), KIND.parameters), [])
+    texts = [f"{entry.name}: {shlex.join(entry.to_flags())}" for entry in configurations]
+    request = request_of_flags(flags_of({"graph": model, **options, "config": texts}, KIND.parameters), [])
     read = read_request(request)
     with _telling(progress, len(read.candidates) * read.options.rounds) as tell:
         return Benchmark(measure_benchmark(request, read, _Watcher(tell)).result)

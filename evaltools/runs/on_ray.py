@@ -26,7 +26,7 @@ from evaltools.request.plain import from_plain, to_plain
 from evaltools.runs.finished_shards import FinishedShards
 from evaltools.runs.stored import seen_from
 from evaltools.tasks.shared.evaluation import evaluate
-from evaltools.tasks.shared.kind import evaluation_kind
+from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.measuring import SILENT
 from evaltools.tasks.shared.options.execution import flags_to_repeat
 
@@ -49,7 +49,7 @@ class ShardDone:
 
 
 @contextlib.contextmanager
-def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
+def shards_on_ray(kind: EvaluationKind, request: Request, progress: OnProgress) -> Iterator[FinishedShards]:
     """The shards of a request, done on a cluster; ``progress`` is entered with their number.
 
     Raises :class:`UsageError` where Ray is not installed, the cluster is not there, or the request is wrong.
@@ -58,7 +58,7 @@ def shards_on_ray(request: Request, progress: OnProgress) -> Iterator[FinishedSh
     tasks = options.number("ray_tasks")
     if tasks < 0:
         raise UsageError(f"--ray_tasks={tasks}: use a number of shards, or 0 for one per CPU")
-    evaluation_kind(request.task).read(request)
+    kind.read(request)
     ray = _ray()
     with _run_folder(options.path("run_dir")) as folder:
         stated = _begin(folder, request)

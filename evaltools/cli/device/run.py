@@ -10,7 +10,6 @@ from typing import Final
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.cli.benchmark.command import refuse_native_flags, require
 from evaltools.cli.device.run_flags import BY_NAME, PARAMETERS, read_device_flags
-from evaltools.cli.evaluate.command import read_request
 from evaltools.cli.shared.streams import complain, tell
 from evaltools.errors import UsageError
 from evaltools.exit_codes import (
@@ -95,7 +94,7 @@ def _read_request(kind: RequestKind, flags: GivenFlags, command: Sequence[str], 
     else:
         if devices.text("device_program") == "app":
             raise UsageError(f"--device_program=app can only benchmark; use evaltools or native for {command[3]}")
-        request = read_request(evaluation_kind(kind.name), task_flags, command, folder, native_tool)
+        request = evaluation_kind(kind.name).request_of_flags(task_flags, command, folder, native_tool)
     return replace(request, devices=devices)
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from evaltools.cli.shared.streams import complain
-from evaltools.configuration import CONFIGURATION_PARAMETERS
-from evaltools.errors import UsageError
 from evaltools.exit_codes import EXIT_CODE_HELP
 from evaltools.request import Request
-from evaltools.request.flags import GivenFlags, parse_flags, read_tests
+from evaltools.request.flags import GivenFlags, parse_flags
 from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
 from evaltools.tasks.shared.options.model import MODEL_FILE
-
-_OF_CONFIGURATIONS: Final = frozenset({*CONFIGURATION_PARAMETERS, "config", "sweep", "reference"})
-"""Flags that become configurations and are no options of the task."""
 
 
 def run(task: str, arguments: Sequence[str]) -> int:
@@ -28,15 +22,15 @@ def run(task: str, arguments: Sequence[str]) -> int:
         from evaltools.cli.evaluate.several import PLOT_FLAG, carry_out_each, flags_of_models
 
         of_models = flags_of_models(flags, MODEL_FILE.name)
-        requests = {name: read_request(kind, own, command) for name, own in of_models.items()}
+        requests = {name: kind.request_of_flags(own, command) for name, own in of_models.items()}
         for name, one in requests.items():
             _say_what_was_found(of_models[name], one)
         return carry_out_each(requests, flags.path(PLOT_FLAG))
-    request = read_request(kind, flags, command)
+    request = kind.request_of_flags(flags, command)
     _say_what_was_found(flags, request)
     from evaltools.cli.evaluate.carry_out import carry_out
 
-    return carry_out(request)
+    return carry_out(request).exit_code
 
 
 def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
@@ -53,7 +47,7 @@ def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Re
     Raises :class:`UsageError` for flags that are wrong.
     """
     kind = evaluation_kind(task)
-    return read_request(kind, _parse_flags(kind, arguments), _command(kind, arguments), folder)
+    return kind.request_of_flags(_parse_flags(kind, arguments), _command(kind, arguments), folder)
 
 
 def _parse_flags(kind: EvaluationKind, arguments: Sequence[str]) -> GivenFlags:
@@ -63,23 +57,3 @@ def _parse_flags(kind: EvaluationKind, arguments: Sequence[str]) -> GivenFlags:
 
 def _command(kind: EvaluationKind, arguments: Sequence[str]) -> tuple[str, ...]:
     return ("evaltools", *kind.command.split(" ", 1), *arguments)
-
-
-def read_request(
-    kind: EvaluationKind,
-    flags: GivenFlags,
-    command: Sequence[str],
-    folder: Path | None = None,
-    native_tool: bool = False,
-) -> Request:
-    """What a command line asks for; ``native_tool``: of that. Raises :class:`UsageError` for flags that are wrong."""
-    folder = folder or Path.cwd()
-    options = kind.with_stated_paths(flags.options(leave_out=_OF_CONFIGURATIONS), folder)
-    if missing := kind.missing(options):
-        named = " ".join(f"--{name}=..." for name in missing)
-        words = f"device run {kind.command.removeprefix('run ')}" if command[1] == "device" else kind.command
-        raise UsageError(f"missing: {named}. See evaltools {words} --help")
-    text = flags.text("reference") if "reference" in flags else None
-    tests = read_tests(flags, options.text("compat") == "native", folder)
-    reference = kind.reference(options, text, native_tool)
-    return Request(kind.name, options, reference, tuple(tests), folder, command=tuple(command))

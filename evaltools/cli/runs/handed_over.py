@@ -38,7 +38,7 @@ def carry_out(request: Request) -> int:
         return benchmark(request)
     from evaltools.cli.evaluate.carry_out import carry_out as evaluate
 
-    return evaluate(request)
+    return evaluate(request).exit_code
 
 
 def read_request(file: Path) -> Request:

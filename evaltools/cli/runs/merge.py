@@ -36,4 +36,4 @@ def run(arguments: list[str]) -> int:
     from evaltools.cli.evaluate.carry_out import carry_out
     from evaltools.runs.finished_shards import FinishedShards
 
-    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders))
+    return carry_out(request.of_no_run(), FinishedShards.of_one_run(folders)).exit_code

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from evaltools.cli.device.run import kind_on_devices
-from evaltools.cli.evaluate.command import read_request
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
@@ -247,7 +246,7 @@ def test_what_devices_are_told_is_a_request_that_evaltools_reads(model: Path, re
     words = ("--model-file", str(model), "--config", f'x: external_delegate_path="{model}"', "--nouse_xnnpack",
              "--input_files", f"in={model}", "--num_runs=7", "--output_file_path=r.json")  # fmt: skip
     kind = evaluation_kind("inference_diff")
-    here = read_request(kind, parse_flags("", "", "", kind.groups, words), words)
+    here = kind.request_of_flags(parse_flags("", "", "", kind.groups, words), words)
     there = from_plain(to_plain(without_host_options(device_request(here, ROOT).request)), {})
     assert there.options.stated == {"model_file": remote, "input_files": (f"in={remote}",), "num_runs": 7}
     assert [configuration.name for configuration in there.configurations] == ["reference", "test", "x"]
