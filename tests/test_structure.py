@@ -108,6 +108,16 @@ MAY_IMPORT = {
     "device/adb": {"device", "result"},
     "device/files": {"device"},
     "device/programs": {"device", "result"},
+    "commands": {
+        "benchmark",
+        "device",
+        "gates",
+        "parameter",
+        "request",
+        "runs",
+        "task_kind",
+        "tasks",
+    },
     "api": {
         "benchmark",
         "configuration",
@@ -129,6 +139,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "benchmark",
+        "commands",
         "configuration",
         "datasets",
         "delegates",
@@ -149,7 +160,7 @@ MAY_IMPORT = {
         "tasks",
     },
     "pytest_plugin": {
-        "cli",
+        "commands",
         "engine",
         "gates",
         "parameter",

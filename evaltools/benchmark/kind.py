@@ -62,6 +62,8 @@ def request_of_flags(
     Flags of configurations stay among the options, for those that a list states anew are told of; what becomes of them
     are the configurations. ``native_tool``: all options of a list are its.
     """
+    if not any(flags.texts("graph")):
+        raise UsageError("Please specify the name of your TF Lite input file with --graph")
     options = flags.options(leave_out=("config",))
     own = flags.among(CONFIGURATION_PARAMETERS)
     text = options.text("perf_options_list")

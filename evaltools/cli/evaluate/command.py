@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from evaltools.cli.shared.streams import complain
-from evaltools.exit_codes import EXIT_CODE_HELP
+from evaltools.commands.evaluation import command_of, flags_of_words
 from evaltools.request import Request
-from evaltools.request.flags import GivenFlags, parse_flags
-from evaltools.tasks.shared.kind import EvaluationKind, evaluation_kind
+from evaltools.request.flags import GivenFlags
+from evaltools.tasks.shared.kind import evaluation_kind
 from evaltools.tasks.shared.options.model import MODEL_FILE
 
 
 def run(task: str, arguments: Sequence[str]) -> int:
     """Run the command of a task; returns the exit code."""
     kind = evaluation_kind(task)
-    flags = _parse_flags(kind, arguments)
-    command = _command(kind, arguments)
+    flags = flags_of_words(kind, arguments)
+    command = command_of(kind, arguments)
     if len(flags.texts(MODEL_FILE.name)) > 1:
         from evaltools.cli.evaluate.several import PLOT_FLAG, carry_out_each, flags_of_models
 
@@ -39,21 +38,3 @@ def _say_what_was_found(flags: GivenFlags, request: Request) -> None:
     found = [name for name in options.stated if name not in flags and options.parameters[name].role == "input_file"]
     for name in found if not options.is_on("quiet") else ():
         complain(f"found with the model: --{name}={options.text(name)}")
-
-
-def parse(task: str, arguments: Sequence[str], folder: Path | None = None) -> Request:
-    """What the command line of a task asks for; relative paths are meant from ``folder``, None: from here.
-
-    Raises :class:`UsageError` for flags that are wrong.
-    """
-    kind = evaluation_kind(task)
-    return kind.request_of_flags(_parse_flags(kind, arguments), _command(kind, arguments), folder)
-
-
-def _parse_flags(kind: EvaluationKind, arguments: Sequence[str]) -> GivenFlags:
-    usage, exit_codes = f"{kind.command} MODEL.tflite", f"exit codes:\n{EXIT_CODE_HELP}"
-    return parse_flags(usage, kind.description, exit_codes, kind.groups, arguments)
-
-
-def _command(kind: EvaluationKind, arguments: Sequence[str]) -> tuple[str, ...]:
-    return ("evaltools", *kind.command.split(" ", 1), *arguments)

@@ -43,7 +43,7 @@ def carry_out(request: Request) -> int:
 
 def read_request(file: Path) -> Request:
     """What another process has written; raises :class:`DataError` where that is no request."""
-    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.device.run.flags import BY_NAME
     from evaltools.request.plain import from_plain
 
     try:

@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
     repeated = [folder for place, folder in enumerate(folders) if folder in folders[:place]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice; give each shard of one run once")
-    from evaltools.cli.device.run_flags import BY_NAME
+    from evaltools.device.run.flags import BY_NAME
     from evaltools.runs.stored import changed, stored_request
 
     stored = stored_request(folders[0], BY_NAME)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.main import task_of
+from evaltools.commands.names import task_of
 from evaltools.device.files.archive import write_archive, write_manifest
 from evaltools.device.programs.on_device import lay_out
 from evaltools.device.run.evaluation import examples_of

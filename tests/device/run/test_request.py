@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltools.cli.device.run import kind_on_devices
+from evaltools.commands.device_run import kind_on_devices
 from evaltools.configuration import Configuration
 from evaltools.device.files.store import remote_path
 from evaltools.device.run.request import DeviceRequest, device_request, without_host_options
