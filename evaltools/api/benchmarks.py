@@ -13,18 +13,17 @@ from evaltools.api.evaluations import AnyPath
 from evaltools.api.options import flags_of
 from evaltools.api.progress import bar
 from evaltools.api.shown import Entries, Entry
+from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.kind import KIND, request_of_flags
 from evaltools.benchmark.measure import measure_benchmark
 from evaltools.benchmark.options import Candidate
 from evaltools.benchmark.request import read_request
 from evaltools.configuration import CONFIGURATION_PARAMETERS
 from evaltools.errors import UsageError
-from evaltools.metrics.op_profile import OpProfile
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.shown import shown_figures
-from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow, Phase, Round
+from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
 from evaltools.result.evaluation import DelegationProof
-from evaltools.runtime.session import Opening
 
 OnRound = Callable[[str, int], object]
 
@@ -91,27 +90,16 @@ class Benchmark(Entries[Timed]):
         return [Timed(row) for row in self._result.rows]
 
 
-class _Watcher:
+class _Watcher(Watcher):
     """Tells a function of each round that begins."""
 
     def __init__(self, tell: OnRound | None) -> None:
         self._tell = tell
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
+        """Tell it."""
         if self._tell is not None:
             self._tell(candidate.configuration.name, round_number)
-
-    def opened(self, row: BenchmarkRow, opening: Opening) -> None: ...
-
-    def warmed_up(self, phase: Phase) -> None: ...
-
-    def measured(self, found: Round) -> None: ...
-
-    def failed(self, candidate: Candidate, reason: str) -> None: ...
-
-    def profiled(self, profile: OpProfile, opening: Opening) -> None: ...
-
-    def finished(self) -> None: ...
 
 
 @contextmanager

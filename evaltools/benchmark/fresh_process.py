@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from evaltools.benchmark.disturbances import find_disturbances
 from evaltools.benchmark.measured import open_measured, opening_of, outputs_of, profile_of, run_regular, run_warm_up
@@ -30,8 +30,8 @@ _PROFILER_AT_MOST: Final = 30
 Inputs = tuple[Array, ...]
 
 
-class Watcher(Protocol):
-    """Is told what happens while it happens."""
+class Watcher:
+    """Is told what happens while it happens; this one does nothing."""
 
     def begins(self, candidate: Candidate, round_number: int) -> None:
         """A round of a candidate begins; rounds count from 0."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from evaltools.configuration import Configuration
 from evaltools.engine import (
@@ -57,35 +57,19 @@ def require_stated(
         )
 
 
-class Observer(Protocol):
-    """Who wants to know how an evaluation goes."""
+class Observer:
+    """Who wants to know how an evaluation goes; this one does nothing."""
 
     def opened(self, configurations: list[ConfigurationResult]) -> None:
         """Called once with what each configuration runs on, before anything is measured."""
 
-    def progress(self, phase: str, total: int) -> AbstractContextManager[Callable[[Tally], None]]:
-        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
-
-    def measured(self) -> None:
-        """Called when all is measured; from here on Ctrl-C would lose it."""
-
-
-class Silent:
-    """An observer that shows nothing."""
-
-    def opened(self, configurations: list[ConfigurationResult]) -> None:
-        """Nothing."""
-
     @contextmanager
     def progress(self, phase: str, total: int) -> Iterator[Callable[[Tally], None]]:
-        """Nothing."""
+        """Entered around a phase of so many steps; what it yields is called with the counts of those done."""
         yield lambda _tally: None
 
     def measured(self) -> None:
-        """Nothing."""
-
-
-SILENT: Final = Silent()
+        """Called when all is measured; from here on Ctrl-C would lose it."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from evaltools.engine import Example, Outcome, PassOptions, Prepared, Record, Ta
 from evaltools.engine.journal import Journal, temporary_journal
 from evaltools.errors import ImageError, InferenceError
 from evaltools.runtime import Inference, Session
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
+from tests.runtime.fake import FakeSession
 
 
 class CountingTask:

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from evaltools.benchmark import flags as benchmark_flags
+from evaltools.benchmark.fresh_process import Watcher
 from evaltools.benchmark.options import BenchmarkOptions, Candidate
 from evaltools.benchmark.request import BenchmarkRequest
 from evaltools.cli.evaluate.output import ignore_interrupts
@@ -41,8 +42,8 @@ from evaltools.runtime.session import Opening
 from evaltools.text import printable
 
 
-class NativeLines:
-    """A :class:`~evaltools.benchmark.run.Watcher` that prints; ``is_written`` is false once stdout cannot be.
+class NativeLines(Watcher):
+    """Prints what it is told; ``is_written`` is false once stdout cannot be.
 
     The native lines are those of one configuration: of several only ``--compat=native`` prints them. All are kept.
     """

@@ -27,7 +27,16 @@ from evaltools.device.run.jobs import SPLIT_EACH, complete_jobs, device_run_of, 
 from evaltools.device.run.parts import RECORDS, RUN, WITH_RECORDS, PartsFolder, run_parts
 from evaltools.device.run.request import DeviceRequest, device_request, pictures_there, without_host_options
 from evaltools.engine import Journal, Shard
-from evaltools.engine.run_folder import REQUEST, RunIdentity, decode, digest, encode, require_same_run, run_journal
+from evaltools.engine.run_folder import (
+    REQUEST,
+    RunIdentity,
+    decode,
+    digest,
+    encode,
+    require_same_run,
+    run_folder,
+    run_journal,
+)
 from evaltools.errors import UsageError
 from evaltools.exit_codes import EXAMPLES_FAILED, LIMIT_BROKEN, OK
 from evaltools.report.files.planned import planned_files
@@ -75,7 +84,7 @@ def parts_on_devices(request: Request, own: DeviceFlags, console: Console, obser
     there = device_request(request, own.root)
     examples = examples_of(kind, request)
     _require_sense(kind, request, own, examples)
-    with _folder(run_dir) as folder, run_journal(folder) as journal:
+    with run_folder(run_dir) as folder, run_journal(folder) as journal:
         plan, tried = _try_all(kind, request, own, there, examples, folder, journal, console, observer)
         complete = complete_jobs(tried.jobs, tried.done, tried.outcome, _step(run_dir))
         shards = plan.finished(complete, tried)
@@ -354,15 +363,6 @@ def _result_of_device(path: Path, request: Request) -> EvaluationResult:
         model=replace(result.model, file=request.options.text("model_file")),
         environment=describe_environment(own.command, own.started_at, own.elapsed_s),
     )
-
-
-@contextmanager
-def _folder(stated: Path | None) -> Iterator[Path]:
-    if stated is not None:
-        yield stated.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="evaltools-") as folder:
-        yield Path(folder)
 
 
 def _manifests(folder: Path, there: DeviceRequest) -> dict[str, Path]:

@@ -12,7 +12,6 @@ import pytest
 from evaltools.errors import UsageError
 from evaltools.result.evaluation import RuntimeUsed
 from evaltools.result.model import Tensor
-from evaltools.runtime.fake import FakeSession
 from evaltools.runtime.session import Array
 from evaltools.tasks.inference_diff.saved_outputs import (
     Manifest,
@@ -23,6 +22,7 @@ from evaltools.tasks.inference_diff.saved_outputs import (
     read_saved_reference,
     require_new_folder,
 )
+from tests.runtime.fake import FakeSession
 
 IMAGE, TEXT = Tensor("image", "float32", [2], None, None), Tensor("text", "string", [1, 2], None, None)
 
