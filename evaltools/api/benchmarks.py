@@ -6,7 +6,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from evaltools.api.configurations import Tests, read_tests
 from evaltools.api.evaluations import AnyPath
@@ -23,44 +23,20 @@ from evaltools.errors import UsageError
 from evaltools.parameter import did_you_mean
 from evaltools.report.tables.shown import shown_figures
 from evaltools.result.benchmark import BenchmarkResult, BenchmarkRow
-from evaltools.result.evaluation import DelegationProof
 
 OnRound = Callable[[str, int], object]
 
 
-class Timed(Entry):
+class Timed(Entry[BenchmarkRow]):
     """One configuration: ``latency_ms`` is the median, ``load_ms``, ``first_run_ms``, ``peak_memory_mb`` and others."""
-
-    def __init__(self, row: BenchmarkRow) -> None:
-        self.row: Final = row
-
-    @property
-    def name(self) -> str:
-        """The name that it was given."""
-        return self.row.name
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether it has figures; :attr:`reason` says why not."""
-        return self.row.status == "measured"
-
-    @property
-    def reason(self) -> str | None:
-        """Why it was not measured."""
-        return self.row.reason
-
-    @property
-    def delegation(self) -> DelegationProof | None:
-        """Proof of what ran where: ``delegated_nodes`` of ``total_nodes``."""
-        return self.row.delegation
 
     @property
     def facts(self) -> Mapping[str, str | None]:
         """What stands before the figures in a table."""
-        return {"status": self.row.status, "runtime": self.row.runtime.package if self.row.runtime else None}
+        return {"status": self.entry.status, "runtime": self.entry.runtime.package if self.entry.runtime else None}
 
     def _figures(self) -> Mapping[str, float | None]:
-        shown = shown_figures(self.row)
+        shown = shown_figures(self.entry)
         times = {
             "latency_ms": shown.latency_us,
             "average_ms": shown.average_us,
@@ -70,21 +46,13 @@ class Timed(Entry):
         }
         found = {name: None if value is None else value / 1000 for name, value in times.items()}
         found["peak_memory_mb"] = shown.peak_mb
-        if self.row.versus_first is not None:
-            found["versus_first"] = self.row.versus_first.ratio
+        if self.entry.versus_first is not None:
+            found["versus_first"] = self.entry.versus_first.ratio
         return found
 
 
-class Benchmark(Entries[Timed]):
+class Benchmark(Entries[Timed, BenchmarkResult]):
     """What was timed: ``benchmark["gpu"].latency_ms``; ``benchmark.result`` is the whole of it, typed."""
-
-    def __init__(self, result: BenchmarkResult) -> None:
-        self._result = result
-
-    @property
-    def result(self) -> BenchmarkResult:
-        """The whole result, typed."""
-        return self._result
 
     def _entries(self) -> Sequence[Timed]:
         return [Timed(row) for row in self._result.rows]
